@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/arg.h: a value with its index, to reduce to the least or greatest element and where it is.
+//
+//     #define COARSEN_NAME f32_at
+//     #define COARSEN_TYPE float
+//     #include <coarsen/arg.h>
+//
+//     #define COARSEN_NAME     argmax_f32
+//     #define COARSEN_TYPE     float
+//     #define COARSEN_ACC      f32_at
+//     #define COARSEN_LIFT     f32_at_lift
+//     #define COARSEN_OP       f32_at_max
+//     #define COARSEN_IDENTITY f32_at_none()
+//     #include <coarsen/reduce.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | the pair's name, and what every name begins with     |
+// | COARSEN_TYPE         | required         | type of the value: any with < and !=                 |
+//
+// Defines struct NAME { COARSEN_TYPE value; size_t index; } and, for host and device,
+//
+//     NAME NAME_lift(COARSEN_TYPE value, size_t index)
+//     NAME NAME_none(void)              no element: index is SIZE_MAX, value is 0
+//     NAME NAME_min(NAME a, NAME b)     the lesser value, NAME_none() being the identity
+//     NAME NAME_max(NAME a, NAME b)     the greater value, likewise
+//
+// Of equal values the one with the lower index wins, and a NaN wins over every number, as in NumPy's
+// argmin and argmax. Both operators are associative and commutative, so any order gives the same pair.
+
+#include "base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/arg.h: define COARSEN_NAME, the name of the pair to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/arg.h: define COARSEN_TYPE, the type of the value, before the include"
+#endif
+
+#define NAME_lift COARSEN_JOIN(COARSEN_NAME, _lift)
+#define NAME_none COARSEN_JOIN(COARSEN_NAME, _none)
+#define NAME_pick COARSEN_JOIN(COARSEN_NAME, _pick)
+#define NAME_min  COARSEN_JOIN(COARSEN_NAME, _min)
+#define NAME_max  COARSEN_JOIN(COARSEN_NAME, _max)
+
+typedef struct {
+    COARSEN_TYPE value;
+    size_t index;
+} COARSEN_NAME;
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE value, size_t index)
+{
+    COARSEN_NAME a;
+    a.value = value;
+    a.index = index;
+    return a;
+}
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_none(void)
+{
+    return NAME_lift((COARSEN_TYPE)0, ~(size_t)0);
+}
+
+// a or b: the one that is an element, else the NaN, else the one said to win, else the first.
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_pick(COARSEN_NAME a, COARSEN_NAME b, bool a_wins, bool b_wins)
+{
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    if (a.index == ~(size_t)0 || b.index == ~(size_t)0)
+        return a.index < b.index ? a : b;
+    if (a_nan != b_nan)
+        return a_nan ? a : b;
+    if (a_wins != b_wins)
+        return a_wins ? a : b;
+    return a.index < b.index ? a : b;
+}
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_min(COARSEN_NAME a, COARSEN_NAME b)
+{
+    return NAME_pick(a, b, a.value < b.value, b.value < a.value);
+}
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_max(COARSEN_NAME a, COARSEN_NAME b)
+{
+    return NAME_pick(a, b, b.value < a.value, a.value < b.value);
+}
+
+#undef NAME_lift
+#undef NAME_none
+#undef NAME_pick
+#undef NAME_min
+#undef NAME_max
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
