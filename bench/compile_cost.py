@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What including coarsen costs the compiler: the wall time of nvcc on a file with one trivial kernel, on the same file
+with one sum from coarsen/reduce.h, and with one from CUB. The three alternate, so that what else the machine does hits
+all of them; the ratios are of medians. Exits 1 when coarsen's ratio is above the bar."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TRIVIAL = """
+__global__ void trivial(float *p) { p[threadIdx.x] = 1; }
+void run(float *p) { trivial<<<1, 32>>>(p); }
+"""
+
+FILES = {
+    "trivial": TRIVIAL,
+    "coarsen": """
+#define COARSEN_NAME sum_f32
+#define COARSEN_TYPE float
+#include <coarsen/reduce.h>
+cudaError_t sum(const float *in, float *out, size_t n, void *scratch, size_t bytes)
+{
+    return sum_f32_launch(in, out, n, scratch, bytes, 0);
+}
+""" + TRIVIAL,
+    "CUB": """
+#include <cub/device/device_reduce.cuh>
+cudaError_t sum(const float *in, float *out, size_t n, void *scratch, size_t bytes)
+{
+    return cub::DeviceReduce::Sum(scratch, bytes, in, out, n);
+}
+""" + TRIVIAL,
+}
+
+
+def main():
+    include = pathlib.Path(__file__).resolve().parent.parent / "include"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nvcc", help="the compiler (default: on PATH, else /usr/local/cuda/bin/nvcc)")
+    parser.add_argument("--arch", default="sm_90", help="the architecture to compile for (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=7, help="compilations of each file (default: %(default)s)")
+    parser.add_argument("--bar", type=float, default=1.15, help="highest ratio for coarsen (default: %(default)s)")
+    parser.add_argument("--csv", help="write the times to this file too")
+    args = parser.parse_args()
+    nvcc = args.nvcc or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not shutil.which(nvcc):
+        sys.exit(f"compile_cost.py: no nvcc at {nvcc}: install the CUDA Toolkit, or name it with --nvcc")
+    if args.runs < 1:
+        sys.exit("compile_cost.py: --runs must be at least 1")
+
+    times = {name: [] for name in FILES}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in FILES.items():
+            pathlib.Path(folder, name + ".cu").write_text(text)
+        for run in range(-1, args.runs):  # the first round fills the file cache and is not counted
+            for name in FILES:
+                if sys.stderr.isatty():
+                    print(f"\r\033[Kround {run + 1} of {args.runs}: {name}", end="", file=sys.stderr, flush=True)
+                command = [nvcc, "-arch", args.arch, "-I", include, "-c", name + ".cu", "-o", name + ".o"]
+                start = time.perf_counter()
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+                elapsed = time.perf_counter() - start
+                if done.returncode != 0:
+                    sys.exit(f"compile_cost.py: nvcc failed on {name}.cu:\n{done.stderr}")
+                if run >= 0:
+                    times[name].append(elapsed)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+
+    median = {name: statistics.median(t) for name, t in times.items()}
+    version = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout.split("release ")[-1]
+    print(f"nvcc {version.split(',')[0]}, {args.arch}, {os.cpu_count()} cores, {args.runs} runs of each\n")
+    rows = [(name, median[name], min(t), median[name] / median["trivial"]) for name, t in times.items()]
+    print(f"{'file':10} {'median s':>9} {'min s':>9} {'ratio':>9}")
+    for name, middle, least, ratio in rows:
+        print(f"{name:10} {middle:9.3f} {least:9.3f} {ratio:9.2f}")
+    if args.csv:
+        with open(args.csv, "w") as out:
+            print("file,median_s,min_s,ratio", file=out)
+            for row in rows:
+                print("%s,%.4f,%.4f,%.4f" % row, file=out)
+    ratio = median["coarsen"] / median["trivial"]
+    if ratio > args.bar:
+        sys.exit(f"\ncoarsen costs {ratio:.2f} times the trivial file; the bar is {args.bar}")
+
+
+if __name__ == "__main__":
+    main()
