@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+//
+// npy.h: reads a numeric array from a NumPy .npy file, of format version 1, 2 or 3.
+//
+//     npy_array array;
+//     char error[NPY_ERROR];
+//     if (!npy_read("values.npy", &array, error))
+//         fprintf(stderr, "%s\n", error); // one line: the file, what is wrong, what to do
+//     ... array.type, array.count, array.data ...
+//     npy_free(&array);
+//
+// It takes little-endian f4, f8, i4 and i8, any shape, in C and Fortran order alike: the elements come
+// as they lie in the file. No byte of the file is trusted. Host only, and of the C library alone.
+//
+// Source: the format's description, numpy.lib.format in NumPy's reference.
+
+#ifndef NPY_H
+#define NPY_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "npy.h: this machine is big-endian, and npy.h reads elements as they lie in the file"
+#endif
+
+#define NPY_ERROR 1024 // size of the buffer for the message
+
+typedef enum { NPY_F4, NPY_F8, NPY_I4, NPY_I8 } npy_type;
+
+typedef struct {
+    npy_type type;
+    size_t count; // elements, all dimensions multiplied
+    void *data;   // from malloc; NULL when count is 0
+} npy_array;
+
+static inline size_t npy_item_bytes(npy_type type)
+{
+    return type == NPY_F4 || type == NPY_I4 ? 4 : 8;
+}
+
+static inline void npy_free(npy_array *array)
+{
+    free(array->data);
+    array->data = NULL;
+    array->count = 0;
+}
+
+// ---- Errors -------------------------------------------------------------------------------------
+
+// What a read in progress needs: where it is and where to complain.
+typedef struct {
+    const char *path;
+    FILE *file;
+    char *error;
+} npy_reader;
+
+// Writes "PATH: message" and returns false, for the caller to return.
+__attribute__((format(printf, 2, 3))) static inline bool npy_fail(const npy_reader *reader,
+                                                                  const char *format, ...)
+{
+    va_list args;
+    const int length = snprintf(reader->error, NPY_ERROR, "%.512s: ", reader->path);
+    va_start(args, format);
+    vsnprintf(reader->error + length, NPY_ERROR - (size_t)length, format, args);
+    va_end(args);
+    return false;
+}
+
+// Reads exactly `bytes`, or fails with what was missing.
+static inline bool npy_take(const npy_reader *reader, void *to, size_t bytes, const char *what)
+{
+    const size_t got = fread(to, 1, bytes, reader->file);
+    if (got == bytes)
+        return true;
+    if (ferror(reader->file))
+        return npy_fail(reader, "cannot read: %s", strerror(errno));
+    return npy_fail(reader,
+                    "truncated: %zu of the %zu bytes of its %s are there; save or copy it again",
+                    got, bytes, what);
+}
+
+// ---- Header: a Python dictionary of three keys --------------------------------------------------
+
+#define NPY_HEADER_MAX 65536 // NumPy writes a few hundred bytes
+
+static inline const char *npy_skip(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
+        p++;
+    return p;
+}
+
+// Steps over `mark` and the space before it; NULL when p is NULL or something else is there.
+static inline const char *npy_expect(const char *p, char mark)
+{
+    if (!p)
+        return NULL;
+    p = npy_skip(p);
+    return *p == mark ? p + 1 : NULL;
+}
+
+// A quoted string without escapes, into text; NULL when there is none or it is too long.
+static inline const char *npy_string(const char *p, char *text, size_t size)
+{
+    if (!p)
+        return NULL;
+    p = npy_skip(p);
+    const char quote = *p;
+    if (quote != '\'' && quote != '"')
+        return NULL;
+    for (p++; *p && *p != quote && *p != '\\' && size > 1; size--)
+        *text++ = *p++;
+    *text = '\0';
+    return *p == quote ? p + 1 : NULL;
+}
+
+// (), (3,), (3, 4), (3, 4,): the product goes to *count. *overflow when it or a dimension is more than
+// a size_t holds; an empty dimension makes the whole array empty, whatever the others.
+static inline const char *npy_shape(const char *p, size_t *count, bool *overflow)
+{
+    size_t dimensions = 0;
+    bool comma = true, empty = false;
+    *count = 1;
+    *overflow = false;
+    p = npy_expect(p, '(');
+    while (p && *(p = npy_skip(p)) != ')') {
+        size_t length = 0;
+        bool too_long = false;
+        if (!comma || !isdigit((unsigned char)*p))
+            return NULL;
+        for (; isdigit((unsigned char)*p); p++)
+            too_long |= __builtin_mul_overflow(length, (size_t)10, &length) ||
+                        __builtin_add_overflow(length, (size_t)(*p - '0'), &length);
+        p += *p == 'L'; // Python 2 wrote 3L
+        *overflow |= too_long || __builtin_mul_overflow(*count, length, count);
+        empty |= length == 0 && !too_long;
+        dimensions++;
+        p = npy_skip(p);
+        comma = *p == ',';
+        p += comma;
+    }
+    if (!p || (dimensions == 1 && !comma)) // (3) is a number
+        return NULL;
+    if (empty) {
+        *count = 0;
+        *overflow = false;
+    }
+    return p + 1;
+}
+
+// Whether descr is a type to take, in *type.
+static inline bool npy_descr(const npy_reader *reader, const char *descr, npy_type *type)
+{
+    static const char names[][3] = {"f4", "f8", "i4", "i8"}; // in npy_type's order
+    const char *name = descr + (descr[0] && strchr("<>=", descr[0]));
+    for (int t = 0; t < 4; t++)
+        if (strcmp(name, names[t]) == 0) {
+            *type = (npy_type)t;
+            return descr[0] != '>' || npy_fail(reader,
+                                               "big-endian ('%s'); save it little-endian: "
+                                               "numpy.save(path, a.astype('<%s'))",
+                                               descr, name);
+        }
+    return npy_fail(reader,
+                    "elements are '%s'; f4, f8, i4 and i8 are taken: "
+                    "numpy.save(path, a.astype('<f8'))",
+                    descr);
+}
+
+static inline bool npy_malformed(const npy_reader *reader, const char *what)
+{
+    return npy_fail(reader, "header malformed: %s; write the file with numpy.save", what);
+}
+
+static inline bool npy_header(const npy_reader *reader, const char *p, npy_array *array)
+{
+    char key[16], descr[16];
+    bool descr_seen = false, order_seen = false, shape_seen = false, overflow = false;
+
+    if (!(p = npy_expect(p, '{')))
+        return npy_malformed(reader, "it is no dictionary");
+    while (*(p = npy_skip(p)) != '}') {
+        if (!(p = npy_expect(npy_string(p, key, sizeof(key)), ':')))
+            return npy_malformed(reader, "a key is no string followed by ':'");
+        p = npy_skip(p);
+        if (strcmp(key, "descr") == 0 && !descr_seen) {
+            descr_seen = true;
+            if (*p == '[')
+                return npy_fail(reader, "elements are records; save one field of them: "
+                                        "numpy.save(path, a['field'])");
+            if (!(p = npy_string(p, descr, sizeof(descr))))
+                return npy_malformed(reader, "'descr' is no short string");
+            for (char *c = descr; *c; c++)
+                if (!isprint((unsigned char)*c))
+                    return npy_malformed(reader, "'descr' is not printable");
+        } else if (strcmp(key, "fortran_order") == 0 && !order_seen) {
+            order_seen = true;
+            if (strncmp(p, "True", 4) != 0 && strncmp(p, "False", 5) != 0)
+                return npy_malformed(reader, "'fortran_order' is neither True nor False");
+            p += *p == 'T' ? 4 : 5;
+        } else if (strcmp(key, "shape") == 0 && !shape_seen) {
+            shape_seen = true;
+            if (!(p = npy_shape(p, &array->count, &overflow)))
+                return npy_malformed(reader, "'shape' is no tuple of sizes");
+        } else {
+            return npy_malformed(reader, "its keys are not 'descr', 'fortran_order' and 'shape'");
+        }
+        p = npy_skip(p);
+        if (*p == ',')
+            p++;
+        else if (*p != '}')
+            return npy_malformed(reader, "a value is not followed by ',' or '}'");
+    }
+    if (!descr_seen || !order_seen || !shape_seen)
+        return npy_malformed(reader, "'descr', 'fortran_order' or 'shape' is missing");
+    if (*npy_skip(p + 1))
+        return npy_malformed(reader, "something follows the dictionary");
+    if (!npy_descr(reader, descr, &array->type))
+        return false;
+    if (overflow || array->count > PTRDIFF_MAX / npy_item_bytes(array->type))
+        return npy_fail(reader, "its shape has more elements than memory can hold; if the file is "
+                                "smaller than that, its header is damaged");
+    return true;
+}
+
+// ---- File ---------------------------------------------------------------------------------------
+
+static inline bool npy_read_file(const npy_reader *reader, npy_array *array)
+{
+    static const char magic[] = "\x93NUMPY";
+    unsigned char prefix[8], length_bytes[4];
+    size_t length = 0;
+
+    const size_t got = fread(prefix, 1, sizeof(prefix), reader->file);
+    if (ferror(reader->file))
+        return npy_fail(reader, "cannot read: %s", strerror(errno));
+    if (got == 0)
+        return npy_fail(reader, "truncated: the file is empty; save or copy it again");
+    if (memcmp(prefix, magic, got < 6 ? got : 6) != 0)
+        return npy_fail(reader, "not a .npy file: it does not begin with \\x93NUMPY; "
+                                "write one with numpy.save");
+    if (got < sizeof(prefix))
+        return npy_fail(reader, "truncated: it ends within its first 8 bytes; save or copy it again");
+    if (prefix[6] < 1 || prefix[6] > 3)
+        return npy_fail(reader, "format version %d.%d; 1, 2 and 3 are taken; "
+                                "write it with numpy.save",
+                        prefix[6], prefix[7]);
+
+    const size_t width = prefix[6] == 1 ? 2 : 4;
+    if (!npy_take(reader, length_bytes, width, "header's length"))
+        return false;
+    for (size_t i = 0; i < width; i++)
+        length |= (size_t)length_bytes[i] << 8 * i;
+    if (length > NPY_HEADER_MAX)
+        return npy_malformed(reader, "it is longer than 64 KiB");
+
+    char *header = (char *)malloc(length + 1);
+    if (!header)
+        return npy_fail(reader, "no memory for its header; free some");
+    bool ok = npy_take(reader, header, length, "header");
+    if (ok) {
+        header[length] = '\0';
+        ok = strlen(header) == length ? npy_header(reader, header, array)
+                                      : npy_malformed(reader, "it has a zero byte");
+    }
+    free(header);
+    if (!ok)
+        return false;
+
+    const size_t bytes = array->count * npy_item_bytes(array->type);
+    if (bytes > 0) {
+        array->data = malloc(bytes);
+        if (!array->data)
+            return npy_fail(reader, "no memory for its %zu bytes of data; free some, or if the file "
+                                    "is smaller, its header is damaged",
+                            bytes);
+        if (!npy_take(reader, array->data, bytes, "data"))
+            return false;
+    }
+    if (fgetc(reader->file) != EOF)
+        return npy_fail(reader, "trailing bytes after its %zu elements; "
+                                "the file is damaged: save or copy it again",
+                        array->count);
+    if (ferror(reader->file))
+        return npy_fail(reader, "cannot read: %s", strerror(errno));
+    return true;
+}
+
+// Whether path was read whole. If not, error holds a line that says why, and array is empty.
+static inline bool npy_read(const char *path, npy_array *array, char error[NPY_ERROR])
+{
+    npy_reader reader = {path, fopen(path, "rb"), error};
+    array->type = NPY_F8;
+    array->count = 0;
+    array->data = NULL;
+    if (!reader.file)
+        return npy_fail(&reader, "cannot open: %s; give the path of a .npy file", strerror(errno));
+    const bool ok = npy_read_file(&reader, array);
+    fclose(reader.file);
+    if (!ok)
+        npy_free(array);
+    return ok;
+}
+
+#endif // NPY_H
