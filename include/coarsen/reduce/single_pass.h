@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/reduce/single_pass.h: reduction, sixth rung. Over coarsened.h:
-// wide loads, warp shuffles, and no atomic commit: the last block to finish adds up the partials.
+// wide loads, warp shuffles, and no commits: the block that started last collects the partials.
 //
 //     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
@@ -17,16 +17,18 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
+// | BLOCK_DIM            | 512              | threads a block: a multiple of 32 from 32 to 1024    |
 // | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight, from 1 to 32   |
 //
 // Defines, for use in other kernels,
 //
 //     COARSEN_ACC NAME_warp(COARSEN_ACC a)    the 32 lanes' a reduced, in lane 0; all 32 lanes call it
 //     COARSEN_ACC NAME_block(COARSEN_ACC a)   the block's a reduced, in thread 0; the block is
-//                                             BLOCK_DIM x 1 x 1 and all of it calls; no barrier after
+//                                             BLOCK_DIM x 1 x 1 and all of it calls; a barrier goes
+//                                             between two calls
 //
-// and NAME_kernel(in, out, n, partials, arrived), for a grid of any number of blocks, and
+// and NAME_kernel(in, out, n, tile, slots, ticket), for any number of blocks, which take turns at
+// tiles of up to COARSE_FACTOR BLOCK_DIM vectors, and
 //
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -34,17 +36,25 @@
 //
 // in: n elements in device memory, at any element's alignment. out: one COARSEN_ACC, apart from in; it
 // gets the identity when n is 0. scratch: device memory, 16-byte aligned, **zeroed once**, after it
-// was allocated: each launch leaves it ready for the next, whatever its n. One scratch for each
+// was allocated: each launch leaves it zero for the next, whatever its n. One scratch for each
 // launch that may run at the same time. Errors: cudaErrorInvalidValue for a null, misaligned or
 // overflowing array and for too small a scratch, with nothing written; those of the runtime's device
 // queries. Deterministic: on one model of device, an n and an alignment give the same bits always.
 //
-// Price saved: the atomic commits, and the initialisation and the non-determinism that come with
-// them; barriers, as the tree's last steps, within a warp, are shuffles; and requests, a warp's load
-// bringing 512 bytes. Price paid: registers, 4 COARSE_FACTOR a thread, for the loads in flight.
-// Cost: n elements read once; a partial a block, written and read once.
+// Price saved: the commits, with the initialisation, the second launch and the non-determinism that
+// come with them; barriers, as a tree's last steps, within a warp, are shuffles; and requests, as a
+// warp's load brings 512 bytes. Price paid: registers, 4 COARSE_FACTOR a thread, for those loads.
+// Cost: n elements read once; 8 bytes a 4-byte word of a block's partial result, written and read.
 //
-// Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007); the threadFenceReduction sample.
+// How the blocks meet: each leaves its partial result in a slot of its own, every word of it beside
+// a flag in one 8-byte store, so that no fence is needed and a word that can be seen is whole. The
+// block that started last collects them. As all others have started, it waits for none that can't
+// run, whatever the order of blocks; and it adds them up by their place, so the order is not seen.
+// A fence, an atomic and a second round trip for the last block to *finish* took 0.6 us longer.
+//
+// Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007), for the steps within a block;
+// the flagged words are those of decoupled look-back, D. Merrill and M. Garland, Single-pass
+// Parallel Prefix Scan with Decoupled Look-back (2016).
 
 #include "../base.h"
 
@@ -72,7 +82,7 @@
 #define COARSEN_IDENTITY ((COARSEN_ACC)0)
 #endif
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 512
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
@@ -85,8 +95,12 @@
 #endif
 
 #define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
+#define NAME_words         COARSEN_JOIN(COARSEN_NAME, _words)
 #define NAME_warp          COARSEN_JOIN(COARSEN_NAME, _warp)
 #define NAME_block         COARSEN_JOIN(COARSEN_NAME, _block)
+#define NAME_leave         COARSEN_JOIN(COARSEN_NAME, _leave)
+#define NAME_collect       COARSEN_JOIN(COARSEN_NAME, _collect)
+#define NAME_load          COARSEN_JOIN(COARSEN_NAME, _load)
 #define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
 #define NAME_blocks        COARSEN_JOIN(COARSEN_NAME, _blocks)
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
@@ -94,26 +108,28 @@
 
 #define COARSEN_ITEMS      COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
 
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)))) {
+typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
     COARSEN_TYPE item[COARSEN_ITEMS];
 } NAME_vector;
 
+// An accumulator as the words that shuffles and slots carry.
+#define COARSEN_WORDS ((sizeof(COARSEN_ACC) + 3) / 4)
+typedef struct {
+    unsigned int word[COARSEN_WORDS];
+} NAME_words;
+
 COARSEN_DEVICE COARSEN_ACC NAME_warp(COARSEN_ACC sum)
 {
-    // Shuffles move words; an accumulator of any size is a few of them.
-    union {
-        unsigned int word[(sizeof(COARSEN_ACC) + 3) / 4];
-        char bytes[sizeof(COARSEN_ACC)];
-    } other;
 #pragma unroll
     for (unsigned int delta = 16; delta > 0; delta /= 2) {
-        memcpy(&other, &sum, sizeof(sum));
+        NAME_words words = {};
+        COARSEN_ACC other;
+        memcpy(&words, &sum, sizeof(sum));
 #pragma unroll
-        for (unsigned int w = 0; w < sizeof(other) / 4; w++)
-            other.word[w] = __shfl_down_sync(0xffffffff, other.word[w], delta);
-        COARSEN_ACC partner;
-        memcpy(&partner, &other, sizeof(partner));
-        sum = COARSEN_OP(sum, partner);
+        for (unsigned int w = 0; w < COARSEN_WORDS; w++)
+            words.word[w] = __shfl_down_sync(0xffffffff, words.word[w], delta);
+        memcpy(&other, &words, sizeof(other));
+        sum = COARSEN_OP(sum, other);
     }
     return sum;
 }
@@ -124,77 +140,113 @@ COARSEN_DEVICE COARSEN_ACC NAME_block(COARSEN_ACC sum)
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     sum = NAME_warp(sum);
-    if (BLOCK_DIM == 32)
-        return sum;
-    __syncthreads(); // an earlier call may still be reading partial
     if (lane == 0)
         partial[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        sum = lane < BLOCK_DIM / 32 ? partial[lane] : COARSEN_IDENTITY;
+        sum = COARSEN_IDENTITY;
+        if (lane < BLOCK_DIM / 32)
+            sum = partial[lane];
         sum = NAME_warp(sum);
     }
     return sum;
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, COARSEN_ACC *partials,
-                unsigned int *arrived)
+COARSEN_DEVICE void NAME_leave(volatile unsigned long long *slot, COARSEN_ACC sum)
 {
-    // The array is a head of single elements up to a 16-byte boundary, vectors, and a tail.
+    NAME_words words = {};
+    memcpy(&words, &sum, sizeof(sum));
+    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
+        slot[w] = 1ULL << 32 | words.word[w];
+}
+
+// Waits for what NAME_leave left, and clears the slot for the next launch.
+COARSEN_DEVICE COARSEN_ACC NAME_collect(volatile unsigned long long *slot)
+{
+    NAME_words words;
+    COARSEN_ACC sum;
+    for (unsigned int w = 0; w < COARSEN_WORDS; w++) {
+        unsigned long long flagged;
+        do
+            flagged = slot[w];
+        while (flagged >> 32 == 0);
+        words.word[w] = (unsigned int)flagged;
+        slot[w] = 0;
+    }
+    memcpy(&sum, &words, sizeof(sum));
+    return sum;
+}
+
+// An array that the L2 cache can't hold is not worth a place there: reading it with the evict-first
+// hint leaves what others have in the cache alone, and saves writing it back. Past a quarter of a
+// gigabyte there is nothing of theirs left, and the hint costs 4% (H200).
+COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
+{
+    if (sizeof(NAME_vector) != sizeof(uint4) || !evict_first)
+        return *from;
+    const uint4 bits = __ldcs((const uint4 *)from);
+    NAME_vector load;
+    memcpy(&load, &bits, sizeof(load));
+    return load;
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                unsigned long long *slots, unsigned int *ticket)
+{
+    // From the first 16-byte boundary on, the array is vectors; the rest are fewer than 32 elements.
     const size_t misaligned = (size_t)in % sizeof(NAME_vector) / sizeof(COARSEN_TYPE);
     const size_t head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
     const size_t vectors = (n - head) / COARSEN_ITEMS;
-    const size_t tail = head + vectors * COARSEN_ITEMS;
+    const size_t rest = n - vectors * COARSEN_ITEMS;
     const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
-    const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR;
+    const bool evict_first = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
+
+    __shared__ bool started_last;
+    if (threadIdx.x == 0)
+        started_last = gridDim.x == 1 || atomicAdd(ticket, 1) == gridDim.x - 1;
 
     COARSEN_ACC sum = COARSEN_IDENTITY;
-    size_t v = blockIdx.x * tile + threadIdx.x;
-    for (; v + (COARSE_FACTOR - 1) * BLOCK_DIM < vectors; v += gridDim.x * tile) {
+#pragma unroll 1
+    for (size_t base = (size_t)blockIdx.x * tile; base < vectors;
+         base += (size_t)gridDim.x * tile) {
+        const unsigned int count = (unsigned int)coarsen_min(tile, vectors - base);
+        const size_t v = base + threadIdx.x;
         NAME_vector load[COARSE_FACTOR]; // all in flight before the first is used
 #pragma unroll
         for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            load[k] = in_vectors[v + k * BLOCK_DIM];
+            if (k * BLOCK_DIM + threadIdx.x < count)
+                load[k] = NAME_load(in_vectors + v + k * BLOCK_DIM, evict_first);
 #pragma unroll
         for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (k * BLOCK_DIM + threadIdx.x < count)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const COARSEN_ACC x =
-                    COARSEN_LIFT(load[k].item[j], head + (v + k * BLOCK_DIM) * COARSEN_ITEMS + j);
-                sum = COARSEN_OP(sum, x);
-            }
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                    const COARSEN_ACC x = COARSEN_LIFT(
+                        load[k].item[j], head + (v + k * BLOCK_DIM) * COARSEN_ITEMS + j);
+                    sum = COARSEN_OP(sum, x);
+                }
     }
-    for (unsigned int k = 0; k < COARSE_FACTOR && v < vectors; k++, v += BLOCK_DIM) {
-        const NAME_vector load = in_vectors[v];
-#pragma unroll
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-            const COARSEN_ACC x = COARSEN_LIFT(load.item[j], head + v * COARSEN_ITEMS + j);
-            sum = COARSEN_OP(sum, x);
-        }
-    }
-    if (blockIdx.x == gridDim.x - 1) {
-        for (size_t i = threadIdx.x; i < head; i += BLOCK_DIM) {
-            const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
-            sum = COARSEN_OP(sum, x);
-        }
-        for (size_t i = tail + threadIdx.x; i < n; i += BLOCK_DIM) {
-            const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
-            sum = COARSEN_OP(sum, x);
-        }
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < rest) {
+        const size_t i = threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS;
+        const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
+        sum = COARSEN_OP(sum, x);
     }
 
     sum = NAME_block(sum);
     if (gridDim.x > 1) {
         if (threadIdx.x == 0)
-            partials[blockIdx.x] = sum;
-        if (!coarsen_last_block(arrived))
+            NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
+        if (!started_last)
             return;
         sum = COARSEN_IDENTITY;
         for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
-            const COARSEN_ACC x = partials[b];
+            const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
             sum = COARSEN_OP(sum, x);
         }
+        if (threadIdx.x == 0)
+            atomicExch(ticket, 0);
+        __syncthreads();
         sum = NAME_block(sum);
     }
     if (threadIdx.x == 0)
@@ -203,43 +255,56 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 #ifndef __CUDACC_RTC__
 
-// As many blocks as there are tiles, or as the device can hold at once if that is fewer.
-COARSEN_HOST size_t NAME_blocks(size_t n, cudaError_t *status)
+// A row is a vector for each thread of a block, a tile the rows it takes at a time. A small array goes
+// in tiles of two rows, while that makes no more than a block a multiprocessor; a larger one in tiles
+// of COARSE_FACTOR rows, with no more blocks than the device can hold, so that there is one wave.
+COARSEN_HOST size_t NAME_blocks(size_t n, unsigned int *tile, cudaError_t *status)
 {
-    const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
-    const size_t resident = coarsen_multiprocessors(status) * (2048 / BLOCK_DIM);
-    const size_t blocks = coarsen_min(coarsen_ceil_div(n, tile), resident);
+    const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t processors = coarsen_multiprocessors(status);
+    const unsigned int tile_rows = rows <= 2 * processors && COARSE_FACTOR > 2 ? 2 : COARSE_FACTOR;
+    const size_t tiles = coarsen_ceil_div(rows, tile_rows);
+    const size_t blocks = coarsen_min(tiles, processors * (2048 / BLOCK_DIM));
+    *tile = tile_rows * BLOCK_DIM;
     return blocks > 0 ? blocks : 1;
 }
 
-// The counter of the blocks that have arrived, in 16 bytes, and a partial for each block.
+// The ticket, in 16 bytes, and a slot for each block there may be.
 COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
 {
     cudaError_t status;
-    return 16 + NAME_blocks(n, &status) * sizeof(COARSEN_ACC);
+    const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t slots = coarsen_min(rows, coarsen_multiprocessors(&status) * (2048 / BLOCK_DIM));
+    return 16 + slots * COARSEN_WORDS * sizeof(unsigned long long);
 }
 
 COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                      void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
     cudaError_t status;
-    const size_t blocks = NAME_blocks(n, &status);
+    unsigned int tile;
+    const size_t blocks = NAME_blocks(n, &tile, &status);
     if (status != cudaSuccess)
         return status;
     if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
         !coarsen_array_ok(out, 1, sizeof(COARSEN_ACC), __alignof__(COARSEN_ACC)) ||
-        !coarsen_array_ok(scratch, 1, scratch_bytes, 16) ||
-        scratch_bytes < 16 + blocks * sizeof(COARSEN_ACC))
+        !coarsen_array_ok(scratch, 1, scratch_bytes, 16) || scratch_bytes < NAME_scratch_bytes(n))
         return cudaErrorInvalidValue;
+    unsigned int *const ticket = (unsigned int *)scratch;
+    unsigned long long *const slots = (unsigned long long *)scratch + 2;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n,
-                              (COARSEN_ACC *)((char *)scratch + 16), (unsigned int *)scratch);
+    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n, tile, slots, ticket);
 }
 
 #endif
 
 #undef COARSEN_ITEMS
+#undef COARSEN_WORDS
 #undef NAME_vector
+#undef NAME_words
+#undef NAME_leave
+#undef NAME_collect
+#undef NAME_load
 #undef NAME_warp
 #undef NAME_block
 #undef NAME_kernel
