@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: MIT
+//
+// bench/harness.h: how every pattern here is timed. A pattern is one file: it makes contests of
+// entries (kernels, the peer, a device copy) on one problem, and the harness verifies, times, prints
+// and records them.
+//
+//     int main(int argc, char **argv)
+//     {
+//         bench b(argc, argv, {"reduce", "CUB 3.0", 10, 30});
+//         for (int e : b.exponents(2)) {
+//             bench_contest c("sum", "float", 1ull << e);
+//             c.entries.push_back({"copy", ...});
+//             b.run(c);
+//         }
+//         return b.finish();
+//     }
+//
+// How a time is taken:
+// - Each entry is verified before it is timed, twice, so that what a launch leaves behind for the next
+//   is right too, and once after. One that is wrong is not timed, and the program exits with 1.
+// - The entries of a contest take turns, A B C then C B A, so that what drifts hits all of them.
+// - Before each launch the L2 cache is flushed. That also keeps the device busy while the host queues
+//   the launch, so that the events around it measure the device and not the host. A sample whose
+//   launch was not queued in time is known by its start event, and is thrown away.
+// - The time is between two events around one call of the public launcher, all kernels it launches
+//   included. The median of the samples is what counts.
+
+#ifndef BENCH_HARNESS_H
+#define BENCH_HARNESS_H
+
+#include <cub/version.cuh>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <getopt.h>
+#include <unistd.h>
+
+// ---- Errors -------------------------------------------------------------------------------------
+
+#define BENCH_CHECK(call) bench_check((call), #call, __FILE__, __LINE__)
+
+static inline void bench_check(cudaError_t status, const char *call, const char *file, int line)
+{
+    if (status == cudaSuccess)
+        return;
+    fprintf(stderr, "%s:%d: %s\n    failed: %s\n", file, line, call, cudaGetErrorString(status));
+    exit(1);
+}
+
+// ---- Data on the device -------------------------------------------------------------------------
+
+// Device memory that frees itself. bytes may be 0.
+static inline std::shared_ptr<void> bench_alloc(size_t bytes)
+{
+    void *p = nullptr;
+    BENCH_CHECK(cudaMalloc(&p, std::max<size_t>(bytes, 16)));
+    return std::shared_ptr<void>(p, [](void *p) { cudaFree(p); });
+}
+
+// Likewise, zeroed.
+static inline std::shared_ptr<void> bench_zeroed(size_t bytes)
+{
+    std::shared_ptr<void> p = bench_alloc(bytes);
+    BENCH_CHECK(cudaMemset(p.get(), 0, std::max<size_t>(bytes, 16)));
+    return p;
+}
+
+// 64 random bits that depend on the seed and the index alone (the finaliser of SplitMix64).
+__host__ __device__ inline uint64_t bench_random(uint64_t seed, uint64_t i)
+{
+    uint64_t z = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+// What is written for those bits: a float or double in [-1, 1), an integer in [-1000, 1000] or, when
+// unsigned, of all values.
+template <typename T> struct bench_value;
+template <> struct bench_value<float> {
+    __host__ __device__ static float of(uint64_t bits)
+    {
+        return (float)((int64_t)(bits >> 40) - (1 << 23)) / (1 << 23);
+    }
+};
+template <> struct bench_value<double> {
+    __host__ __device__ static double of(uint64_t bits)
+    {
+        return (double)((int64_t)(bits >> 11) - (1ll << 52)) / (1ll << 52);
+    }
+};
+template <> struct bench_value<int> {
+    __host__ __device__ static int of(uint64_t bits)
+    {
+        return (int)((bits >> 32) % 2001) - 1000;
+    }
+};
+template <> struct bench_value<unsigned int> {
+    __host__ __device__ static unsigned int of(uint64_t bits)
+    {
+        return (unsigned int)(bits >> 32);
+    }
+};
+template <> struct bench_value<unsigned char> {
+    __host__ __device__ static unsigned char of(uint64_t bits)
+    {
+        return (unsigned char)(bits >> 56);
+    }
+};
+
+template <typename T> __global__ void bench_fill_kernel(T *data, size_t n, uint64_t seed)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        data[i] = bench_value<T>::of(bench_random(seed, i));
+}
+
+template <typename T> void bench_fill(T *data, size_t n, uint64_t seed)
+{
+    bench_fill_kernel<<<1024, 256>>>(data, n, seed);
+    BENCH_CHECK(cudaGetLastError());
+    BENCH_CHECK(cudaDeviceSynchronize());
+}
+
+// Reads n vectors, so that they take the place of what the cache held, and leaves it clean.
+static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned int *never)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    unsigned int seen = 0;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        const uint4 v = data[i];
+        seen |= v.x & v.y & v.z & v.w;
+    }
+    if (seen == 0xffffffff) // the buffer holds no such word; the compiler does not know
+        *never = seen;
+}
+
+// ---- Contests -----------------------------------------------------------------------------------
+
+struct bench_entry {
+    std::string kernel;
+    std::string knobs; // "BLOCK_DIM=256 COARSE_FACTOR=4", or "" for the header's defaults
+    double bytes = 0;  // that the problem makes it move, for GB/s
+    double work = 0;   // floating-point operations, elements, ...: what the contest counts; or 0
+
+    // Queues what a launch needs undone before the next, such as its input restored. Not timed.
+    std::function<cudaError_t(cudaStream_t)> prepare;
+    // Queues the work: the public launcher, once.
+    std::function<cudaError_t(cudaStream_t)> launch;
+    // Poisons the output. The stream is idle.
+    std::function<void()> poison;
+    // Whether the output is right. The stream is idle; *why says what was found when it is not.
+    std::function<bool(std::string *why)> check;
+
+    int occupancy = -1; // percent of the threads a multiprocessor holds; -1: not known
+    int registers = -1; // a thread
+};
+
+struct bench_contest {
+    std::string pattern, type;
+    unsigned long long n;
+    std::string data;          // which data or shape, where a pattern has several
+    std::string peer = "CUB";  // the entry whose speed is 1
+    std::string copy = "copy"; // the entry whose bandwidth is 100%
+    std::vector<bench_entry> entries;
+
+    bench_contest(std::string pattern, std::string type, unsigned long long n)
+        : pattern(pattern), type(type), n(n)
+    {
+    }
+};
+
+// The occupancy and registers of a kernel launched with so many threads and bytes of dynamic shared
+// memory.
+template <typename Kernel>
+void bench_occupancy(bench_entry *entry, Kernel kernel, int threads, size_t shared_bytes = 0)
+{
+    int device, blocks, most;
+    cudaFuncAttributes attributes;
+    BENCH_CHECK(cudaGetDevice(&device));
+    BENCH_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+    BENCH_CHECK(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes));
+    BENCH_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+    entry->occupancy = 100 * blocks * threads / most;
+    entry->registers = attributes.numRegs;
+}
+
+// ---- The bench ----------------------------------------------------------------------------------
+
+struct bench_defaults {
+    const char *about;     // one line for --help
+    const char *work_unit; // "GFLOP/s", ...; or "" when bytes say it all
+    int min, max;          // sizes when no option says otherwise, as powers of two; max is the most
+};
+
+class bench
+{
+  public:
+    bool quick = false, sweep = false;
+
+    bench(int argc, char **argv, bench_defaults defaults);
+    ~bench();
+
+    // The sizes asked for: from --min to --max in steps, or in doubled steps when --quick.
+    std::vector<int> exponents(int step) const;
+
+    // Whether so many bytes of device memory are free; if not, says on stderr what is skipped.
+    bool fits(double bytes, const char *what) const;
+
+    // Verifies, times, prints and records.
+    void run(bench_contest &contest);
+
+    // The exit status of the program.
+    int finish() const
+    {
+        return failures > 0;
+    }
+
+  private:
+    struct timing {
+        double median, least, spread;
+        size_t samples, late;
+    };
+
+    bench_defaults defaults;
+    int min, max, failures = 0;
+    bool progress = isatty(2), clean_flush = false;
+    std::string filter, last_heading;
+    FILE *csv = nullptr;
+    cudaStream_t stream = nullptr;
+    std::shared_ptr<void> flushed;
+    size_t flushed_bytes;
+    std::vector<cudaEvent_t> events;
+
+    void options(int argc, char **argv);
+    void banner(FILE *out, const char *prefix) const;
+    void flush();
+    bool verify(const bench_contest &contest, const bench_entry &entry);
+    void sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop, bool *in_time);
+    std::vector<timing> time(const bench_contest &contest);
+    void print(const bench_contest &contest, const std::vector<timing> &timings);
+};
+
+inline void bench::options(int argc, char **argv)
+{
+    static const struct option longs[] = {{"csv", required_argument, 0, 'c'},
+                                          {"min", required_argument, 0, 'm'},
+                                          {"max", required_argument, 0, 'M'},
+                                          {"filter", required_argument, 0, 'f'},
+                                          {"flush", required_argument, 0, 'l'},
+                                          {"quick", no_argument, 0, 'q'},
+                                          {"sweep", no_argument, 0, 's'},
+                                          {"help", no_argument, 0, 'h'},
+                                          {0, 0, 0, 0}};
+    const auto exponent = [&](const char *name) {
+        char *end;
+        const long e = strtol(optarg, &end, 10);
+        if (end == optarg || *end || e < 0 || e > defaults.max) {
+            fprintf(stderr, "%s: --%s takes the power of two of a size, 0 to %d, not '%s'\n",
+                    argv[0], name, defaults.max, optarg);
+            exit(2);
+        }
+        return (int)e;
+    };
+    for (int o; (o = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
+        switch (o) {
+        case 'c':
+            csv = fopen(optarg, "w");
+            if (!csv) {
+                fprintf(stderr, "%s: can't write %s: %m\n", argv[0], optarg);
+                exit(1);
+            }
+            break;
+        case 'm':
+            min = exponent("min");
+            break;
+        case 'M':
+            max = exponent("max");
+            break;
+        case 'f':
+            filter = optarg;
+            break;
+        case 'l':
+            clean_flush = !strcmp(optarg, "read");
+            if (!clean_flush && strcmp(optarg, "write")) {
+                fprintf(stderr, "%s: --flush takes write or read, not '%s'\n", argv[0], optarg);
+                exit(2);
+            }
+            break;
+        case 'q':
+            quick = true;
+            break;
+        case 's':
+            sweep = true;
+            break;
+        default:
+            fprintf(
+                o == 'h' ? stdout : stderr,
+                "usage: %s [options]\n%s\n\n"
+                "  --csv FILE     write every row there too\n"
+                "  --min E        smallest size, as a power of two (%d)\n"
+                "  --max E        greatest size, likewise (%d)\n"
+                "  --filter TEXT  only kernels with TEXT in pattern/type/data/kernel/knobs, and\n"
+                "                 what they are compared with\n"
+                "  --flush HOW    write: the L2 is flushed by writing, and what is timed also\n"
+                "                 writes that back, as after a kernel that wrote (default);\n"
+                "                 read: by reading, which leaves it clean\n"
+                "  --quick        fewer sizes and samples\n"
+                "  --sweep        time every pair of knobs in place of the comparison\n",
+                argv[0], defaults.about, min, max);
+            exit(o == 'h' ? 0 : 2);
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "%s: '%s' is no option; see --help\n", argv[0], argv[optind]);
+        exit(2);
+    }
+    if (min > max) {
+        fprintf(stderr, "%s: --min %d is above --max %d\n", argv[0], min, max);
+        exit(2);
+    }
+}
+
+inline bench::bench(int argc, char **argv, bench_defaults defaults)
+    : defaults(defaults), min(defaults.min), max(defaults.max)
+{
+    options(argc, argv);
+    int devices = 0, l2 = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+    if (status != cudaSuccess || devices == 0) {
+        fprintf(stderr, "%s: no GPU to time on (%s)\n", argv[0],
+                status != cudaSuccess ? cudaGetErrorString(status) : "none found");
+        exit(1);
+    }
+    BENCH_CHECK(cudaSetDevice(0));
+    BENCH_CHECK(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
+    BENCH_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    // Four times the cache, as what a cache replaces is not just the oldest; and long enough to write
+    // for a host to queue a launch.
+    flushed_bytes = std::max<size_t>((size_t)4 * l2, 64 << 20);
+    flushed = bench_alloc(flushed_bytes + 16);
+    BENCH_CHECK(cudaMemset(flushed.get(), 0x5a, flushed_bytes + 16));
+
+    banner(stdout, "");
+    if (csv) {
+        banner(csv, "# ");
+        fprintf(csv,
+                "pattern,kernel,type,data,n,knobs,median_us,min_us,spread_percent,samples,GBps,"
+                "work_rate,work_unit,percent_copy,vs_peer,occupancy_percent,registers\n");
+    }
+    // Clocks rise when there is work.
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500)) {
+        for (int i = 0; i < 50; i++)
+            flush();
+        BENCH_CHECK(cudaStreamSynchronize(stream));
+    }
+}
+
+inline bench::~bench()
+{
+    for (cudaEvent_t event : events)
+        cudaEventDestroy(event);
+    cudaStreamDestroy(stream);
+    if (csv)
+        fclose(csv);
+}
+
+inline void bench::banner(FILE *out, const char *prefix) const
+{
+    cudaDeviceProp device;
+    int driver, runtime;
+    BENCH_CHECK(cudaGetDeviceProperties(&device, 0));
+    BENCH_CHECK(cudaDriverGetVersion(&driver));
+    BENCH_CHECK(cudaRuntimeGetVersion(&runtime));
+
+    // The driver's own version is in no runtime call.
+    char line[256] = "", kernel_module[32] = "of unknown version";
+    if (FILE *proc = fopen("/proc/driver/nvidia/version", "r")) {
+        if (fgets(line, sizeof line, proc))
+            for (char *word = strtok(line, " \t\n"); word; word = strtok(nullptr, " \t\n"))
+                if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.')) {
+                    snprintf(kernel_module, sizeof kernel_module, "%s", word);
+                    break;
+                }
+        fclose(proc);
+    }
+    fprintf(out, "%sdevice: %s, sm_%d%d, %d multiprocessors, %.0f MiB of L2, %.1f GiB\n", prefix,
+            device.name, device.major, device.minor, device.multiProcessorCount,
+            device.l2CacheSize / 1048576.0, device.totalGlobalMem / 1073741824.0);
+    fprintf(out, "%sdriver %s (CUDA %d.%d), runtime %d.%d, nvcc %d.%d.%d, CUB %d.%d.%d\n", prefix,
+            kernel_module, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+            __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__, CUB_MAJOR_VERSION,
+            CUB_MINOR_VERSION, CUB_SUBMINOR_VERSION);
+    fprintf(out, "%sL2 flushed before each sample, by %s %.0f MiB\n", prefix,
+            clean_flush ? "reading" : "writing", flushed_bytes / 1048576.0);
+}
+
+inline std::vector<int> bench::exponents(int step) const
+{
+    std::vector<int> all;
+    for (int e = min; e <= max; e += quick ? 2 * step : step)
+        all.push_back(e);
+    return all;
+}
+
+inline bool bench::fits(double bytes, const char *what) const
+{
+    size_t available, total;
+    BENCH_CHECK(cudaMemGetInfo(&available, &total));
+    if (bytes <= 0.9 * available)
+        return true;
+    fprintf(stderr, "%s: skipped: needs %.1f GiB of device memory and %.1f are free\n", what,
+            bytes / 1073741824.0, available / 1073741824.0);
+    return false;
+}
+
+inline void bench::flush()
+{
+    if (clean_flush) {
+        bench_read_kernel<<<2048, 512, 0, stream>>>(
+            (const uint4 *)flushed.get(), flushed_bytes / 16,
+            (unsigned int *)((char *)flushed.get() + flushed_bytes));
+        BENCH_CHECK(cudaGetLastError());
+    } else {
+        BENCH_CHECK(cudaMemsetAsync(flushed.get(), 0x5a, flushed_bytes, stream));
+    }
+}
+
+inline bool bench::verify(const bench_contest &contest, const bench_entry &entry)
+{
+    std::string why;
+    BENCH_CHECK(cudaStreamSynchronize(stream));
+    entry.poison();
+    BENCH_CHECK(cudaDeviceSynchronize());
+    if (entry.prepare)
+        BENCH_CHECK(entry.prepare(stream));
+    BENCH_CHECK(entry.launch(stream));
+    BENCH_CHECK(cudaStreamSynchronize(stream));
+    if (entry.check(&why))
+        return true;
+    fprintf(stderr, "%s%s/%s/%s/%s%s%s, n = %llu: WRONG: %s\n", progress ? "\r\033[K" : "",
+            contest.pattern.c_str(), contest.type.c_str(), contest.data.c_str(),
+            entry.kernel.c_str(), entry.knobs.empty() ? "" : "/", entry.knobs.c_str(), contest.n,
+            why.c_str());
+    failures++;
+    return false;
+}
+
+inline void bench::sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop,
+                          bool *in_time)
+{
+    if (entry.prepare)
+        BENCH_CHECK(entry.prepare(stream));
+    flush();
+    BENCH_CHECK(cudaEventRecord(start, stream));
+    BENCH_CHECK(entry.launch(stream));
+    BENCH_CHECK(cudaEventRecord(stop, stream));
+    // Still flushing: the launch was waiting for the device, not the device for the launch.
+    const cudaError_t started = cudaEventQuery(start);
+    *in_time = started == cudaErrorNotReady;
+    if (*in_time)
+        (void)cudaGetLastError(); // or a launch that looks for errors takes this for one
+    else
+        BENCH_CHECK(started);
+}
+
+inline std::vector<bench::timing> bench::time(const bench_contest &contest)
+{
+    using clock = std::chrono::steady_clock;
+    const size_t entries = contest.entries.size();
+    const size_t fewest = quick ? 10 : 30, most = quick ? 50 : 200;
+    const double budget = quick ? 0.1 : 0.6; // seconds, between the fewest and most samples
+
+    const auto need_events = [&](size_t count) {
+        while (events.size() < count) {
+            cudaEvent_t event;
+            BENCH_CHECK(cudaEventCreate(&event));
+            events.push_back(event);
+        }
+    };
+    // The first round warms up, the second says how long a round takes.
+    bool in_time;
+    double round_seconds = 0;
+    need_events(2);
+    for (int i = 0; i < 2; i++) {
+        const auto start = clock::now();
+        for (const bench_entry &entry : contest.entries)
+            sample(entry, events[0], events[1], &in_time);
+        BENCH_CHECK(cudaStreamSynchronize(stream));
+        round_seconds = std::chrono::duration<double>(clock::now() - start).count();
+    }
+    const double affordable = budget / round_seconds;
+    const size_t rounds = affordable < fewest ? fewest
+                          : affordable > most ? most
+                                              : (size_t)affordable;
+
+    need_events(2 * entries * rounds);
+    std::vector<char> kept(entries * rounds);
+    for (size_t r = 0; r < rounds; r++)
+        for (size_t turn = 0; turn < entries; turn++) {
+            const size_t e = r % 2 ? entries - 1 - turn : turn, k = e * rounds + r;
+            sample(contest.entries[e], events[2 * k], events[2 * k + 1], &in_time);
+            kept[k] = in_time;
+        }
+    BENCH_CHECK(cudaStreamSynchronize(stream));
+
+    std::vector<timing> timings;
+    for (size_t e = 0; e < entries; e++) {
+        std::vector<double> us;
+        for (size_t k = e * rounds; k < (e + 1) * rounds; k++) {
+            float ms;
+            BENCH_CHECK(cudaEventElapsedTime(&ms, events[2 * k], events[2 * k + 1]));
+            if (kept[k])
+                us.push_back(1e3 * ms);
+        }
+        if (us.size() < rounds / 2) {
+            fprintf(stderr,
+                    "%s, n = %llu: the host queued only %zu of %zu launches in time to measure the "
+                    "device alone; free the host of other work\n",
+                    contest.entries[e].kernel.c_str(), contest.n, us.size(), rounds);
+            failures++;
+        }
+        std::sort(us.begin(), us.end());
+        const size_t m = us.size();
+        timing t = {0, 0, 0, m, rounds - m};
+        if (m > 0) {
+            t.median = (us[(m - 1) / 2] + us[m / 2]) / 2;
+            t.least = us[0];
+            t.spread = 100 * (us[m * 3 / 4] - us[m / 4]) / t.median;
+        }
+        timings.push_back(t);
+    }
+    return timings;
+}
+
+inline void bench::print(const bench_contest &contest, const std::vector<timing> &timings)
+{
+    double peer_us = 0, copy_rate = 0; // 0: not there to compare with
+    for (size_t e = 0; e < timings.size(); e++) {
+        if (timings[e].samples == 0)
+            continue;
+        if (contest.entries[e].kernel == contest.peer)
+            peer_us = timings[e].median;
+        if (contest.entries[e].kernel == contest.copy)
+            copy_rate = contest.entries[e].bytes / timings[e].median;
+    }
+    const bool work = *defaults.work_unit;
+
+    std::string heading = contest.pattern + ", " + contest.type;
+    if (!contest.data.empty())
+        heading += ", " + contest.data;
+    if (heading != last_heading) {
+        printf("\n%s\n%11s  %-34s %11s %11s %7s %9s", heading.c_str(), "n", "kernel", "median us",
+               "least us", "+-%", "GB/s");
+        if (work)
+            printf(" %9s", defaults.work_unit);
+        printf(" %7s %7s\n", "% copy", ("x " + contest.peer).c_str());
+        last_heading = heading;
+    }
+    for (size_t e = 0; e < timings.size(); e++) {
+        const bench_entry &entry = contest.entries[e];
+        const timing &t = timings[e];
+        if (t.samples == 0)
+            continue;
+        const double rate = entry.bytes / t.median / 1e3; // bytes a us to GB/s
+        const double work_rate = entry.work / t.median / 1e3;
+        const double percent = copy_rate > 0 ? 100 * entry.bytes / t.median / copy_rate : 0;
+        const double speedup = peer_us > 0 ? peer_us / t.median : 0;
+        const std::string name = entry.kernel + (entry.knobs.empty() ? "" : " ") + entry.knobs;
+        printf("%11llu  %-34s %11.2f %11.2f %7.1f %9.1f", contest.n, name.c_str(), t.median,
+               t.least, t.spread / 2, rate);
+        if (work)
+            printf(" %9.1f", work_rate);
+        char of_copy[32] = "-", of_peer[32] = "-";
+        if (copy_rate > 0)
+            snprintf(of_copy, sizeof of_copy, "%.1f", percent);
+        if (peer_us > 0)
+            snprintf(of_peer, sizeof of_peer, "%.2f", speedup);
+        printf(" %7s %7s", of_copy, of_peer);
+        if (entry.occupancy >= 0)
+            printf("   occupancy %d%%, %d registers", entry.occupancy, entry.registers);
+        printf("\n");
+        if (!csv)
+            continue;
+        fprintf(csv, "%s,%s,%s,%s,%llu,%s,%.3f,%.3f,%.2f,%zu,%.2f,", contest.pattern.c_str(),
+                entry.kernel.c_str(), contest.type.c_str(), contest.data.c_str(), contest.n,
+                entry.knobs.c_str(), t.median, t.least, t.spread, t.samples, rate);
+        if (work)
+            fprintf(csv, "%.2f,%s,", work_rate, defaults.work_unit);
+        else
+            fprintf(csv, ",,");
+        if (copy_rate > 0)
+            fprintf(csv, "%.2f", percent);
+        fprintf(csv, ",");
+        if (peer_us > 0)
+            fprintf(csv, "%.4f", speedup);
+        if (entry.occupancy >= 0)
+            fprintf(csv, ",%d,%d\n", entry.occupancy, entry.registers);
+        else
+            fprintf(csv, ",,\n");
+        fflush(csv);
+    }
+    fflush(stdout);
+}
+
+inline void bench::run(bench_contest &contest)
+{
+    const std::string where = contest.pattern + "/" + contest.type + "/" + contest.data + "/";
+    std::vector<bench_entry> chosen;
+    bool any = false;
+    for (const bench_entry &entry : contest.entries) {
+        const bool compared_with = entry.kernel == contest.peer || entry.kernel == contest.copy;
+        const bool matches =
+            (where + entry.kernel + "/" + entry.knobs).find(filter) != std::string::npos;
+        any |= matches;
+        if (matches || compared_with)
+            chosen.push_back(entry);
+    }
+    if (!any)
+        return;
+    if (progress)
+        fprintf(stderr, "\r\033[K%sn = %llu: %zu kernels ...", where.c_str(), contest.n,
+                chosen.size());
+
+    contest.entries.clear();
+    for (const bench_entry &entry : chosen)
+        if (verify(contest, entry) && verify(contest, entry))
+            contest.entries.push_back(entry);
+    const std::vector<timing> timings = time(contest);
+    for (const bench_entry &entry : contest.entries)
+        verify(contest, entry);
+    if (progress)
+        fprintf(stderr, "\r\033[K");
+    print(contest, timings);
+}
+
+#endif // BENCH_HARNESS_H

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+//
+// bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
+// and a device copy; with --sweep, every pair of knobs of the two rungs that have a COARSE_FACTOR.
+//
+// The file includes itself: once for each type, for the rungs as they come, and once for each pair
+// of knobs.
+
+#if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
+
+#define COARSEN_NAME         SWEEP_NAME(coarsened)
+#define COARSEN_TYPE         float
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#define BLOCK_DIM            SWEEP_BLOCK_DIM
+#define COARSE_FACTOR        SWEEP_COARSE_FACTOR
+#include <coarsen/reduce/coarsened.h>
+VARIANT(coarsened);
+
+#define COARSEN_NAME  SWEEP_NAME(single_pass)
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/reduce/single_pass.h>
+VARIANT(single_pass);
+
+#elif defined(REDUCE_TYPE) // ---- the rungs of one type ------------------------------------------
+
+#define COARSEN_NAME COARSEN_JOIN(simple_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/simple.h>
+RUNG(simple, "simple", true, 20);
+
+#define COARSEN_NAME COARSEN_JOIN(convergent_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/convergent.h>
+RUNG(convergent, "convergent", true, 20);
+
+#define COARSEN_NAME COARSEN_JOIN(shared_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/shared.h>
+RUNG(shared, "shared", false, 20);
+
+#define COARSEN_NAME         COARSEN_JOIN(multiblock_, REDUCE_TYPE)
+#define COARSEN_TYPE         REDUCE_TYPE
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/multiblock.h>
+RUNG(multiblock, "multiblock", false, 40);
+
+#define COARSEN_NAME         COARSEN_JOIN(coarsened_, REDUCE_TYPE)
+#define COARSEN_TYPE         REDUCE_TYPE
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/coarsened.h>
+RUNG(coarsened, "coarsened", false, 40);
+
+#define COARSEN_NAME COARSEN_JOIN(single_pass_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/single_pass.h>
+RUNG(single_pass, "single_pass", false, 40);
+
+#define COARSEN_NAME COARSEN_JOIN(reduce_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce.h>
+RUNG(reduce, "reduce.h", false, 40);
+
+#undef REDUCE_TYPE
+
+#else // ---- the bench ------------------------------------------------------------------------------
+
+#include "harness.h"
+
+#include <coarsen/base.h>
+#include <cub/device/device_reduce.cuh>
+
+#include <cmath>
+
+template <typename T> struct rung {
+    const char *kernel, *knobs;
+    bool in_place;    // overwrites its input
+    int max_exponent; // one block takes too long beyond
+    std::function<size_t(size_t)> scratch_bytes;
+    std::function<cudaError_t(T *, T *, size_t, void *, size_t, cudaStream_t)> launch;
+    std::function<void(bench_entry *)> describe;
+};
+
+// What the inclusions below register.
+template <typename T> static std::vector<rung<T>> &rungs()
+{
+    static std::vector<rung<T>> list;
+    return list;
+}
+
+static std::vector<rung<float>> &variants()
+{
+    static std::vector<rung<float>> list;
+    return list;
+}
+
+template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
+{
+    list.push_back(entry);
+    return true;
+}
+
+#define RUNG(stem, kernel, in_place, max_exponent)                                                 \
+    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _added) =                   \
+        add<REDUCE_TYPE>(rungs<REDUCE_TYPE>(),                                                     \
+                         {kernel, "", in_place, max_exponent,                                      \
+                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_bytes),        \
+                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _launch), nullptr})
+
+#define VARIANT(stem)                                                                              \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
+        variants(),                                                                                \
+        {#stem, SWEEP_KNOBS, false, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),            \
+         COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {                         \
+             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
+         }})
+
+#define REDUCE_TYPE float
+#include "reduce.cu"
+#define REDUCE_TYPE int
+#include "reduce.cu"
+
+#define SWEEP_VARIANT "reduce.cu"
+#include "sweep.h"
+
+// ---- the reference: in double or 64 bits, of what is on the device, by none of what is timed -------
+
+__global__ void reference_kernel(const float *in, size_t n, double *sum)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    double mine = 0;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        mine += in[i];
+    atomicAdd(sum, mine);
+}
+
+__global__ void reference_kernel(const int *in, size_t n, unsigned long long *sum)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    long long mine = 0;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        mine += in[i];
+    atomicAdd(sum, (unsigned long long)mine);
+}
+
+template <typename T, typename Wide> static Wide reference(const T *in, size_t n)
+{
+    std::shared_ptr<void> sum = bench_zeroed(sizeof(Wide));
+    reference_kernel<<<256, 256>>>(in, n, (Wide *)sum.get());
+    BENCH_CHECK(cudaGetLastError());
+    Wide host;
+    BENCH_CHECK(cudaMemcpy(&host, sum.get(), sizeof host, cudaMemcpyDeviceToHost));
+    return host;
+}
+
+static double exact(const float *in, size_t n)
+{
+    return reference<float, double>(in, n);
+}
+
+static long long exact(const int *in, size_t n)
+{
+    return (long long)reference<int, unsigned long long>(in, n);
+}
+
+// Rounding walks at random: values are in [-1, 1), so the running sum stays near sqrt(n), and there
+// are no more than n / 32 additions to a sum of all. A lost element shows up to about 2^24 of them,
+// and int, which is exact, shows it at any n.
+static bool right(float sum, double wanted, size_t n)
+{
+    return std::fabs(sum - wanted) <= (n / 8.0 + 64 * std::sqrt((double)n)) * 0x1p-24;
+}
+
+static bool right(int sum, long long wanted, size_t)
+{
+    return sum == wanted;
+}
+
+// ---- contests -------------------------------------------------------------------------------------
+
+template <typename T>
+static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
+                 const std::vector<int> &exponents)
+{
+    const auto bytes_at = [](int e) { return (1ull << e) * sizeof(T); };
+    std::vector<int> sizes;
+    for (int e : exponents)
+        if (b.fits(2.0 * bytes_at(e),
+                   ("reduce, " + std::string(type) + ", n = 2^" + std::to_string(e)).c_str()))
+            sizes.push_back(e);
+    if (sizes.empty())
+        return;
+    const size_t most = bytes_at(sizes.back());
+    const std::shared_ptr<void> input = bench_alloc(most), other = bench_alloc(most);
+    const std::shared_ptr<void> result = bench_alloc(sizeof(T));
+    T *const in = (T *)input.get(), *const copy = (T *)other.get(), *const out = (T *)result.get();
+    bench_fill(in, most / sizeof(T), 1);
+
+    for (int e : sizes) {
+        const size_t n = (size_t)1 << e;
+        const auto wanted = exact(in, n);
+        bench_contest contest("reduce", type, n);
+
+        bench_entry sum; // what every entry but the copy shares
+        sum.bytes = n * sizeof(T);
+        sum.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xa5, sizeof(T))); };
+        sum.check = [=](std::string *why) {
+            T got;
+            BENCH_CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost));
+            *why = std::to_string(got) + ", not " + std::to_string(wanted);
+            return right(got, wanted, n);
+        };
+
+        bench_entry copied;
+        copied.kernel = "copy";
+        copied.bytes = 2.0 * n * sizeof(T); // it reads and writes
+        copied.launch = [=](cudaStream_t stream) {
+            return cudaMemcpyAsync(copy, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
+        };
+        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xa5, n * sizeof(T))); };
+        copied.check = [=](std::string *why) {
+            const auto got = exact(copy, n);
+            *why = "a sum of " + std::to_string(got) + ", not " + std::to_string(wanted);
+            return right((T)got, wanted, n);
+        };
+        contest.entries.push_back(copied);
+
+        // 32-bit sizes, CUB's faster choice; its scratch is made outside the timing.
+        size_t cub_bytes = 0;
+        BENCH_CHECK(cub::DeviceReduce::Sum(nullptr, cub_bytes, (const T *)in, out, (int)n));
+        const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
+        bench_entry cub = sum;
+        cub.kernel = "CUB";
+        cub.launch = [=](cudaStream_t stream) {
+            size_t bytes = cub_bytes;
+            return cub::DeviceReduce::Sum(cub_scratch.get(), bytes, (const T *)in, out, (int)n,
+                                          stream);
+        };
+        contest.entries.push_back(cub);
+
+        for (const rung<T> &r : list) {
+            if (e > r.max_exponent)
+                continue;
+            const size_t scratch_bytes = r.scratch_bytes(n);
+            const std::shared_ptr<void> scratch = bench_zeroed(scratch_bytes);
+            bench_entry entry = sum;
+            entry.kernel = r.kernel;
+            entry.knobs = r.knobs;
+            if (r.describe)
+                r.describe(&entry);
+            T *const data = r.in_place ? copy : in;
+            if (r.in_place)
+                entry.prepare = copied.launch;
+            entry.launch = [=](cudaStream_t stream) {
+                return r.launch(data, out, n, scratch.get(), scratch_bytes, stream);
+            };
+            contest.entries.push_back(entry);
+        }
+        b.run(contest);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bench b(argc, argv,
+            {"Sums: the rungs of coarsen's reduction beside CUB's and a device copy.", "", 10, 30});
+    if (b.sweep) {
+        sums(b, "float", variants(), b.exponents(4));
+    } else {
+        sums(b, "float", rungs<float>(), b.exponents(2));
+        sums(b, "int", rungs<int>(), b.exponents(2));
+    }
+    return b.finish();
+}
+
+#endif
