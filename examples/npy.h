@@ -248,10 +248,12 @@ static inline bool npy_read_file(const npy_reader *reader, npy_array *array)
         return npy_fail(reader, "not a .npy file: it does not begin with \\x93NUMPY; "
                                 "write one with numpy.save");
     if (got < sizeof(prefix))
-        return npy_fail(reader, "truncated: it ends within its first 8 bytes; save or copy it again");
+        return npy_fail(reader,
+                        "truncated: it ends within its first 8 bytes; save or copy it again");
     if (prefix[6] < 1 || prefix[6] > 3)
-        return npy_fail(reader, "format version %d.%d; 1, 2 and 3 are taken; "
-                                "write it with numpy.save",
+        return npy_fail(reader,
+                        "format version %d.%d; 1, 2 and 3 are taken; "
+                        "write it with numpy.save",
                         prefix[6], prefix[7]);
 
     const size_t width = prefix[6] == 1 ? 2 : 4;
@@ -279,15 +281,17 @@ static inline bool npy_read_file(const npy_reader *reader, npy_array *array)
     if (bytes > 0) {
         array->data = malloc(bytes);
         if (!array->data)
-            return npy_fail(reader, "no memory for its %zu bytes of data; free some, or if the file "
-                                    "is smaller, its header is damaged",
+            return npy_fail(reader,
+                            "no memory for its %zu bytes of data; free some, or if the file "
+                            "is smaller, its header is damaged",
                             bytes);
         if (!npy_take(reader, array->data, bytes, "data"))
             return false;
     }
     if (fgetc(reader->file) != EOF)
-        return npy_fail(reader, "trailing bytes after its %zu elements; "
-                                "the file is damaged: save or copy it again",
+        return npy_fail(reader,
+                        "trailing bytes after its %zu elements; "
+                        "the file is damaged: save or copy it again",
                         array->count);
     if (ferror(reader->file))
         return npy_fail(reader, "cannot read: %s", strerror(errno));

@@ -15,8 +15,8 @@
 
 // An element with its index; then three reductions of the array: to its sum, its least, its greatest.
 
-#define COARSEN_NAME STATS_JOIN(_at)
-#define COARSEN_TYPE STATS_TYPE
+#define COARSEN_NAME       STATS_JOIN(_at)
+#define COARSEN_TYPE       STATS_TYPE
 #include <coarsen/arg.h>
 
 #define COARSEN_NAME STATS_JOIN(_sum)

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// The ladder of include/coarsen/reduce: the sum of an array of floats.
+
+#include "ladder.h"
+#include <float.h>
+#include <math.h>
+
+#define COARSEN_NAME simple
+#define COARSEN_TYPE float
+#include <coarsen/reduce/simple.h>
+
+#define COARSEN_NAME convergent
+#define COARSEN_TYPE float
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME shared
+#define COARSEN_TYPE float
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME         multiblock
+#define COARSEN_TYPE         float
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME         coarsened
+#define COARSEN_TYPE         float
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME single_pass
+#define COARSEN_TYPE float
+#include <coarsen/reduce/single_pass.h>
+
+static struct {
+    size_t n, scratch_bytes;
+    float *input, *data, *out; // data: the copy of input that a rung may overwrite
+    void *scratch;
+    double sum, tolerance;
+} reduce;
+
+static void reduce_begin(const ladder_input *input)
+{
+    double magnitude = 0;
+    reduce.sum = 0;
+    for (size_t i = 0; i < input->n; i++) {
+        reduce.sum += input->values[i];
+        magnitude += fabs((double)input->values[i]);
+    }
+    // In no rung does an element take part in more than n / 512 + 64 additions (multiblock.h's
+    // commits), and each rounds off at most half an epsilon.
+    reduce.tolerance =
+        input->exact ? 0 : ((double)input->n / 512 + 64) * (FLT_EPSILON / 2) * magnitude;
+
+    reduce.n = input->n;
+    reduce.scratch_bytes = single_pass_scratch_bytes(input->n); // the others need less
+    reduce.input = (float *)device_copy(input->values, input->n * sizeof(float));
+    reduce.data = (float *)device_alloc(input->n * sizeof(float));
+    reduce.out = (float *)device_alloc(sizeof(float));
+    reduce.scratch = device_alloc(reduce.scratch_bytes);
+}
+
+static void reduce_reset(void)
+{
+    if (reduce.n > 0)
+        CHECK(cudaMemcpyAsync(reduce.data, reduce.input, reduce.n * sizeof(float),
+                              cudaMemcpyDeviceToDevice, 0));
+    CHECK(cudaMemsetAsync(reduce.out, 0xff, sizeof(float), 0)); // a NaN
+    CHECK(cudaMemsetAsync(reduce.scratch, 0, reduce.scratch_bytes, 0));
+}
+
+static bool reduce_result(char text[LADDER_TEXT])
+{
+    float sum;
+    CHECK(cudaMemcpy(&sum, reduce.out, sizeof(sum), cudaMemcpyDeviceToHost));
+    snprintf(text, LADDER_TEXT, "%.8g", sum);
+    return fabs(sum - reduce.sum) <= reduce.tolerance; // never of a NaN
+}
+
+static void reduce_end(void)
+{
+    CHECK(cudaFree(reduce.input));
+    CHECK(cudaFree(reduce.data));
+    CHECK(cudaFree(reduce.out));
+    CHECK(cudaFree(reduce.scratch));
+}
+
+static size_t reduce_bytes(size_t n)
+{
+    return n * sizeof(float);
+}
+
+#define LAUNCH(rung)                                                                               \
+    rung##_launch(reduce.data, reduce.out, reduce.n, reduce.scratch, reduce.scratch_bytes, 0)
+
+static cudaError_t reduce_simple(void)
+{
+    return LAUNCH(simple);
+}
+
+static cudaError_t reduce_convergent(void)
+{
+    return LAUNCH(convergent);
+}
+
+static cudaError_t reduce_shared(void)
+{
+    return LAUNCH(shared);
+}
+
+static cudaError_t reduce_multiblock(void)
+{
+    return LAUNCH(multiblock);
+}
+
+static cudaError_t reduce_coarsened(void)
+{
+    return LAUNCH(coarsened);
+}
+
+static cudaError_t reduce_single_pass(void)
+{
+    return LAUNCH(single_pass);
+}
+
+#undef LAUNCH
+
+static const ladder_rung reduce_rungs[] = {
+    {"simple", "the tree, as drawn",
+     "One block; thread t keeps element 2t. The threads still at work move apart, so\n"
+     "warps run almost empty, and every step of the tree goes to global memory.",
+     reduce_simple},
+    {"convergent", "threads stay together",
+     "Thread t keeps element t. The threads at work stay neighbours: idle warps leave,\n"
+     "and a warp's accesses fall into half the 128-byte lines.",
+     reduce_convergent},
+    {"shared", "tree in shared memory",
+     "Global memory is read once, the first additions are done on the way in, and the\n"
+     "tree's steps stay on the chip.",
+     reduce_shared},
+    {"multiblock", "many blocks",
+     "A block for every 512 elements, each committing its sum by an atomic. This fills\n"
+     "the device, at the price of a tree, its barriers and an atomic for every block.",
+     reduce_multiblock},
+    {"coarsened", "pairs, then the tree",
+     "A thread first adds up 4 pairs in a register, with no barrier and no thread idle:\n"
+     "4 times fewer trees, barriers and atomics.",
+     reduce_coarsened},
+    {"single_pass", "wide loads, shuffles",
+     "16 bytes a load, shuffles for the tree's last steps, and the block that started\n"
+     "last collects the others' sums: no second launch, and the same bits on every run.",
+     reduce_single_pass},
+};
+
+static const ladder reduce_ladder = {
+    "Reduction: the sum of an array",
+    reduce_rungs,
+    sizeof(reduce_rungs) / sizeof(*reduce_rungs),
+    reduce_bytes,
+    reduce_begin,
+    reduce_reset,
+    reduce_result,
+    reduce_end,
+};
