@@ -56,6 +56,7 @@ def example(header):
     for block in re.findall(r"(?:^//(?:     .*)?\n)+", comment, re.M):
         lines = [line[7:] for line in block.splitlines()]
         if f"#include <{header}>" in lines:
+            lines = lines[next(i for i, line in enumerate(lines) if line.startswith("#")):]
             ends = [i + 1 for i, line in enumerate(lines) if line.startswith("#include")]
             end = lines.index(f"#include <{header}>") + 1
             start = max([0] + [i for i in ends if i < end])
@@ -71,7 +72,7 @@ def defines(header):
     return {m[2]: (m[1], m[3]) for m in pairs if m}
 
 
-def inclusion(header, quote="<>", **changes):
+def inclusion(header, quote="<>", again=False, **changes):
     """Source of one inclusion: the example's, with some parameters set, or left out (None)."""
     chosen = defines(header)
     for name, value in changes.items():
@@ -81,7 +82,8 @@ def inclusion(header, quote="<>", **changes):
                             "COARSEN_ATOMIC": "(p, a)"}.get(name, "")
             chosen[name] = (macro, value)
     lines = [f"#define {macro} {value}" for macro, value in chosen.values()]
-    return "\n".join([example(header)[0], *lines, f"#include {quote[0]}{header}{quote[1]}", ""])
+    first = [] if again else [example(header)[0]]  # once a file: not every header can come twice
+    return "\n".join([*first, *lines, f"#include {quote[0]}{header}{quote[1]}", ""])
 
 
 def parameters(header):
@@ -93,9 +95,9 @@ def parameters(header):
     return list(found)
 
 
-def functions(header):
+def functions(header, prefix=None):
     """(kind, name) of each function an inclusion makes: kind is KERNEL, DEVICE, HOST_DEVICE, HOST."""
-    prefix = defines(header).get("COARSEN_NAME", ("", ""))[1]
+    prefix = prefix or defines(header).get("COARSEN_NAME", ("", ""))[1]
     found = []
     for inner in reached(header):
         for kind, name in re.findall(
@@ -105,18 +107,17 @@ def functions(header):
     return found
 
 
-def uses(header, name="use"):
+def uses(header, prefix=None, name="use"):
     """Source that uses every function of an inclusion, so that the compiler must emit it."""
-    device = [f for kind, f in functions(header) if "DEVICE" in kind]
-    host = [f for kind, f in functions(header) if kind != "DEVICE"]
-    take = "    *where++ = (void *)&{};"
+    device = [f for kind, f in functions(header, prefix) if "DEVICE" in kind]
+    host = [f for kind, f in functions(header, prefix) if kind != "DEVICE"]
     return "\n".join([
         "#ifndef __CUDACC_RTC__",
-        f"void {name}_host(void **where);", f"void {name}_host(void **where)", "{",
-        "    (void)where;", *map(take.format, host), "}", "#endif",
-        f"__global__ void {name}_device(void **where);",
-        f"__global__ void {name}_device(void **where)", "{",
-        "    (void)where;", *map(take.format, device), "}", ""])
+        f"void {name}_on_host(void **where);", f"void {name}_on_host(void **where)", "{",
+        *(f"    *where++ = (void *)&{f};" for f in host), "    *where = 0;", "}", "#endif",
+        f"extern \"C\" __global__ void {name}_on_device(void **where);",
+        f"extern \"C\" __global__ void {name}_on_device(void **where)", "{",
+        *(f"    *where++ = (void *)&{f};" for f in device), "    *where = 0;", "}", ""])
 
 
 def compile_source(compiler, source, folder, name="test.cu", flags=()):

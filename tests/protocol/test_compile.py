@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Every header compiles without a warning, for the GPU by nvcc and for the CPU device by g++: alone,
+unused and used, twice in one file, in two files of one program, copied, and as its example says."""
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example,
+                     inclusion, parameters, reached, uses)
+
+FOUND = f"-I{INCLUDE}"
+COMPILERS = {
+    "nvcc": [*NVCC, "-arch=sm_75", "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
+             f"-Xcompiler={','.join(STRICT)}", "-c"],
+    "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c"],
+}
+SIMT_LIB = os.environ.get("SIMT_LIB")
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request):
+    if request.param == "nvcc" and not NVCC:
+        pytest.skip(NO_NVCC)
+    return COMPILERS[request.param]
+
+
+each_header = pytest.mark.parametrize("header", HEADERS)
+
+
+@each_header
+def test_unused(header, compiler, tmp_path):
+    assert compile_source([*compiler, FOUND], inclusion(header), tmp_path) == ""
+
+
+@each_header
+def test_used(header, compiler, tmp_path):
+    assert compile_source([*compiler, FOUND], inclusion(header) + uses(header), tmp_path) == ""
+
+
+@each_header
+def test_twice_in_one_file(header, compiler, tmp_path):
+    knobs = {"COARSEN_NAME": "other", "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+    second = {name: value for name, value in knobs.items() if name in parameters(header)}
+    source = (inclusion(header) + uses(header) + inclusion(header, again=True, **second) +
+              uses(header, prefix="other", name="use_other"))
+    assert compile_source([*compiler, FOUND], source, tmp_path) == ""
+
+
+@each_header
+def test_in_two_files_of_one_program(header, compiler, tmp_path):
+    for name in ("one", "two"):
+        source = inclusion(header) + uses(header, name=name)
+        assert compile_source([*compiler, FOUND], source, tmp_path, f"{name}.cu",
+                              ["-o", f"{name}.o"]) == ""
+    main = ("void one_on_host(void **);\nvoid two_on_host(void **);\n"
+            "int main(int argc, char **argv)\n{\n"
+            "    if (argc > 99) { one_on_host((void **)argv); two_on_host((void **)argv); }\n}\n")
+    if compiler is COMPILERS["nvcc"]:
+        link, libraries = compiler[:-1], []
+    else:
+        link, libraries = list(CXX), [SIMT_LIB, "-lpthread", "-ldl"]
+    if None in libraries:
+        pytest.skip("SIMT_LIB is not set: run this through ./run test")
+    assert compile_source(link, main, tmp_path, "main.cpp",
+                          ["one.o", "two.o", "-o", "program", *libraries]) == ""
+
+
+@each_header
+def test_copied(header, compiler, tmp_path):
+    """base.h and a rung, in their folders, next to the file that includes them: no -I."""
+    needed = reached(header)
+    assert len(needed) == 1 or Path(header).parent.name == "coarsen", "a rung needs base.h alone"
+    for name in ["coarsen/base.h", *needed]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(INCLUDE / name, tmp_path / name)
+    source = inclusion(header, quote='""') + uses(header)
+    assert compile_source(compiler, source, tmp_path) == ""
+
+
+@each_header
+def test_example(header, compiler, tmp_path):
+    before, own, after, statements = example(header)
+    source = "\n".join([before, own, after, "void example(const float *in, float *out, size_t n, "
+                        "void *scratch, cudaStream_t stream);", "void example(const float *in, "
+                        "float *out, size_t n, void *scratch, cudaStream_t stream)", "{",
+                        "    (void)in, (void)out, (void)n, (void)scratch, (void)stream;",
+                        statements, "}", ""])
+    assert compile_source([*compiler, FOUND], source, tmp_path) == ""

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""A wrong parameter stops the compiler with the message promised, and with no other.
+
+Every #error of every header must be covered here: by what its message says (a parameter that is to be
+defined, a range), or by a row of the table CASES.
+"""
+import re
+
+import pytest
+
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, inclusion,
+                     text)
+
+# What a message begins with, after "coarsen/...: " -> the parameters that bring it about.
+CASES = {
+    "COARSEN_OP needs COARSEN_IDENTITY": [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}],
+    "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
+}
+RANGE = re.compile(r"(\w+) must be (?:a multiple of (\d+) )?from (\d+) to (\d+)$")
+REQUIRED = re.compile(r"define (\w+), ")
+
+
+def messages(header):
+    return re.findall(r'^#error "(.*)"$', text(header), re.M)
+
+
+def wrong(message):
+    """Parameters that must bring this message about."""
+    what = message.split(": ", 1)[1]
+    if (m := REQUIRED.match(what)):
+        return [{m[1]: None}]
+    if (m := RANGE.match(what)):
+        step, low, high = int(m[2] or 1), int(m[3]), int(m[4])
+        values = [low - step, high + step, -low, 0, "float"] + ([low + 1] if step > 1 else [])
+        return [{m[1]: str(value)} for value in dict.fromkeys(values)]
+    return next((cases for start, cases in CASES.items() if what.startswith(start)), [])
+
+
+def right(message):
+    """Parameters at the ends of a range, which must be taken."""
+    m = RANGE.match(message.split(": ", 1)[1])
+    return [{m[1]: m[3]}, {m[1]: m[4]}] if m else []
+
+
+def label(header, changes):
+    return f"{header}-" + "-".join(f"{k}={v}" for k, v in changes.items())
+
+
+WRONG = [pytest.param(header, message, changes, id=label(header, changes))
+         for header in HEADERS for message in messages(header) for changes in wrong(message)]
+RIGHT = [pytest.param(header, changes, id=label(header, changes))
+         for header in HEADERS for message in messages(header) for changes in right(message)]
+FIRST = [pytest.param(header, message, wrong(message)[0], id=label(header, wrong(message)[0]))
+         for header in HEADERS for message in messages(header) if wrong(message)]
+CPP = [*CXX, "-x", "c++", "-E", *SIMT[:1], f"-I{INCLUDE}"]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_every_error_is_covered(header):
+    assert len(re.findall(r"^\s*#\s*error", text(header), re.M)) == len(messages(header)), (
+        'an #error is not written as #error "message"')
+    assert [message for message in messages(header) if not wrong(message)] == []
+    assert all(message.startswith("coarsen/") for message in messages(header))
+
+
+def errors(said):
+    return re.findall(r'#error "(.*)"', "\n".join(
+        line for line in said.splitlines() if "error:" in line.lower() or "fatal" in line.lower()))
+
+
+@pytest.mark.parametrize("header, message, changes", WRONG)
+def test_wrong_parameter(header, message, changes, tmp_path):
+    said = compile_source(CPP, inclusion(header, **changes), tmp_path)
+    assert "exit status" in said and errors(said) == [message], said
+
+
+@pytest.mark.parametrize("header, changes", RIGHT)
+def test_ends_of_range(header, changes, tmp_path):
+    strict = [*CXX, "-x", "c++", "-fsyntax-only", *STRICT, *SIMT, f"-I{INCLUDE}"]
+    assert compile_source(strict, inclusion(header, **changes), tmp_path) == ""
+
+
+@pytest.mark.skipif(not NVCC, reason=NO_NVCC)
+@pytest.mark.parametrize("header, message, changes", FIRST)
+def test_wrong_parameter_nvcc(header, message, changes, tmp_path):
+    said = compile_source([*NVCC, "-E", "-o", "/dev/null", f"-I{INCLUDE}"],
+                          inclusion(header, **changes), tmp_path)
+    assert "exit status" in said and errors(said) == [message], said

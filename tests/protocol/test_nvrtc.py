@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Every header goes through NVRTC, the compiler at run time, for every GPU from sm_75 that it knows."""
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from headers import HEADERS, INCLUDE, NVCC, functions, inclusion, uses
+
+
+def load():
+    """NVRTC, from beside nvcc or wherever the loader finds it; None when there is none."""
+    folder = Path(NVCC[-1]).resolve().parents[1] / "lib64" if NVCC else Path()
+    for path in [*sorted(folder.glob("libnvrtc.so*")), "libnvrtc.so"]:
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            pass
+    return None
+
+
+NVRTC = load()
+
+
+def architectures():
+    if not NVRTC:
+        return []
+    count = ctypes.c_int()
+    assert NVRTC.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
+    archs = (ctypes.c_int * count.value)()
+    assert NVRTC.nvrtcGetSupportedArchs(archs) == 0
+    return [arch for arch in sorted(archs) if arch >= 75]
+
+
+def compile_program(source, options):
+    """What NVRTC said, and the machine code."""
+    program = ctypes.c_void_p()
+    options = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    assert NVRTC.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"test.cu", 0, None,
+                                    None) == 0
+    try:
+        status = NVRTC.nvrtcCompileProgram(program, len(options), options)
+        size = ctypes.c_size_t()
+        assert NVRTC.nvrtcGetProgramLogSize(program, ctypes.byref(size)) == 0
+        log = ctypes.create_string_buffer(size.value)
+        assert NVRTC.nvrtcGetProgramLog(program, log) == 0
+        if status != 0:
+            return f"{log.value.decode()}\nnvrtcCompileProgram returned {status}", b""
+        assert NVRTC.nvrtcGetCUBINSize(program, ctypes.byref(size)) == 0
+        code = ctypes.create_string_buffer(size.value)
+        assert NVRTC.nvrtcGetCUBIN(program, code) == 0
+        return log.value.decode().strip(), code.raw
+    finally:
+        NVRTC.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
+@pytest.mark.parametrize("arch", architectures() or [75])
+@pytest.mark.parametrize("header", HEADERS)
+def test_nvrtc(header, arch):
+    said, code = compile_program(inclusion(header) + uses(header),
+                                 [f"-I{INCLUDE}", f"--gpu-architecture=sm_{arch}"])
+    assert said == ""
+    kernels = [name for kind, name in functions(header) if kind == "KERNEL"] + ["use_on_device"]
+    assert [name for name in kernels if name.encode() not in code] == []
