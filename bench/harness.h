@@ -212,7 +212,7 @@ class bench
     bench(int argc, char **argv, bench_defaults defaults);
     ~bench();
 
-    // The sizes asked for: from --min to --max in steps, or in doubled steps when --quick.
+    // The multiples of step, or of twice that when --quick, from --min to --max.
     std::vector<int> exponents(int step) const;
 
     // Whether so many bytes of device memory are free; if not, says on stderr what is skipped.
@@ -229,8 +229,9 @@ class bench
 
   private:
     struct timing {
-        double median, least, spread;
-        size_t samples, late;
+        double median, least,
+            spread; // us, us, and the middle half's width in percent of the median
+        size_t samples;
     };
 
     bench_defaults defaults;
@@ -245,6 +246,7 @@ class bench
 
     void options(int argc, char **argv);
     void banner(FILE *out, const char *prefix) const;
+    static std::string path(const bench_contest &contest, const bench_entry *entry);
     void flush();
     bool verify(const bench_contest &contest, const bench_entry &entry);
     void sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop, bool *in_time);
@@ -409,9 +411,11 @@ inline void bench::banner(FILE *out, const char *prefix) const
 
 inline std::vector<int> bench::exponents(int step) const
 {
+    const int multiple = quick ? 2 * step : step;
     std::vector<int> all;
-    for (int e = min; e <= max; e += quick ? 2 * step : step)
-        all.push_back(e);
+    for (int e = min; e <= max; e++)
+        if (e % multiple == 0)
+            all.push_back(e);
     return all;
 }
 
@@ -424,6 +428,17 @@ inline bool bench::fits(double bytes, const char *what) const
     fprintf(stderr, "%s: skipped: needs %.1f GiB of device memory and %.1f are free\n", what,
             bytes / 1073741824.0, available / 1073741824.0);
     return false;
+}
+
+// pattern/type/data/kernel/knobs, as far as there are any.
+inline std::string bench::path(const bench_contest &contest, const bench_entry *entry)
+{
+    std::string all = contest.pattern;
+    for (const std::string &part :
+         {contest.type, contest.data, entry ? entry->kernel : "", entry ? entry->knobs : ""})
+        if (!part.empty())
+            all += "/" + part;
+    return all;
 }
 
 inline void bench::flush()
@@ -450,10 +465,8 @@ inline bool bench::verify(const bench_contest &contest, const bench_entry &entry
     BENCH_CHECK(cudaStreamSynchronize(stream));
     if (entry.check(&why))
         return true;
-    fprintf(stderr, "%s%s/%s/%s/%s%s%s, n = %llu: WRONG: %s\n", progress ? "\r\033[K" : "",
-            contest.pattern.c_str(), contest.type.c_str(), contest.data.c_str(),
-            entry.kernel.c_str(), entry.knobs.empty() ? "" : "/", entry.knobs.c_str(), contest.n,
-            why.c_str());
+    fprintf(stderr, "%s%s, n = %llu: WRONG: %s\n", progress ? "\r\033[K" : "",
+            path(contest, &entry).c_str(), contest.n, why.c_str());
     failures++;
     return false;
 }
@@ -534,7 +547,7 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
         }
         std::sort(us.begin(), us.end());
         const size_t m = us.size();
-        timing t = {0, 0, 0, m, rounds - m};
+        timing t = {0, 0, 0, m};
         if (m > 0) {
             t.median = (us[(m - 1) / 2] + us[m / 2]) / 2;
             t.least = us[0];
@@ -547,6 +560,9 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
 
 inline void bench::print(const bench_contest &contest, const std::vector<timing> &timings)
 {
+    const auto name = [](const bench_entry &entry) {
+        return entry.kernel + (entry.knobs.empty() ? "" : " ") + entry.knobs;
+    };
     double peer_us = 0, copy_rate = 0; // 0: not there to compare with
     for (size_t e = 0; e < timings.size(); e++) {
         if (timings[e].samples == 0)
@@ -558,17 +574,23 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
     }
     const bool work = *defaults.work_unit;
 
-    std::string heading = contest.pattern + ", " + contest.type;
-    if (!contest.data.empty())
-        heading += ", " + contest.data;
+    size_t width = 6; // of the names
+    for (const bench_entry &entry : contest.entries)
+        width = std::max(width, name(entry).size());
+    const std::string heading = path(contest, nullptr);
     if (heading != last_heading) {
-        printf("\n%s\n%11s  %-34s %11s %11s %7s %9s", heading.c_str(), "n", "kernel", "median us",
-               "least us", "+-%", "GB/s");
+        printf("\n%s\n%10s  %-*s %10s %10s %8s %9s", heading.c_str(), "n", (int)width, "kernel",
+               "median us", "least us", "spread %", "GB/s");
         if (work)
             printf(" %9s", defaults.work_unit);
         printf(" %7s %7s\n", "% copy", ("x " + contest.peer).c_str());
         last_heading = heading;
+    } else {
+        printf("\n");
     }
+    const bool power = (contest.n & (contest.n - 1)) == 0 && contest.n > 1;
+    const std::string n =
+        power ? "2^" + std::to_string(__builtin_ctzll(contest.n)) : std::to_string(contest.n);
     for (size_t e = 0; e < timings.size(); e++) {
         const bench_entry &entry = contest.entries[e];
         const timing &t = timings[e];
@@ -578,9 +600,8 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
         const double work_rate = entry.work / t.median / 1e3;
         const double percent = copy_rate > 0 ? 100 * entry.bytes / t.median / copy_rate : 0;
         const double speedup = peer_us > 0 ? peer_us / t.median : 0;
-        const std::string name = entry.kernel + (entry.knobs.empty() ? "" : " ") + entry.knobs;
-        printf("%11llu  %-34s %11.2f %11.2f %7.1f %9.1f", contest.n, name.c_str(), t.median,
-               t.least, t.spread / 2, rate);
+        printf("%10s  %-*s %10.2f %10.2f %8.1f %9.1f", n.c_str(), (int)width, name(entry).c_str(),
+               t.median, t.least, t.spread, rate);
         if (work)
             printf(" %9.1f", work_rate);
         char of_copy[32] = "-", of_peer[32] = "-";
@@ -617,13 +638,11 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
 
 inline void bench::run(bench_contest &contest)
 {
-    const std::string where = contest.pattern + "/" + contest.type + "/" + contest.data + "/";
     std::vector<bench_entry> chosen;
     bool any = false;
     for (const bench_entry &entry : contest.entries) {
         const bool compared_with = entry.kernel == contest.peer || entry.kernel == contest.copy;
-        const bool matches =
-            (where + entry.kernel + "/" + entry.knobs).find(filter) != std::string::npos;
+        const bool matches = path(contest, &entry).find(filter) != std::string::npos;
         any |= matches;
         if (matches || compared_with)
             chosen.push_back(entry);
@@ -631,16 +650,17 @@ inline void bench::run(bench_contest &contest)
     if (!any)
         return;
     if (progress)
-        fprintf(stderr, "\r\033[K%sn = %llu: %zu kernels ...", where.c_str(), contest.n,
-                chosen.size());
+        fprintf(stderr, "\r\033[K%s, n = %llu: %zu kernels ...", path(contest, nullptr).c_str(),
+                contest.n, chosen.size());
 
     contest.entries.clear();
     for (const bench_entry &entry : chosen)
         if (verify(contest, entry) && verify(contest, entry))
             contest.entries.push_back(entry);
-    const std::vector<timing> timings = time(contest);
-    for (const bench_entry &entry : contest.entries)
-        verify(contest, entry);
+    std::vector<timing> timings = time(contest);
+    for (size_t e = 0; e < timings.size(); e++)
+        if (!verify(contest, contest.entries[e]))
+            timings[e].samples = 0; // what it took to be wrong is no figure
     if (progress)
         fprintf(stderr, "\r\033[K");
     print(contest, timings);

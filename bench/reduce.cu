@@ -204,7 +204,7 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
 
         bench_entry sum; // what every entry but the copy shares
         sum.bytes = n * sizeof(T);
-        sum.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xa5, sizeof(T))); };
+        sum.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, sizeof(T))); };
         sum.check = [=](std::string *why) {
             T got;
             BENCH_CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost));
@@ -218,7 +218,7 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
         copied.launch = [=](cudaStream_t stream) {
             return cudaMemcpyAsync(copy, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
         };
-        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xa5, n * sizeof(T))); };
+        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xff, n * sizeof(T))); };
         copied.check = [=](std::string *why) {
             const auto got = exact(copy, n);
             *why = "a sum of " + std::to_string(got) + ", not " + std::to_string(wanted);
