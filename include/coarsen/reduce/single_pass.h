@@ -101,11 +101,14 @@
 #define NAME_leave         COARSEN_JOIN(COARSEN_NAME, _leave)
 #define NAME_collect       COARSEN_JOIN(COARSEN_NAME, _collect)
 #define NAME_load          COARSEN_JOIN(COARSEN_NAME, _load)
+#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
+#define NAME_small_kernel  COARSEN_JOIN(COARSEN_NAME, _small_kernel)
 #define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
 #define NAME_blocks        COARSEN_JOIN(COARSEN_NAME, _blocks)
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
+#define COARSEN_SMALL      8
 #define COARSEN_ITEMS      COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
 
 typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
@@ -177,9 +180,7 @@ COARSEN_DEVICE COARSEN_ACC NAME_collect(volatile unsigned long long *slot)
     return sum;
 }
 
-// An array that the L2 cache can't hold is not worth a place there: reading it with the evict-first
-// hint leaves what others have in the cache alone, and saves writing it back. Past a quarter of a
-// gigabyte there is nothing of theirs left, and the hint costs 4% (H200).
+// A vector, read with the evict-first hint if asked.
 COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
 {
     if (sizeof(NAME_vector) != sizeof(uint4) || !evict_first)
@@ -188,6 +189,50 @@ COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
     NAME_vector load;
     memcpy(&load, &bits, sizeof(load));
     return load;
+}
+
+// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is
+// used. i: the index in the array of vectors[0]. count: as many of a row's elements as there are.
+COARSEN_DEVICE COARSEN_ACC NAME_add(COARSEN_ACC sum, const NAME_vector *vectors, size_t i,
+                                    size_t count, bool evict_first)
+{
+    NAME_vector load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (k * BLOCK_DIM < count)
+            load[k] = NAME_load(vectors + k * BLOCK_DIM, evict_first);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (k * BLOCK_DIM < count)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                const COARSEN_ACC x =
+                    COARSEN_LIFT(load[k].item[j], i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j);
+                sum = COARSEN_OP(sum, x);
+            }
+    return sum;
+}
+
+// A small array, by one block: a thread takes up to COARSEN_SMALL single elements, BLOCK_DIM apart.
+// It is over so soon that the fetching of its instructions counts, hence a kernel of its own.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_small_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+{
+    COARSEN_TYPE load[COARSEN_SMALL];
+    COARSEN_ACC sum = COARSEN_IDENTITY;
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_SMALL; k++)
+        if (k * BLOCK_DIM + threadIdx.x < n)
+            load[k] = in[k * BLOCK_DIM + threadIdx.x];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_SMALL; k++)
+        if (k * BLOCK_DIM + threadIdx.x < n) {
+            const COARSEN_ACC x = COARSEN_LIFT(load[k], (size_t)k * BLOCK_DIM + threadIdx.x);
+            sum = COARSEN_OP(sum, x);
+        }
+    sum = NAME_block(sum);
+    if (threadIdx.x == 0)
+        *out = sum;
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -200,33 +245,32 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t vectors = (n - head) / COARSEN_ITEMS;
     const size_t rest = n - vectors * COARSEN_ITEMS;
     const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
-    const bool evict_first = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
 
     __shared__ bool started_last;
     if (threadIdx.x == 0)
-        started_last = gridDim.x == 1 || atomicAdd(ticket, 1) == gridDim.x - 1;
+        started_last = atomicAdd(ticket, 1) == gridDim.x - 1;
 
+    // An array that the L2 cache can't hold is not worth a place there: reading it with the
+    // evict-first hint leaves alone what others have in the cache, and saves writing that back. Past a
+    // quarter of a gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
+    const bool evict_first = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
+    const size_t full = (COARSE_FACTOR - 1) * BLOCK_DIM;
+    const size_t step = (size_t)gridDim.x * tile;
+    size_t v = (size_t)blockIdx.x * tile + threadIdx.x;
     COARSEN_ACC sum = COARSEN_IDENTITY;
+    if (tile > full) {
+        if (evict_first)
 #pragma unroll 1
-    for (size_t base = (size_t)blockIdx.x * tile; base < vectors;
-         base += (size_t)gridDim.x * tile) {
-        const unsigned int count = (unsigned int)coarsen_min(tile, vectors - base);
-        const size_t v = base + threadIdx.x;
-        NAME_vector load[COARSE_FACTOR]; // all in flight before the first is used
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (k * BLOCK_DIM + threadIdx.x < count)
-                load[k] = NAME_load(in_vectors + v + k * BLOCK_DIM, evict_first);
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (k * BLOCK_DIM + threadIdx.x < count)
-#pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                    const COARSEN_ACC x = COARSEN_LIFT(
-                        load[k].item[j], head + (v + k * BLOCK_DIM) * COARSEN_ITEMS + j);
-                    sum = COARSEN_OP(sum, x);
-                }
+            for (; v + full < vectors; v += step)
+                sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS, full + 1, true);
+        else
+#pragma unroll 1
+            for (; v + full < vectors; v += step)
+                sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS, full + 1, false);
     }
+    if (v < vectors)
+        sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS,
+                       coarsen_min(vectors - v, tile - threadIdx.x), true);
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < rest) {
         const size_t i = threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS;
         const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
@@ -234,23 +278,22 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 
     sum = NAME_block(sum);
-    if (gridDim.x > 1) {
-        if (threadIdx.x == 0)
-            NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
-        if (!started_last)
-            return;
-        sum = COARSEN_IDENTITY;
-        for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
-            const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
-            sum = COARSEN_OP(sum, x);
-        }
-        if (threadIdx.x == 0)
-            atomicExch(ticket, 0);
-        __syncthreads();
-        sum = NAME_block(sum);
-    }
     if (threadIdx.x == 0)
+        NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
+    if (!started_last)
+        return;
+
+    sum = COARSEN_IDENTITY;
+    for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
+        const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
+        sum = COARSEN_OP(sum, x);
+    }
+    __syncthreads();
+    sum = NAME_block(sum);
+    if (threadIdx.x == 0) {
         *out = sum;
+        atomicExch(ticket, 0);
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -292,6 +335,10 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, s
         return cudaErrorInvalidValue;
     unsigned int *const ticket = (unsigned int *)scratch;
     unsigned long long *const slots = (unsigned long long *)scratch + 2;
+    if (n <= COARSEN_SMALL * BLOCK_DIM) {
+        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
+        return cudaLaunchKernelEx(&config, NAME_small_kernel, in, out, (unsigned int)n);
+    }
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n, tile, slots, ticket);
 }
@@ -305,9 +352,12 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 #undef NAME_leave
 #undef NAME_collect
 #undef NAME_load
+#undef NAME_add
 #undef NAME_warp
 #undef NAME_block
+#undef NAME_small_kernel
 #undef NAME_kernel
+#undef COARSEN_SMALL
 #undef NAME_blocks
 #undef NAME_scratch_bytes
 #undef NAME_launch
