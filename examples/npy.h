@@ -250,9 +250,9 @@ static inline bool npy_read_file(const npy_reader *reader, npy_array *array)
     if (got < sizeof(prefix))
         return npy_fail(reader,
                         "truncated: it ends within its first 8 bytes; save or copy it again");
-    if (prefix[6] < 1 || prefix[6] > 3)
+    if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0)
         return npy_fail(reader,
-                        "format version %d.%d; 1, 2 and 3 are taken; "
+                        "format version %d.%d; 1.0, 2.0 and 3.0 are taken; "
                         "write it with numpy.save",
                         prefix[6], prefix[7]);
 
