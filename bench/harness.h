@@ -6,11 +6,11 @@
 //
 //     int main(int argc, char **argv)
 //     {
-//         bench b(argc, argv, {"reduce", "CUB 3.0", 10, 30});
+//         bench b(argc, argv, {"Sums, beside CUB's.", "", 10, 30});
 //         for (int e : b.exponents(2)) {
-//             bench_contest c("sum", "float", 1ull << e);
-//             c.entries.push_back({"copy", ...});
-//             b.run(c);
+//             bench_contest contest("reduce", "float", 1ull << e);
+//             contest.entries.push_back(copy), ...push_back(cub), ...push_back(ours);
+//             b.run(contest);
 //         }
 //         return b.finish();
 //     }
@@ -229,8 +229,8 @@ class bench
 
   private:
     struct timing {
-        double median, least,
-            spread; // us, us, and the middle half's width in percent of the median
+        double median, least; // us
+        double spread;        // width of the middle half, in percent of the median
         size_t samples;
     };
 
