@@ -11,7 +11,9 @@
 #include "demo/reduce.h"
 #include "npy.h"
 
+#include <float.h>
 #include <getopt.h>
+#include <math.h>
 #include <unistd.h>
 
 static const ladder *const ladders[] = {&reduce_ladder};
@@ -92,6 +94,7 @@ static ladder_input input_from_file(const char *path)
 static ladder_input input_generated(size_t n)
 {
     float *values = host_array(n, "the generated array");
+    progress("making %zu elements", n);
     for (size_t i = 0; i < n; i++) {
         uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -100,6 +103,7 @@ static ladder_input input_generated(size_t n)
         const float magnitude = (float)(z % 8 + 1);
         values[i] = z >> 63 ? magnitude : -magnitude;
     }
+    progress("%s", "");
     const ladder_input input = {"generated, whole numbers from -8 to 8", values, n, true};
     return input;
 }
@@ -123,7 +127,7 @@ static int climb(const ladder *l, const ladder_input *input)
 {
     int wrong = 0;
     printf("\n%s: %zu elements\n\n", input->name, input->n);
-    printf("%-11s %-20s %-11s %-5s", "rung", "what changed", "result", "right");
+    printf("%-11s %-20s %-10s %-5s", "rung", "what changed", "result", "right");
     measure_heading();
 
     progress("setting up %zu elements", input->n);
@@ -139,7 +143,7 @@ static int climb(const ladder *l, const ladder_input *input)
         const bool right = l->result(text);
         const measure m = measure_finish(l, rung, input->n);
         progress("%s", "");
-        printf("%-11s %-20s %-11s %-5s", rung->name, rung->change, text, right ? "yes" : "NO");
+        printf("%-11s %-20s %-10s %-5s", rung->name, rung->change, text, right ? "yes" : "NO");
         measure_print(&m);
         fflush(stdout);
         wrong += !right;

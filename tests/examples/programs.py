@@ -22,8 +22,9 @@ def have_gpu():
 
 def devices():
     """Parameters of a test: the endings of the programs' names."""
-    no_gpu = pytest.mark.skipif(not have_gpu(), reason="no GPU")
-    return ["simt", pytest.param("cuda", marks=no_gpu)]
+    reason = ("" if have_gpu() else "no GPU") or ("" if (EXAMPLES / "stats-cuda").exists() else
+                                                  "not built for the GPU")
+    return ["simt", pytest.param("cuda", marks=pytest.mark.skipif(bool(reason), reason=reason))]
 
 
 def run(name, *arguments, cwd=ROOT):
