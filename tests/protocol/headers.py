@@ -16,8 +16,8 @@ HEADERS = sorted(str(path.relative_to(INCLUDE)) for path in (INCLUDE / "coarsen"
 assert HEADERS, f"no header under {INCLUDE / 'coarsen'}"
 
 CXX = shlex.split(os.environ.get("CXX") or "g++")
-NVCC = shlex.split(os.environ.get("NVCC") or "")
-TOOLKIT = [f"-I{Path(NVCC[-1]).resolve().parents[1] / 'include'}"] if NVCC else []
+NVCC = [os.environ["NVCC"]] if os.environ.get("NVCC") else []
+TOOLKIT = [f"-I{Path(NVCC[0]).resolve().parents[1] / 'include'}"] if NVCC else []
 SIMT = [f"-I{INCLUDE / 'simt'}", *shlex.split(os.environ.get("SIMT_FLAGS") or "")]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 NO_NVCC = "no nvcc: install the CUDA Toolkit"

@@ -10,7 +10,7 @@ from headers import HEADERS, INCLUDE, NVCC, functions, inclusion, uses
 
 def load():
     """NVRTC, from beside nvcc or wherever the loader finds it; None when there is none."""
-    folder = Path(NVCC[-1]).resolve().parents[1] / "lib64" if NVCC else Path()
+    folder = Path(NVCC[0]).resolve().parents[1] / "lib64" if NVCC else Path()
     for path in [*sorted(folder.glob("libnvrtc.so*")), "libnvrtc.so"]:
         try:
             return ctypes.CDLL(str(path))
