@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// tests/device.h: what tests share on either device, a GPU or the CPU device, simt.
+//
+//     test_begin();                       // first in main: skips the program where there is no device
+//     CHECK(cudaMemcpy(...));             // or a failed test, and exit
+//     test_array in(bytes, offset);       // device memory between two guards, `offset` bytes past 256-byte
+//     ...                                 //     alignment, filled with POISON
+//     tap_ok(in.intact(), "...");         // whether the guards still hold what was put there
+//     for (int k = 0; k < test_order_count(); k++)
+//         test_order(k);                  // sets the order of blocks, on simt; returns its name
+
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vector>
+
+#include "tap.h"
+
+#ifdef SIMT
+#include <simt.h>
+#endif
+
+#define POISON      0xA5
+
+#define CHECK(call) test_check(call, #call, __FILE__, __LINE__)
+
+static inline void test_check(cudaError_t status, const char *call, const char *file, int line)
+{
+    if (status == cudaSuccess)
+        return;
+    tap_ok_at(file, line, 0, "%s: %s", call, cudaGetErrorString(status));
+    exit(1);
+}
+
+static inline void test_begin(void)
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0)
+        return;
+    printf("1..0 # SKIP no GPU\n");
+    exit(0);
+}
+
+// Random bits that depend on the seed and the index alone (the finaliser of SplitMix64).
+static inline uint64_t test_random(uint64_t seed, uint64_t i)
+{
+    uint64_t x = (seed * 0x9E3779B97F4A7C15 + i + 1) * 0x9E3779B97F4A7C15;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+    x = (x ^ x >> 27) * 0x94D049BB133111EB;
+    return x ^ x >> 31;
+}
+
+struct test_array {
+    enum { GUARD = 256 };
+    char *base;
+    size_t bytes, offset;
+
+    explicit test_array(size_t bytes, size_t offset = 0) : base(NULL), bytes(bytes), offset(offset)
+    {
+        CHECK(cudaMalloc((void **)&base, total()));
+        CHECK(cudaMemset(base, POISON, total()));
+    }
+    ~test_array()
+    {
+        cudaFree(base);
+    }
+    test_array(const test_array &) = delete;
+    test_array &operator=(const test_array &) = delete;
+
+    size_t total() const
+    {
+        return GUARD + offset + bytes + GUARD;
+    }
+    void *get() const
+    {
+        return base + GUARD + offset;
+    }
+    void fill(const void *from) const
+    {
+        CHECK(cudaMemcpy(get(), from, bytes, cudaMemcpyHostToDevice));
+    }
+    void zero() const
+    {
+        CHECK(cudaMemset(get(), 0, bytes));
+    }
+    void read(void *to) const
+    {
+        CHECK(cudaMemcpy(to, get(), bytes, cudaMemcpyDeviceToHost));
+    }
+    // Whether bytes [from, to) of the whole allocation are as they were at the start.
+    bool poisoned(size_t from, size_t to) const
+    {
+        std::vector<unsigned char> host(total());
+        CHECK(cudaMemcpy(host.data(), base, total(), cudaMemcpyDeviceToHost));
+        for (size_t i = from; i < to; i++)
+            if (host[i] != POISON)
+                return false;
+        return true;
+    }
+    bool intact() const
+    {
+        return poisoned(0, GUARD + offset) && poisoned(GUARD + offset + bytes, total());
+    }
+    bool untouched() const
+    {
+        return poisoned(0, total());
+    }
+};
+
+// The orders of blocks to try: one on a GPU, which has its own; on simt the three with one block on
+// the device and with four that interleave.
+static inline int test_order_count(void)
+{
+#ifdef SIMT
+    return 6;
+#else
+    return 1;
+#endif
+}
+
+static inline const char *test_order(int k)
+{
+#ifdef SIMT
+    static const char *const names[] = {"forward",    "reversed",    "shuffled",
+                                        "forward x4", "reversed x4", "shuffled x4"};
+    simt_config config = simt_get_config();
+    config.order = (simt_order)(k % 3);
+    config.resident = k < 3 ? 1 : 4;
+    config.seed = 1 + (unsigned long long)k;
+    simt_set_config(&config);
+    return names[k];
+#else
+    (void)k;
+    return "GPU";
+#endif
+}
+
+#endif // TEST_DEVICE_H

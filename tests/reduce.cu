@@ -1,0 +1,837 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of the reduction: right at every boundary, for every operator and type, at any
+// alignment, in any order of blocks; and what it promises of errors, scratch and counts.
+
+#include "device.h"
+
+#include <limits>
+
+// ---- The inclusions -----------------------------------------------------------------------------
+
+#define COARSEN_NAME simple_i32
+#define COARSEN_TYPE int
+#define BLOCK_DIM    64
+#include <coarsen/reduce/simple.h>
+
+#define COARSEN_NAME simple_f32
+#define COARSEN_TYPE float
+#define BLOCK_DIM    128
+#include <coarsen/reduce/simple.h>
+
+#define COARSEN_NAME simple_1024
+#define COARSEN_TYPE float
+#include <coarsen/reduce/simple.h>
+
+// x -> a x + b, composed left to right: associative, not commutative.
+typedef struct {
+    unsigned int a, b;
+} affine;
+static inline __host__ __device__ affine affine_then(affine f, affine g)
+{
+    return affine{f.a * g.a, f.b * g.a + g.b};
+}
+#define COARSEN_NAME     simple_affine
+#define COARSEN_TYPE     affine
+#define COARSEN_OP       affine_then
+#define COARSEN_IDENTITY (affine{1, 0})
+#define BLOCK_DIM        96
+#include <coarsen/reduce/simple.h>
+
+#define COARSEN_NAME convergent_i32
+#define COARSEN_TYPE int
+#define BLOCK_DIM    64
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME convergent_f32
+#define COARSEN_TYPE float
+#define BLOCK_DIM    128
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME convergent_1024
+#define COARSEN_TYPE float
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME shared_i32
+#define COARSEN_TYPE int
+#define BLOCK_DIM    96
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME shared_f32
+#define COARSEN_TYPE float
+#define BLOCK_DIM    128
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME shared_1024
+#define COARSEN_TYPE float
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME multiblock_i32
+#define COARSEN_TYPE int
+#define BLOCK_DIM    32
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME         multiblock_f32
+#define COARSEN_TYPE         float
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#define BLOCK_DIM            96
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME  coarsened_i32
+#define COARSEN_TYPE  int
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 3
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME         coarsened_f32
+#define COARSEN_TYPE         float
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME  single_i32
+#define COARSEN_TYPE  int
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 1
+#include <coarsen/reduce/single_pass.h>
+
+#define COARSEN_NAME  single_f32
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     96
+#define COARSE_FACTOR 3
+#include <coarsen/reduce/single_pass.h>
+
+#define COARSEN_NAME reduce_f32
+#define COARSEN_TYPE float
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_f64
+#define COARSEN_TYPE double
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_i64
+#define COARSEN_TYPE long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u64
+#define COARSEN_TYPE unsigned long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u32
+#define COARSEN_TYPE unsigned int
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME sum_u8
+#define COARSEN_TYPE unsigned char
+#define COARSEN_ACC  unsigned long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME     min_f32
+#define COARSEN_TYPE     float
+#define COARSEN_OP       COARSEN_MIN
+#define COARSEN_IDENTITY COARSEN_GREATEST(float)
+#define BLOCK_DIM        64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME     max_f32
+#define COARSEN_TYPE     float
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY COARSEN_LEAST(float)
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME     min_i64
+#define COARSEN_TYPE     long long
+#define COARSEN_OP       COARSEN_MIN
+#define COARSEN_IDENTITY COARSEN_GREATEST(long long)
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME     max_i32
+#define COARSEN_TYPE     int
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY COARSEN_LEAST(int)
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME     xor_u32
+#define COARSEN_TYPE     unsigned int
+#define COARSEN_OP(a, b) ((a) ^ (b))
+#define COARSEN_IDENTITY 0u
+#define COARSEN_ATOMIC   atomicXor
+#define BLOCK_DIM        64
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME       squares_i32
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        long long
+#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + (long long)(i))
+#define BLOCK_DIM          64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME f32_at
+#define COARSEN_TYPE float
+#include <coarsen/arg.h>
+
+#define COARSEN_NAME     argmax_f32
+#define COARSEN_TYPE     float
+#define COARSEN_ACC      f32_at
+#define COARSEN_LIFT     f32_at_lift
+#define COARSEN_OP       f32_at_max
+#define COARSEN_IDENTITY f32_at_none()
+#define BLOCK_DIM        64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME     argmin_f32
+#define COARSEN_TYPE     float
+#define COARSEN_ACC      f32_at
+#define COARSEN_LIFT     f32_at_lift
+#define COARSEN_OP       f32_at_min
+#define COARSEN_IDENTITY f32_at_none()
+#define BLOCK_DIM        64
+#include <coarsen/reduce/multiblock.h>
+
+// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
+typedef struct {
+    unsigned int x, y, z;
+} triple;
+static inline __host__ __device__ triple triple_add(triple a, triple b)
+{
+    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
+}
+#define COARSEN_NAME     reduce_triple
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define BLOCK_DIM        64
+#include <coarsen/reduce.h>
+
+#ifndef SIMT
+#include <cuda_fp16.h>
+#define COARSEN_NAME sum_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/reduce.h>
+#endif
+
+// ---- Running one --------------------------------------------------------------------------------
+
+template <class T, class A> struct rung {
+    const char *name;
+    size_t (*scratch_bytes)(size_t);
+    cudaError_t (*launch)(const T *, A *, size_t, void *, size_t, cudaStream_t);
+};
+#define RUNG(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch})
+
+// Rungs that work in place take T *; the harness gives every launch an array of its own.
+#define IN_PLACE(name, T)                                                                          \
+    (rung<T, T>{#name, name##_scratch_bytes,                                                       \
+                [](const T *in, T *out, size_t n, void *scratch, size_t bytes, cudaStream_t s) {   \
+                    return name##_launch((T *)in, out, n, scratch, bytes, s);                      \
+                }})
+
+template <class T, class A> struct launched {
+    cudaError_t status;
+    A result;
+    bool clean; // guards intact, and scratch as promised
+};
+
+// `times` launches in a row on the same scratch; the result is the last one's.
+template <class T, class A>
+static launched<T, A> run(const rung<T, A> &r, const std::vector<T> &x, size_t offset,
+                          int times = 1)
+{
+    const size_t n = x.size();
+    test_array in(n * sizeof(T), offset * sizeof(T)), out(sizeof(A), 16);
+    test_array scratch(r.scratch_bytes(n));
+    launched<T, A> got;
+    memset(&got, 0, sizeof(got));
+    scratch.zero();
+    got.status = cudaSuccess;
+    for (int i = 0; i < times && got.status == cudaSuccess; i++) {
+        if (n > 0)
+            in.fill(x.data());
+        got.status =
+            r.launch((const T *)in.get(), (A *)out.get(), n, scratch.get(), scratch.bytes, 0);
+    }
+    if (got.status == cudaSuccess)
+        got.status = cudaDeviceSynchronize();
+    if (got.status == cudaSuccess)
+        out.read(&got.result);
+    got.clean = in.intact() && out.intact() && scratch.intact();
+    return got;
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (a != a && b != b);
+}
+static bool same(f32_at a, f32_at b)
+{
+    return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
+}
+static bool same(affine a, affine b)
+{
+    return a.a == b.a && a.b == b.b;
+}
+static bool same(triple a, triple b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+template <class T> static bool same(T a, T b)
+{
+    return a == b;
+}
+
+static const size_t sizes[] = {
+    0,    1,    2,    3,    31,   32,   33,   63,   64,   65,   95,   96,   97,    127,  128, 129,
+    191,  192,  193,  255,  256,  257,  383,  384,  385,  511,  512,  513,  767,   768,  769, 997,
+    1023, 1024, 1025, 2047, 2048, 2049, 3071, 3073, 4096, 4099, 8191, 8193, 16411, 40009};
+
+// One test: the rung against `expected`, at every size up to `most`, alignment and order of blocks.
+template <class T, class A, class Make, class Expected>
+static void check(const rung<T, A> &r, size_t most, Make make, Expected expected)
+{
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes) && sizes[s] <= most; s++) {
+        const size_t n = sizes[s];
+        std::vector<T> x(n);
+        for (size_t i = 0; i < n; i++)
+            x[i] = make(test_random(n, i));
+        const A want = expected(x);
+        // Every order at a few sizes, one of them in turn at the others.
+        for (int k = 0; k < test_order_count(); k++) {
+            if (n % 64 != 1 && k != (int)(s % test_order_count()))
+                continue;
+            const char *order = test_order(k);
+            const size_t offset = (n + k) % 5;
+            const launched<T, A> got = run(r, x, offset, 2);
+            if (got.status != cudaSuccess || !got.clean || !same(got.result, want)) {
+                tap_ok(0, "%s: n = %zu, offset %zu, %s: %s%s", r.name, n, offset, order,
+                       got.status != cudaSuccess ? cudaGetErrorString(got.status) : "wrong result",
+                       got.clean ? "" : ", wrote outside its arrays");
+                return;
+            }
+        }
+    }
+    test_order(0);
+    tap_ok(1, "%s: right at every size up to %zu", r.name, most);
+}
+
+// Sums of these are exact in float, so that one element lost or doubled shows.
+static float small_float(uint64_t bits)
+{
+    return (float)((int)(bits % 65) - 32) / 4;
+}
+
+template <class A> struct sum_of {
+    template <class T> A operator()(const std::vector<T> &x) const
+    {
+        A sum = 0;
+        for (size_t i = 0; i < x.size(); i++)
+            sum = (A)(sum + (A)x[i]);
+        return sum;
+    }
+};
+
+// Integer sums wrap, and the reference with them.
+struct wrapped_sum {
+    int operator()(const std::vector<int> &x) const
+    {
+        unsigned int sum = 0;
+        for (size_t i = 0; i < x.size(); i++)
+            sum += (unsigned int)x[i];
+        return (int)sum;
+    }
+};
+
+// As NumPy's argmax and argmin: the first of equals, the first NaN before all.
+template <int SIGN> struct first_best {
+    f32_at operator()(const std::vector<float> &x) const
+    {
+        f32_at best = f32_at_none();
+        for (size_t i = 0; i < x.size(); i++)
+            if (i == 0 ||
+                (best.value == best.value && (x[i] != x[i] || SIGN * x[i] > SIGN * best.value)))
+                best = f32_at{x[i], i};
+        return best;
+    }
+};
+
+template <int SIGN> struct best_value {
+    template <class T> T operator()(const std::vector<T> &x) const
+    {
+        typedef std::numeric_limits<T> limits;
+        const T least = limits::has_infinity ? -limits::infinity() : limits::lowest();
+        const T most = limits::has_infinity ? limits::infinity() : limits::max();
+        T best = SIGN > 0 ? least : most;
+        for (size_t i = 0; i < x.size(); i++)
+            if (x[i] != x[i] || (best == best && (SIGN > 0 ? x[i] > best : x[i] < best)))
+                best = x[i];
+        return best;
+    }
+};
+
+static float coarse_float(uint64_t bits) // many ties, some infinities
+{
+    const int v = (int)(bits % 41) - 20;
+    return v == 20 && bits % 1021 < 3 ? INFINITY : (float)v;
+}
+static float nan_float(uint64_t bits)
+{
+    return bits % 211 == 0 ? NAN : coarse_float(bits >> 8);
+}
+
+// ---- What is promised of errors -----------------------------------------------------------------
+
+template <class T, class A> static void check_errors(const rung<T, A> &r)
+{
+    const size_t n = 100000, bytes = r.scratch_bytes(n);
+    test_array in(n * sizeof(T)), out(sizeof(A)), scratch(bytes);
+    const T *const x = (const T *)in.get();
+    A *const y = (A *)out.get();
+    const T *const odd = (const T *)((const char *)x + 1);
+    bool ok = true;
+    ok &= r.launch(NULL, y, n, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, NULL, n, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, (A *)((char *)y + 1), n, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, y, SIZE_MAX / sizeof(T), scratch.get(), SIZE_MAX, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, y, SIZE_MAX, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+    if (sizeof(T) > 1)
+        ok &= r.launch(odd, y, n, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+    if (bytes > 0) {
+        ok &= r.launch(x, y, n, NULL, bytes, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, scratch.get(), bytes - 1, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, scratch.get(), 0, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, (char *)scratch.get() + 1, bytes, 0) == cudaErrorInvalidValue;
+    }
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    tap_ok(in.untouched() && out.untouched() && scratch.untouched(),
+           "%s: wrong arguments write nothing", r.name);
+    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
+        ok &= r.scratch_bytes(m) <= bytes;
+    tap_ok(ok, "%s: scratch for n is enough for less", r.name);
+}
+
+// ---- What is promised beyond the result ---------------------------------------------------------
+
+static void check_same_bits(void)
+{
+    std::vector<float> x(40009);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = (float)((double)(int64_t)test_random(7, i) * 1e-19);
+    double exact = 0, magnitude = 0;
+    for (size_t i = 0; i < x.size(); i++)
+        exact += x[i], magnitude += fabs((double)x[i]);
+    const rung<float, float> r = RUNG(reduce_f32, float, float);
+    bool ok = true;
+    float first = 0;
+    for (int k = 0; k < 6; k++) {
+        test_order(k % test_order_count());
+        const launched<float, float> got = run(r, x, 0, 1);
+        ok &= got.status == cudaSuccess && (k == 0 || memcmp(&got.result, &first, 4) == 0);
+        first = got.result;
+    }
+    test_order(0);
+    tap_ok(ok, "reduce: the same bits on every run, in every order of blocks");
+    // Each thread adds a run of its own and the tree adds the threads: the error grows with the
+    // depth, some 32 additions here, not with n.
+    tap_ok(fabs(first - exact) <= 32 * 0x1p-24 * magnitude, "reduce: rounding error %.3g of %.3g",
+           fabs(first - exact), 32 * 0x1p-24 * magnitude);
+}
+
+static void check_scratch_left_zero(void)
+{
+    const size_t n = 40009, bytes = reduce_f32_scratch_bytes(n);
+    test_array in(n * sizeof(float)), out(sizeof(float)), scratch(bytes);
+    std::vector<float> x(n, 1.0f);
+    std::vector<char> left(bytes);
+    in.fill(x.data());
+    scratch.zero();
+    CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    scratch.read(left.data());
+    bool zero = true;
+    for (size_t i = 0; i < bytes; i++)
+        zero &= left[i] == 0;
+    tap_ok(zero, "reduce: scratch is left zero");
+    // A scratch for more serves for less, as it is.
+    bool ok = true;
+    for (size_t m = n; m > 0; m = m * 2 / 3) {
+        float sum = 0;
+        CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), m, scratch.get(), bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(&sum);
+        ok &= sum == (float)m;
+    }
+    tap_ok(ok, "reduce: one scratch serves any smaller n");
+}
+
+// The levels below the launcher, in a kernel of the user's own.
+static __global__ void device_functions(const float *in, float *warps, float *blocks)
+{
+    const float x = in[blockIdx.x * 96 + threadIdx.x];
+    const float w = single_f32_warp(x);
+    if (threadIdx.x % 32 == 0)
+        warps[blockIdx.x * 3 + threadIdx.x / 32] = w;
+    const float b = single_f32_block(x);
+    __syncthreads();
+    const float twice = single_f32_block(2 * x);
+    if (threadIdx.x == 0) {
+        blocks[2 * blockIdx.x] = b;
+        blocks[2 * blockIdx.x + 1] = twice;
+    }
+}
+
+static void check_device_functions(void)
+{
+    const int grid = 5;
+    std::vector<float> x(grid * 96), warps(grid * 3), blocks(grid * 2);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = small_float(test_random(3, i));
+    test_array in(x.size() * 4), w(warps.size() * 4), b(blocks.size() * 4);
+    in.fill(x.data());
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(grid);
+    config.blockDim = dim3(96);
+    CHECK(cudaLaunchKernelEx(&config, device_functions, (const float *)in.get(), (float *)w.get(),
+                             (float *)b.get()));
+    CHECK(cudaDeviceSynchronize());
+    w.read(warps.data());
+    b.read(blocks.data());
+    bool ok = true;
+    for (int g = 0; g < grid; g++) {
+        float block = 0;
+        for (int k = 0; k < 3; k++) {
+            float warp = 0;
+            for (int i = 0; i < 32; i++)
+                warp += x[g * 96 + k * 32 + i];
+            ok &= warps[g * 3 + k] == warp;
+            block += warp;
+        }
+        ok &= blocks[2 * g] == block && blocks[2 * g + 1] == 2 * block;
+    }
+    tap_ok(ok, "NAME_warp and NAME_block serve another kernel");
+}
+
+// The lock and the last block, in a kernel of their own.
+static __global__ void last_block(const int *in, int *partials, unsigned int *words, int *out)
+{
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = in[blockIdx.x];
+        coarsen_lock(words + 1);
+        out[1] += in[blockIdx.x];
+        coarsen_unlock(words + 1);
+    }
+    if (!coarsen_last_block(words) || threadIdx.x != 0)
+        return;
+    out[0] = 0;
+    for (unsigned int b = 0; b < gridDim.x; b++)
+        out[0] += partials[b];
+}
+
+static void check_last_block(void)
+{
+    const int grid = 37;
+    std::vector<int> x(grid);
+    int want = 0;
+    for (int i = 0; i < grid; i++)
+        want += x[i] = (int)(test_random(5, i) % 1000);
+    bool ok = true;
+    for (int k = 0; k < test_order_count(); k++) {
+        test_order(k);
+        test_array in(grid * 4), partials(grid * 4), words(8), out(8);
+        in.fill(x.data());
+        words.zero();
+        for (int launch = 0; launch < 2; launch++) {
+            out.zero();
+            cudaLaunchConfig_t config = {};
+            config.gridDim = dim3(grid);
+            config.blockDim = dim3(64);
+            CHECK(cudaLaunchKernelEx(&config, last_block, (const int *)in.get(),
+                                     (int *)partials.get(), (unsigned int *)words.get(),
+                                     (int *)out.get()));
+            CHECK(cudaDeviceSynchronize());
+            int got[2];
+            out.read(got);
+            ok &= got[0] == want && got[1] == want;
+        }
+    }
+    test_order(0);
+    tap_ok(ok, "coarsen_last_block sees all blocks; coarsen_lock loses no update");
+}
+
+#ifdef SIMT
+
+// ---- Counts -------------------------------------------------------------------------------------
+
+struct counted {
+    const char *name;
+    rung<float, float> r;
+    size_t n;
+    unsigned long long requests, accesses, active, slots, barriers;
+};
+
+// The figures of docs/counts.md.
+static void check_counts(void)
+{
+    const counted table[] = {
+        {"simple", IN_PLACE(simple_f32, float), 256, 141 + 2, 255 * 3 + 2, 255 * 3 + 2,
+         (27 * 3 + 2) * 32, 8},
+        {"convergent", IN_PLACE(convergent_f32, float), 256, 36 + 2, 255 * 3 + 2, 255 * 3 + 2,
+         (12 * 3 + 2) * 32, 8},
+        {"shared", RUNG(shared_f32, float, float), 256, 8 + 1, 256 + 1, 0, 0, 7},
+        {"simple", IN_PLACE(simple_1024, float), 2048, 1149 + 2, 2047 * 3 + 2, 2047 * 3 + 2,
+         (223 * 3 + 2) * 32, 11},
+        {"convergent", IN_PLACE(convergent_1024, float), 2048, 204 + 2, 2047 * 3 + 2, 2047 * 3 + 2,
+         (68 * 3 + 2) * 32, 11},
+        {"shared", RUNG(shared_1024, float, float), 2048, 64 + 1, 2048 + 1, 0, 0, 10},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        const counted &t = table[i];
+        simt_counts c;
+        run(t.r, std::vector<float>(t.n, 1.0f), 0);
+        simt_last_counts(&c);
+        tap_ok(c.global_requests == t.requests && c.global_accesses == t.accesses,
+               "%s: N = %zu takes %llu requests (%llu) for %llu accesses (%llu)", t.name, t.n,
+               c.global_requests, t.requests, c.global_accesses, t.accesses);
+        if (t.slots > 0)
+            tap_ok(c.active_lanes == t.active && c.lane_slots == t.slots,
+                   "%s: N = %zu keeps %llu of %llu lanes active (%llu of %llu)", t.name, t.n,
+                   c.active_lanes, c.lane_slots, t.active, t.slots);
+        tap_ok(c.barriers == t.barriers, "%s: N = %zu meets at %llu barriers (%llu)", t.name, t.n,
+               c.barriers, t.barriers);
+    }
+}
+
+#else
+
+// ---- Only on a GPU ------------------------------------------------------------------------------
+
+static void check_graph(void)
+{
+    const size_t n = 1000003, bytes = reduce_f32_scratch_bytes(n);
+    std::vector<float> x(n);
+    float want = 0, got[2] = {};
+    for (size_t i = 0; i < n; i++)
+        want += x[i] = small_float(test_random(11, i));
+    test_array in(n * 4), out(4), atomic_out(4), scratch(bytes), lock(16);
+    in.fill(x.data());
+    scratch.zero();
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(
+        reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, stream));
+    CHECK(multiblock_f32_launch((float *)in.get(), (float *)atomic_out.get(), n, lock.get(), 16,
+                                stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    bool ok = true;
+    for (int i = 0; i < 3; i++) {
+        CHECK(cudaMemset(out.get(), POISON, 4));
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        out.read(&got[0]);
+        atomic_out.read(&got[1]);
+        ok &= got[0] == want && got[1] == want;
+    }
+    tap_ok(ok, "launches are captured in a graph and replayed: %g %g, want %g", got[0], got[1],
+           want);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+#define COARSEN_NAME big_shared
+#define COARSEN_TYPE unsigned char
+#define COARSEN_ACC  unsigned long long
+#include <coarsen/reduce/shared.h>
+
+#define COARSEN_NAME         big_multiblock
+#define COARSEN_TYPE         unsigned char
+#define COARSEN_ACC          unsigned long long
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME         big_coarsened
+#define COARSEN_TYPE         unsigned char
+#define COARSEN_ACC          unsigned long long
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME     big_convergent
+#define COARSEN_TYPE     unsigned char
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY 0
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME     big_simple
+#define COARSEN_TYPE     unsigned char
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY 0
+#include <coarsen/reduce/simple.h>
+
+// More than 2^31 elements, with something to find past the end of what 32 bits reach.
+static void check_big(void)
+{
+    typedef unsigned long long u64;
+    const size_t n = ((size_t)1 << 31) + 4099;
+    unsigned char *in = NULL;
+    if (cudaMalloc((void **)&in, n + 1) != cudaSuccess) {
+        cudaGetLastError();
+        tap_skip("n > 2^31: not that much memory");
+        return;
+    }
+    unsigned char *const x = in + 1;
+    CHECK(cudaMemset(in, 1, n + 1));
+    CHECK(cudaMemset(x + n - 7, 200, 1));
+    const u64 want = n + 199;
+    const rung<unsigned char, u64> rungs[] = {
+        RUNG(big_shared, unsigned char, u64), RUNG(big_multiblock, unsigned char, u64),
+        RUNG(big_coarsened, unsigned char, u64), RUNG(sum_u8, unsigned char, u64)};
+    for (size_t i = 0; i < sizeof(rungs) / sizeof(*rungs); i++) {
+        test_array out(8), scratch(rungs[i].scratch_bytes(n));
+        u64 got = 0;
+        scratch.zero();
+        CHECK(rungs[i].launch(x, (u64 *)out.get(), n, scratch.get(), scratch.bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(&got);
+        tap_ok(got == want, "%s: n = 2^31 + 4099: %llu, want %llu", rungs[i].name, got, want);
+    }
+    test_array out(1);
+    unsigned char got = 0;
+    CHECK(big_convergent_launch(x, (unsigned char *)out.get(), n, NULL, 0, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(&got);
+    tap_ok(got == 200, "big_convergent: n = 2^31 + 4099: %d, want 200", got);
+    CHECK(cudaMemset(in, 1, n + 1));
+    CHECK(cudaMemset(x + n - 7, 201, 1));
+    CHECK(big_simple_launch(x, (unsigned char *)out.get(), n, NULL, 0, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(&got);
+    tap_ok(got == 201, "big_simple: n = 2^31 + 4099: %d, want 201", got);
+    CHECK(cudaFree(in));
+}
+
+#endif
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+int main(void)
+{
+    test_begin();
+
+    const size_t one_block = 4099, all = 40009;
+    auto any_int = [](uint64_t bits) { return (int)(uint32_t)bits; };
+    check(IN_PLACE(simple_i32, int), one_block, any_int, wrapped_sum());
+    check(IN_PLACE(simple_f32, float), one_block, small_float, sum_of<float>());
+    check(
+        IN_PLACE(simple_affine, affine), one_block,
+        [](uint64_t bits) {
+            return affine{(unsigned int)bits, (unsigned int)(bits >> 32)};
+        },
+        [](const std::vector<affine> &x) {
+            affine f = {1, 0};
+            for (size_t i = 0; i < x.size(); i++)
+                f = affine_then(f, x[i]);
+            return f;
+        });
+    check(IN_PLACE(convergent_i32, int), one_block, any_int, wrapped_sum());
+    check(IN_PLACE(convergent_f32, float), one_block, small_float, sum_of<float>());
+    check(IN_PLACE(max_i32, int), one_block, any_int, best_value<1>());
+    check(RUNG(shared_i32, int, int), one_block, any_int, wrapped_sum());
+    check(RUNG(shared_f32, float, float), one_block, small_float, sum_of<float>());
+    check(
+        RUNG(min_i64, long long, long long), one_block,
+        [](uint64_t bits) { return (long long)bits; }, best_value<-1>());
+    check(RUNG(multiblock_i32, int, int), all, any_int, wrapped_sum());
+    check(RUNG(multiblock_f32, float, float), all, small_float, sum_of<float>());
+    check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
+    check(RUNG(coarsened_i32, int, int), all, any_int, wrapped_sum());
+    check(RUNG(coarsened_f32, float, float), all, small_float, sum_of<float>());
+    check(RUNG(max_f32, float, float), all, nan_float, best_value<1>());
+    check(
+        RUNG(xor_u32, unsigned int, unsigned int), all,
+        [](uint64_t bits) { return (unsigned int)bits; },
+        [](const std::vector<unsigned int> &x) {
+            unsigned int all = 0;
+            for (size_t i = 0; i < x.size(); i++)
+                all ^= x[i];
+            return all;
+        });
+    check(RUNG(single_i32, int, int), all, any_int, wrapped_sum());
+    check(RUNG(single_f32, float, float), all, small_float, sum_of<float>());
+    check(RUNG(reduce_f32, float, float), all, small_float, sum_of<float>());
+    check(
+        RUNG(reduce_f64, double, double), all,
+        [](uint64_t bits) { return (double)(int64_t)(bits >> 20) / 16; }, sum_of<double>());
+    check(
+        RUNG(reduce_i64, long long, long long), all,
+        [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());
+    check(
+        RUNG(reduce_u64, unsigned long long, unsigned long long), all,
+        [](uint64_t bits) { return (unsigned long long)bits; }, sum_of<unsigned long long>());
+    check(
+        RUNG(reduce_u32, unsigned int, unsigned int), all,
+        [](uint64_t bits) { return (unsigned int)bits; }, sum_of<unsigned int>());
+    check(
+        RUNG(sum_u8, unsigned char, unsigned long long), all,
+        [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
+    check(RUNG(min_f32, float, float), all, nan_float, best_value<-1>());
+    check(
+        RUNG(squares_i32, short, long long), all, [](uint64_t bits) { return (short)bits; },
+        [](const std::vector<short> &x) {
+            long long sum = 0;
+            for (size_t i = 0; i < x.size(); i++)
+                sum += (long long)x[i] * x[i] + (long long)i;
+            return sum;
+        });
+    check(RUNG(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+    check(
+        RUNG(reduce_triple, triple, triple), all,
+        [](uint64_t bits) {
+            return triple{(unsigned int)bits, (unsigned int)(bits >> 16),
+                          (unsigned int)(bits >> 32)};
+        },
+        [](const std::vector<triple> &x) {
+            triple sum = {0, 0, 0};
+            for (size_t i = 0; i < x.size(); i++)
+                sum = triple_add(sum, x[i]);
+            return sum;
+        });
+#ifndef SIMT
+    check(
+        RUNG(sum_f16, __half, float), all,
+        [](uint64_t bits) { return __float2half(small_float(bits)); },
+        [](const std::vector<__half> &x) {
+            float sum = 0;
+            for (size_t i = 0; i < x.size(); i++)
+                sum += __half2float(x[i]);
+            return sum;
+        });
+#endif
+
+    check_errors(IN_PLACE(simple_f32, float));
+    check_errors(IN_PLACE(convergent_f32, float));
+    check_errors(RUNG(shared_f32, float, float));
+    check_errors(RUNG(multiblock_f32, float, float));
+    check_errors(RUNG(coarsened_f32, float, float));
+    check_errors(RUNG(reduce_f32, float, float));
+    check_errors(RUNG(sum_u8, unsigned char, unsigned long long));
+
+    check_same_bits();
+    check_scratch_left_zero();
+    check_device_functions();
+    check_last_block();
+#ifdef SIMT
+    check_counts();
+#else
+    check_graph();
+    check_big();
+#endif
+    return tap_done();
+}
