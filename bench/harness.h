@@ -221,11 +221,8 @@ class bench
     // Verifies, times, prints and records.
     void run(bench_contest &contest);
 
-    // The exit status of the program.
-    int finish() const
-    {
-        return failures > 0;
-    }
+    // The exit status of the program: 1 when a kernel was wrong or nothing was timed.
+    int finish();
 
   private:
     struct timing {
@@ -235,7 +232,7 @@ class bench
     };
 
     bench_defaults defaults;
-    int min, max, failures = 0;
+    int min, max, timed = 0, failures = 0;
     bool progress = isatty(2), clean_flush = false;
     std::string filter, last_heading;
     FILE *csv = nullptr;
@@ -664,6 +661,21 @@ inline void bench::run(bench_contest &contest)
     if (progress)
         fprintf(stderr, "\r\033[K");
     print(contest, timings);
+    timed += (int)timings.size();
+}
+
+inline int bench::finish()
+{
+    if (timed == 0 && failures == 0) {
+        fprintf(stderr,
+                "nothing was timed: no kernel and size matches --filter, --min and --max\n");
+        failures++;
+    }
+    if (csv && (fflush(csv) || ferror(csv))) {
+        fprintf(stderr, "the CSV file is not complete: %m\n");
+        failures++;
+    }
+    return failures > 0;
 }
 
 #endif // BENCH_HARNESS_H
