@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+//
+// CUDA C++ for a compiler that has none: with this directory first on the include path, g++ compiles a .cu file
+// (-x c++) and its kernels run on the CPU device. docs/simt.md says how.
+
+#ifndef SIMT_CUDA_RUNTIME_H
+#define SIMT_CUDA_RUNTIME_H
+
+#ifndef __cplusplus
+#include "cuda_runtime_api.h"
+#else
+
+#if !defined __x86_64__ || !defined __linux__ || !defined __GNUC__ || defined __clang__
+#error "simt needs g++ on x86-64 Linux"
+#endif
+
+#if __cplusplus < 201402L
+#error "simt needs -std=c++14 or later, as CUDA 13 does"
+#endif
+
+#define SIMT 1
+#ifndef __CUDACC__
+#define __CUDACC__
+#endif
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+
+// What nvcc includes unasked.
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <memory>
+#include <utility>
+
+// nvcc takes `#pragma unroll`; so does the CPU device, by ignoring it.
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+
+#include "cuda_runtime_api.h"
+#include "simt_device.h"
+
+// ---- launching -------------------------------------------------------------------------------------------------------
+
+#ifdef __SANITIZE_THREAD__
+#define SIMT_TRACED 1
+// The compiler instruments no call of these, its own included.
+extern "C" {
+void *memcpy(void *, const void *, size_t) noexcept __asm__("simt_memcpy");
+void *memmove(void *, const void *, size_t) noexcept __asm__("simt_memmove");
+void *memset(void *, int, size_t) noexcept __asm__("simt_memset");
+}
+#else
+#define SIMT_TRACED 0
+#endif
+
+template <class... P> struct simt_kernel {
+    static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                              int cooperative, P... arguments) {
+        // The kernel's arguments live in the closure; reading them is no access of the kernel's.
+        auto body = [=]() __attribute__((no_sanitize("thread"))) {
+            kernel(arguments...);
+        };
+        using closure = decltype(body);
+        simt_launch_request request;
+        request.kernel = (const void *)kernel;
+        request.grid = grid;
+        request.block = block;
+        request.shared_bytes = shared_bytes;
+        request.call = [](const void *b) { (*(const closure *)b)(); };
+        request.arguments = &body;
+        request.arguments_size = sizeof body;
+        request.traced = SIMT_TRACED;
+        request.cooperative = cooperative;
+        return simt_launch(&request);
+    }
+
+    template <size_t... I>
+    static cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                    size_t shared_bytes, int cooperative,
+                                    std::index_sequence<I...>) {
+        (void)arguments; // of a kernel that takes none
+        return launch(kernel, grid, block, shared_bytes, cooperative, *(P *)arguments[I]...);
+    }
+};
+
+template <class... P, class... A>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
+                                             void (*kernel)(P...), A &&...arguments) {
+    int cooperative = 0;
+    for (unsigned i = 0; i < config->numAttrs; ++i)
+        if (config->attrs[i].id == cudaLaunchAttributeCooperative)
+            cooperative = config->attrs[i].val.cooperative;
+    return simt_kernel<P...>::launch(kernel, config->gridDim, config->blockDim,
+                                     config->dynamicSmemBytes, cooperative,
+                                     std::forward<A>(arguments)...);
+}
+
+template <class... P>
+static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                           void **arguments, size_t shared_bytes = 0,
+                                           cudaStream_t = 0) {
+    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 0,
+                                           std::index_sequence_for<P...>());
+}
+
+template <class... P>
+static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                                      void **arguments, size_t shared_bytes = 0,
+                                                      cudaStream_t = 0) {
+    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 1,
+                                           std::index_sequence_for<P...>());
+}
+
+// A kernel whose type was cast away can't be called from here.
+static inline cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
+                                           cudaStream_t = 0) {
+    fprintf(stderr, "simt: cudaLaunchKernel was given a const void *: pass the kernel itself, "
+                    "whose type says how to call it\n");
+    return cudaErrorInvalidDeviceFunction;
+}
+
+// What include/simt/chevrons.py makes of kernel<<<grid, block, shared_bytes, stream>>>(arguments).
+struct simt_chevrons {
+    dim3 grid, block;
+    size_t shared_bytes;
+    simt_chevrons(dim3 g, dim3 b, size_t s = 0, cudaStream_t = 0)
+        : grid(g), block(b), shared_bytes(s) {}
+    template <class... P, class... A>
+    void operator()(void (*kernel)(P...), A &&...arguments) const {
+        simt_kernel<P...>::launch(kernel, grid, block, shared_bytes, 0,
+                                  std::forward<A>(arguments)...);
+    }
+};
+
+// ---- the runtime API's typed forms ------------------------------------------------------------------------------------
+
+template <class T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
+    return cudaMalloc((void **)pointer, bytes);
+}
+template <class T>
+static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
+    return cudaMallocAsync((void **)pointer, bytes, stream);
+}
+template <class T>
+static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
+                                            unsigned flags = cudaMemAttachGlobal) {
+    return cudaMallocManaged((void **)pointer, bytes, flags);
+}
+template <class T>
+static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0) {
+    return cudaMallocHost((void **)pointer, bytes);
+}
+template <class T>
+static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags) {
+    return cudaHostAlloc((void **)pointer, bytes, flags);
+}
+template <class T>
+static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width,
+                                          size_t height) {
+    return cudaMallocPitch((void **)pointer, pitch, width, height);
+}
+template <class T>
+static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
+                                             size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, offset, kind);
+}
+template <class T>
+static inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
+                                               size_t offset = 0,
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return cudaMemcpyFromSymbol(to, (const void *)&symbol, bytes, offset, kind);
+}
+template <class T>
+static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
+    return cudaGetSymbolAddress(pointer, (const void *)&symbol);
+}
+template <class R, class... P>
+static inline cudaError_t cudaFuncSetAttribute(R (*function)(P...), cudaFuncAttribute attribute,
+                                               int value) {
+    return cudaFuncSetAttribute((const void *)function, attribute, value);
+}
+template <class R, class... P>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
+                                                R (*function)(P...)) {
+    return cudaFuncGetAttributes(attributes, (const void *)function);
+}
+template <class R, class... P>
+static inline cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config) {
+    return cudaFuncSetCacheConfig((const void *)function, config);
+}
+template <class R, class... P>
+static inline cudaError_t
+cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, R (*function)(P...), int block_size,
+                                              size_t dynamic_bytes) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, block_size,
+                                                         dynamic_bytes);
+}
+template <class R, class... P>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
+                                                             size_t = 0, int limit = 0) {
+    int device, processors;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    *block = limit > 0 && limit < 1024 ? limit : 1024;
+    *grid = processors * (2048 / *block);
+    return cudaSuccess;
+}
+
+#endif
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// A launch from beginning to end; settings and counts.
+
+// ---- settings -------------------------------------------------------------------------------------------------------------
+
+static int config_fits(const simt_config *c, const char **what) {
+    *what = c->order > SIMT_SHUFFLE                         ? "order must be forward, reverse or shuffle"
+            : c->resident < 1 || c->resident > MAX_SLOTS    ? "resident must be 1 to 16"
+            : c->check != 0 && c->check != 1                ? "check must be 0 or 1"
+            : c->count < 0 || c->count > 2                  ? "count must be 0, 1 or lines"
+                                                            : NULL;
+    return !*what;
+}
+
+simt_config simt_get_config(void) { return device.config; }
+
+int simt_set_config(const simt_config *config) {
+    const char *what;
+    if (config_fits(config, &what)) {
+        device.config = *config;
+        return 0;
+    }
+    fprintf(stderr, "simt: simt_set_config: %s; nothing changed\n", what);
+    return -1;
+}
+
+static int env_number(const char *name, unsigned long long most, unsigned long long *to) {
+    const char *text = getenv(name);
+    if (!text) return 0;
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || v > most) {
+        fprintf(stderr, "simt: %s=%s: must be a number from 0 to %llu\n", name, text, most);
+        exit(2);
+    }
+    *to = v;
+    return 1;
+}
+
+__attribute__((constructor)) static void read_environment(void) {
+    simt_config c = device.config;
+    unsigned long long v;
+    const char *order = getenv("SIMT_ORDER"), *count = getenv("SIMT_COUNT"), *what;
+    if (order) {
+        static const char *const names[] = {"forward", "reverse", "shuffle"};
+        int i = 0;
+        while (i < 3 && strcmp(order, names[i])) ++i;
+        if (i == 3) {
+            fprintf(stderr, "simt: SIMT_ORDER=%s: must be forward, reverse or shuffle\n", order);
+            exit(2);
+        }
+        c.order = (simt_order)i;
+    }
+    if (env_number("SIMT_SEED", ULLONG_MAX, &v)) c.seed = v;
+    if (env_number("SIMT_RESIDENT", UINT_MAX, &v)) c.resident = (unsigned)v;
+    if (env_number("SIMT_CHECK", 1, &v)) c.check = (int)v;
+    if (count && !strcmp(count, "lines"))
+        c.count = 2;
+    else if (env_number("SIMT_COUNT", 1, &v))
+        c.count = (int)v;
+    if (!config_fits(&c, &what)) {
+        fprintf(stderr, "simt: environment: %s\n", what);
+        exit(2);
+    }
+    device.config = c;
+}
+
+// ---- counts -----------------------------------------------------------------------------------------------------------------
+
+int simt_traced(void) { return device.traced; }
+void simt_last_counts(simt_counts *counts) { *counts = device.counts; }
+void simt_total_counts(simt_counts *counts) { *counts = device.total; }
+void simt_reset_counts(void) { memset(&device.total, 0, sizeof device.total); }
+
+static void add_counts(simt_counts *to, const simt_counts *from) {
+    unsigned long long *t = (void *)to;
+    const unsigned long long *f = (const void *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *t; ++i) t[i] += f[i];
+}
+
+static double share(unsigned long long part, unsigned long long whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+void simt_counts_print(FILE *f, const simt_counts *c) {
+    fprintf(f, "  blocks %llu  warps %llu  threads %llu  idle lanes %llu  barriers %llu  shuffles %llu\n",
+            c->blocks, c->warps, c->threads, c->idle_lanes, c->barriers, c->shuffles);
+    fprintf(f,
+            "  global loads %llu  stores %llu  accesses %llu  requests %llu (loads %llu)  sectors %llu "
+            "(loads %llu)  bytes %llu (loads %llu)\n",
+            c->global_loads, c->global_stores, c->global_accesses, c->global_requests,
+            c->global_load_requests, c->global_sectors, c->global_load_sectors, c->global_bytes,
+            c->global_load_bytes);
+    fprintf(f, "  shared loads %llu  stores %llu  accesses %llu  wavefronts %llu  conflicts %llu\n",
+            c->shared_loads, c->shared_stores, c->shared_accesses, c->shared_wavefronts,
+            c->shared_conflicts);
+    fprintf(f, "  atomics global %llu  shared %llu  collisions %llu\n", c->atomics_global,
+            c->atomics_shared, c->atomic_collisions);
+    fprintf(f, "  active lanes %llu of %llu: %.1f%%\n", c->active_lanes, c->lane_slots,
+            share(c->active_lanes, c->lane_slots));
+}
+
+static int by_line(const void *a, const void *b) {
+    const simt_line *p = a, *q = b;
+    int order = strcmp(p->file, q->file);
+    return order ? order : p->line - q->line;
+}
+
+size_t simt_last_lines(simt_line *lines, size_t max) {
+    unsigned *used = must(malloc((places.count + 1) * sizeof *used)), n = 0;
+    for (unsigned i = 0; i < places.count; ++i)
+        if (places.list[i].counts.slots) used[n++] = i;
+    resolve(used, n);
+    simt_line *all = must(malloc((n + 1) * sizeof *all));
+    for (unsigned i = 0; i < n; ++i) {
+        const place *p = &places.list[used[i]];
+        all[i] = p->counts;
+        all[i].line = p->line;
+        snprintf(all[i].file, sizeof all[i].file, "%s", p->file);
+    }
+    qsort(all, n, sizeof *all, by_line);
+    size_t rows = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        if (rows && !by_line(&all[rows - 1], &all[i])) {
+            simt_line *to = &all[rows - 1];
+            const simt_line *from = &all[i];
+            to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
+            to->requests += from->requests, to->sectors += from->sectors;
+            to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;
+            to->lanes += from->lanes, to->slots += from->slots;
+        } else {
+            all[rows++] = all[i];
+        }
+    }
+    if (lines) memcpy(lines, all, (rows < max ? rows : max) * sizeof *lines);
+    free(all);
+    free(used);
+    return rows;
+}
+
+void simt_lines_print(FILE *f) {
+    size_t n = simt_last_lines(NULL, 0);
+    simt_line *rows = must(malloc((n + 1) * sizeof *rows));
+    simt_last_lines(rows, n);
+    fprintf(f, "  %8s %8s %8s %9s %9s %10s %9s %7s  %s\n", "loads", "stores", "atomics", "requests",
+            "sectors", "wavefronts", "conflicts", "lanes", "line");
+    for (size_t i = 0; i < n; ++i)
+        fprintf(f, "  %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n", rows[i].loads,
+                rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors, rows[i].wavefronts,
+                rows[i].conflicts, share(rows[i].lanes, rows[i].slots), rows[i].file, rows[i].line);
+    free(rows);
+}
+
+// ---- the order of blocks ------------------------------------------------------------------------------------------------------
+
+// A permutation of 0 .. n-1 without a table: a bijection of the next power of 2, walked until it lands inside.
+static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed) {
+    unsigned bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 1;
+    uint64_t mask = bits == 64 ? ~0ull : (1ull << bits) - 1;
+    do {
+        uint64_t state = seed;
+        for (int round = 0; round < 4; ++round) {
+            i = (i + draw(&state)) & mask;
+            i = i * (draw(&state) | 1) & mask;
+            i ^= i >> (bits / 2 + 1);
+        }
+    } while (i >= n);
+    return i;
+}
+
+static uint64_t block_in_turn(uint64_t i) {
+    switch (device.config.order) {
+    case SIMT_REVERSE: return device.blocks - 1 - i;
+    case SIMT_SHUFFLE: return shuffled_block(i, device.blocks, device.config.seed);
+    default: return i;
+    }
+}
+
+// ---- blocks -------------------------------------------------------------------------------------------------------------------
+
+static void begin_block(slot *s, uint64_t serial) {
+    block *b = &s->block;
+    clock_set *clock = b->clock;
+    memset(b, 0, sizeof *b);
+    b->slot = s;
+    b->serial = serial;
+    b->index = block_index(serial);
+    b->thread = s->threads;
+    b->threads = b->live = device.threads;
+    b->warps = (device.threads + LANES - 1) / LANES;
+    b->start = b->since = ++device.tick;
+    b->clock = clock;
+    clock_clear(clock);
+    for (unsigned w = 0; w < b->warps; ++w) {
+        unsigned lanes = device.threads - w * LANES;
+        b->lanes[w] = b->ready[w] = lanes >= LANES ? ~0u : (1u << lanes) - 1;
+    }
+    if (device.config.order == SIMT_SHUFFLE) {
+        b->reversed = (int)below(2);
+        b->lane_turn = below(LANES);
+        b->warp_turn = below(b->warps);
+    } else {
+        b->reversed = device.config.order == SIMT_REVERSE;
+    }
+    uint3 index = {0, 0, 0};
+    for (unsigned i = 0; i < device.threads; ++i) {
+        thread *t = &s->threads[i];
+        t->index = index;
+        t->id = i, t->warp = i / LANES, t->lane = i % LANES;
+        t->state = UNSTARTED;
+        t->fiber = NULL;
+        t->block = b;
+        t->last_pc = t->wait_pc = t->spin_pc = 0;
+        t->accesses = 0;
+        if (device.traced) {
+            t->fence_own = t->fence_since = t->fence_warp = 0;
+            t->bfence_own = t->bfence_since = t->bfence_warp = 0;
+            t->pending = NULL;
+            memset(t->seen, 0, sizeof t->seen);
+        }
+        if (++index.x == simt_block_size.x) {
+            index.x = 0;
+            if (++index.y == simt_block_size.y) index.y = 0, ++index.z;
+        }
+    }
+    simt_block_index = b->index;
+}
+
+static void abandon_fibers(slot *s) {
+    s->free_fibers = NULL;
+    for (unsigned i = 0; i < s->fibers_made; ++i) {
+        s->fibers[i]->fresh = 1;
+        free_fiber(s, s->fibers[i]);
+    }
+}
+
+// Runs blocks until none is left, or some fault ended the launch.
+static void run_blocks(slot *s) {
+    while (!device.failed && device.next_block < device.blocks) {
+        begin_block(s, block_in_turn(device.next_block++));
+        int how = _setjmp(s->root);
+        if (!how) resume(next_thread(&s->block, NULL, 0));
+        self = NULL;
+        if (how == 1) {
+            abandon_fibers(s);
+            break;
+        }
+        for (unsigned w = 0; w < s->block.warps; ++w) count_together(&s->block, w);
+        interleave(s, 4);
+    }
+    s->active = 0;
+}
+
+static void *slot_main(void *argument) {
+    slot *s = argument;
+    s->shared = shared_base();
+    wait_baton(s);
+    for (;;) {
+        run_blocks(s);
+        // Those that are still active, else the launch itself, which waits in slot 0.
+        slot *next = other_slot(s);
+        sem_post(next ? &next->baton : &device.slot[0]->baton);
+        wait_baton(s);
+    }
+    return NULL;
+}
+
+static slot *make_slot(int number) {
+    slot *s = must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    s->number = number;
+    s->block.clock = must(calloc(1, sizeof *s->block.clock));
+    s->series = must(calloc(MAX_WARPS, sizeof *s->series));
+    s->shared_pages = must(calloc(program.shared_size / PAGE + 2, sizeof *s->shared_pages));
+    sem_init(&s->baton, 0, 0);
+    return s;
+}
+
+// ---- a launch -------------------------------------------------------------------------------------------------------------------
+
+static struct {
+    const void **function;
+    int *bytes;
+    size_t count;
+} opted;
+
+static int dynamic_limit(const void *function) {
+    for (size_t i = 0; i < opted.count; ++i)
+        if (opted.function[i] == function) return opted.bytes[i];
+    return DEFAULT_DYNAMIC;
+}
+
+static cudaError_t check_request(const simt_launch_request *r) {
+    dim3 g = r->grid, b = r->block;
+    if (!r->kernel) return cudaErrorInvalidDeviceFunction;
+    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535 || !b.x || !b.y || !b.z ||
+        b.x > MAX_THREADS || b.y > MAX_THREADS || b.z > 64 ||
+        (uint64_t)b.x * b.y * b.z > MAX_THREADS)
+        return cudaErrorInvalidConfiguration;
+    if (r->shared_bytes > (size_t)dynamic_limit(r->kernel)) return cudaErrorInvalidValue;
+    if (r->cooperative && (uint64_t)g.x * g.y * g.z > MAX_SLOTS) return cudaErrorCooperativeLaunchTooLarge;
+    return cudaSuccess;
+}
+
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+
+static cudaError_t launch(const simt_launch_request *r) {
+    program_make();
+    device.request = r;
+    device.traced = r->traced;
+    device.failed = 0;
+    device.grid_x = r->grid.x, device.grid_y = r->grid.y;
+    device.blocks = (uint64_t)r->grid.x * r->grid.y * r->grid.z;
+    device.next_block = 0;
+    device.threads = r->block.x * r->block.y * r->block.z;
+    device.random = device.config.seed;
+    device.idle = 0;
+    simt_grid_size = (uint3){r->grid.x, r->grid.y, r->grid.z};
+    simt_block_size = (uint3){r->block.x, r->block.y, r->block.z};
+    memset(&device.report, 0, sizeof device.report);
+    for (unsigned i = 0; i < places.count; ++i)
+        memset(&places.list[i].counts, 0, sizeof places.list[i].counts);
+    unsigned warps = (device.threads + LANES - 1) / LANES;
+    device.counts = (simt_counts){.launches = 1,
+                                  .blocks = device.blocks,
+                                  .warps = device.blocks * warps,
+                                  .threads = device.blocks * device.threads,
+                                  .idle_lanes = device.blocks * (warps * LANES - device.threads)};
+    if (device.tick >> 44) {
+        forget_records();
+        device.tick = 1;
+    }
+    device.start = ++device.tick;
+    order_begin();
+
+    unsigned wanted = r->cooperative ? MAX_SLOTS : device.config.resident;
+    device.slots = device.blocks < wanted ? (unsigned)device.blocks : wanted;
+    for (unsigned i = 0; i < device.slots; ++i) {
+        slot *s = device.slot[i];
+        if (!s) s = device.slot[i] = make_slot((int)i);
+        s->active = 1;
+        count_begin(s);
+        if (!i) {
+            s->shared = shared_base();
+        } else if (!s->started) {
+            pthread_attr_t attributes;
+            pthread_attr_init(&attributes);
+            // Its thread-local storage is carved from its stack.
+            pthread_attr_setstacksize(&attributes, program.shared_size + (1 << 20));
+            if (pthread_create(&s->os_thread, &attributes, slot_main, s)) {
+                device.slots = i;
+                s->active = 0;
+            } else {
+                s->started = 1;
+            }
+            pthread_attr_destroy(&attributes);
+        }
+    }
+    if (r->cooperative && device.slots < device.blocks) return cudaErrorCooperativeLaunchTooLarge;
+
+    slot *first = device.slot[0];
+    run_blocks(first);
+    for (slot *next; (next = other_slot(first));) {
+        sem_post(&next->baton);
+        wait_baton(first);
+    }
+
+    if (device.instrumented && !device.traced)
+        for (size_t i = 0; i < arena.count; ++i) arena.list[i].blind = 1;
+    add_counts(&device.total, &device.counts);
+    if (device.config.count) {
+        char name[128];
+        name_kernel(name, sizeof name);
+        fprintf(stderr, "simt: %s <<<(%u,%u,%u), (%u,%u,%u)>>>%s\n", name, r->grid.x, r->grid.y,
+                r->grid.z, r->block.x, r->block.y, r->block.z,
+                device.traced ? "" : " (not instrumented: accesses weren't counted)");
+        simt_counts_print(stderr, &device.counts);
+        if (device.config.count > 1) simt_lines_print(stderr);
+    }
+    return device.failed ? kind_error(device.report.kind) : cudaSuccess;
+}
+
+cudaError_t simt_launch(const simt_launch_request *request) {
+    if (self) return cudaErrorNotSupported; // a kernel launches no kernel
+    pthread_mutex_lock(&launching);
+    cudaError_t error = check_request(request);
+    if (!error) error = launch(request);
+    device.request = NULL;
+    if (error) device.error = error;
+    pthread_mutex_unlock(&launching);
+    return error;
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// Device memory, what is known of each byte of it, and the program's own segments.
+
+// ---- shadow: what is known of a page of device memory -----------------------------------------------------------------
+
+// One side of a possible race.
+typedef struct {
+    uint64_t tick : 46, thread : 10, atomic : 1, used : 1;
+    uint32_t block; // serial, modulo 2^32
+    uint32_t place;
+} record;
+
+typedef struct {
+    record write, read[2]; // last write; last reads by two different threads
+} cell;
+
+typedef struct page {
+    uint8_t written[PAGE / 8]; // a bit a byte
+    cell *cells;               // a word each, or a byte each once some access was smaller or askew
+    int bytewise;
+    tick_t start; // of the block whose shared memory this is
+} page;
+
+static int bits_all(const uint8_t *bits, unsigned from, unsigned n) {
+    for (unsigned i = from; i < from + n; ++i)
+        if (!(bits[i >> 3] >> (i & 7) & 1)) return 0;
+    return 1;
+}
+
+static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value) {
+    for (unsigned i = from; i < from + n;) {
+        if (!(i & 7) && i + 8 <= from + n) {
+            unsigned bytes = (from + n - i) / 8;
+            memset(bits + (i >> 3), value ? 255 : 0, bytes);
+            i += 8 * bytes;
+        } else {
+            if (value)
+                bits[i >> 3] |= (uint8_t)(1u << (i & 7));
+            else
+                bits[i >> 3] &= (uint8_t)~(1u << (i & 7));
+            ++i;
+        }
+    }
+}
+
+static page *new_page(void) { return must(calloc(1, sizeof(page))); }
+
+static void drop_page(page **p) {
+    if (!*p) return;
+    free((*p)->cells);
+    free(*p);
+    *p = NULL;
+}
+
+// The cells for [offset, offset + size) of a page: sets how many, and returns the first.
+static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count) {
+    if (!p->bytewise && ((offset | size) & 3)) {
+        if (p->cells) {
+            cell *fine = must(malloc(PAGE * sizeof *fine));
+            for (unsigned i = 0; i < PAGE; ++i) fine[i] = p->cells[i / 4];
+            free(p->cells);
+            p->cells = fine;
+        }
+        p->bytewise = 1;
+    }
+    if (!p->cells) p->cells = must(calloc(p->bytewise ? PAGE : PAGE / 4, sizeof *p->cells));
+    unsigned shift = p->bytewise ? 0 : 2;
+    *count = size >> shift;
+    return p->cells + (offset >> shift);
+}
+
+// ---- allocations: one range of addresses, handed out upwards and never twice -----------------------------------------
+
+typedef struct {
+    uintptr_t base;
+    size_t size;
+    cudaMemoryType type;
+    int freed;
+    int blind; // uninstrumented kernels may have written it: don't ask who wrote what
+} allocation;
+
+static struct {
+    uintptr_t base, next, end;
+    page **pages;
+    allocation *list; // by address
+    size_t count, capacity, live_bytes;
+} arena;
+
+static void arena_make(void) {
+    if (arena.base) return;
+    for (size_t size = (size_t)1 << 40; size >= (size_t)1 << 30; size >>= 1) {
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void *base = mmap(NULL, size, PROT_NONE, flags, -1, 0);
+        if (base == MAP_FAILED) continue;
+        void *pages =
+            mmap(NULL, size / PAGE * sizeof(page *), PROT_READ | PROT_WRITE, flags, -1, 0);
+        if (pages == MAP_FAILED) {
+            munmap(base, size);
+            continue;
+        }
+        arena.base = (uintptr_t)base;
+        arena.next = arena.base + PAGE;
+        arena.end = arena.base + size;
+        arena.pages = pages;
+        return;
+    }
+    must(NULL);
+}
+
+static int in_arena(uintptr_t a) { return a - arena.base < arena.end - arena.base; }
+
+// The allocation that begins last at or before an address; null when there is none.
+static allocation *allocation_at(uintptr_t a) {
+    size_t low = 0, high = arena.count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (arena.list[mid].base <= a)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low ? &arena.list[low - 1] : NULL;
+}
+
+static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type) {
+    if (!pointer) return cudaErrorInvalidValue;
+    *pointer = NULL;
+    if (!bytes) return cudaSuccess;
+    arena_make();
+    if (bytes > arena.end - arena.next || (bytes + 2 * PAGE - 1) / PAGE * PAGE > arena.end - arena.next)
+        return cudaErrorMemoryAllocation;
+    size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
+    if (mprotect((void *)arena.next, length, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
+    if (arena.count == arena.capacity) {
+        arena.capacity = arena.capacity ? 2 * arena.capacity : 64;
+        arena.list = must(realloc(arena.list, arena.capacity * sizeof *arena.list));
+    }
+    arena.list[arena.count++] = (allocation){arena.next, bytes, type, 0, 0};
+    *pointer = (void *)arena.next;
+    arena.next += length + PAGE; // a page that nothing may touch follows
+    arena.live_bytes += bytes;
+    return cudaSuccess;
+}
+
+static cudaError_t arena_give(void *pointer, int host) {
+    if (!pointer) return cudaSuccess;
+    allocation *a = in_arena((uintptr_t)pointer) ? allocation_at((uintptr_t)pointer) : NULL;
+    if (!a || a->base != (uintptr_t)pointer || a->freed ||
+        (host != (a->type == cudaMemoryTypeHost)))
+        return cudaErrorInvalidValue;
+    a->freed = 1;
+    arena.live_bytes -= a->size;
+    size_t length = (a->size + PAGE - 1) / PAGE * PAGE, first = (a->base - arena.base) / PAGE;
+    if (device.instrumented)
+        for (size_t i = 0; i < length / PAGE; ++i) drop_page(&arena.pages[first + i]);
+    mmap(pointer, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return cudaSuccess;
+}
+
+static page *arena_page(uintptr_t a) {
+    page **p = &arena.pages[(a - arena.base) / PAGE];
+    if (!*p) *p = new_page();
+    return *p;
+}
+
+// The runtime wrote [to, to + bytes), or (from not null) copied it from device memory whose unwritten bytes stay so.
+static void note_write(void *to, const void *from, size_t bytes) {
+    if (!device.instrumented || !in_arena((uintptr_t)to)) return;
+    uintptr_t source = (uintptr_t)from;
+    allocation *origin = from && in_arena(source) ? allocation_at(source) : NULL;
+    if (origin && origin->blind) origin = NULL;
+    for (uintptr_t a = (uintptr_t)to, end = a + bytes; a < end;) {
+        unsigned offset = (unsigned)(a % PAGE);
+        unsigned n = end - a < PAGE - offset ? (unsigned)(end - a) : PAGE - offset;
+        page *p = arena_page(a);
+        if (!origin) {
+            bits_set(p->written, offset, n, 1);
+        } else {
+            for (unsigned i = 0; i < n; ++i) {
+                uintptr_t s = source + (a - (uintptr_t)to) + i;
+                bits_set(p->written, offset + i, 1, bits_all(arena_page(s)->written, s % PAGE, 1));
+            }
+        }
+        a += n;
+    }
+}
+
+// ---- the program: its segments, and the names of its variables ---------------------------------------------------------
+
+typedef struct {
+    uintptr_t from, to;
+    char name[64];
+} range;
+
+typedef struct {
+    range *list;
+    size_t count, capacity;
+} ranges;
+
+static struct {
+    int known;
+    uintptr_t base;             // where it was loaded
+    uintptr_t data, data_end;   // writable
+    uintptr_t fixed, fixed_end; // the rest of it
+    size_t shared_size;         // of its thread-local storage
+    ranges constants;           // sections of __constant__ variables
+    ranges shared;              // thread-local variables, as offsets
+    ranges variables;
+    page **pages; // of its writable data
+} program;
+
+static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name) {
+    if (r->count == r->capacity) {
+        r->capacity = r->capacity ? 2 * r->capacity : 64;
+        r->list = must(realloc(r->list, r->capacity * sizeof *r->list));
+    }
+    range *e = &r->list[r->count++];
+    e->from = from, e->to = to;
+    snprintf(e->name, sizeof e->name, "%s", name);
+}
+
+static int by_address(const void *a, const void *b) {
+    const range *p = a, *q = b;
+    return p->from < q->from ? -1 : p->from > q->from;
+}
+
+static void sort_ranges(ranges *r) {
+    if (r->count) qsort(r->list, r->count, sizeof *r->list, by_address);
+}
+
+// The range that holds an address; else, with `before`, the last that begins before it.
+static const range *find_range(const ranges *r, uintptr_t a, int before) {
+    size_t low = 0, high = r->count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (r->list[mid].from <= a)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (!low) return NULL;
+    const range *e = &r->list[low - 1];
+    return before || a < e->to ? e : NULL;
+}
+
+// _ZZ6kernelPfE4tile is `tile` to its author: keep the last name of the nest.
+static void plain_name(const char *symbol, char *to, size_t size) {
+    const char *from = symbol;
+    size_t length = strlen(symbol);
+    if (!strncmp(symbol, "_Z", 2)) {
+        for (const char *p = symbol; *p; ++p) {
+            if (*p < '1' || *p > '9' || (p > symbol && p[-1] >= '0' && p[-1] <= '9')) continue;
+            char *end;
+            unsigned long n = strtoul(p, &end, 10);
+            if (n <= strlen(end)) from = end, length = n;
+            if (n <= strlen(end)) p = end + n - 1;
+        }
+    }
+    snprintf(to, size, "%.*s", (int)length, from);
+}
+
+static int see_module(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    program.base = info->dlpi_addr;
+    program.fixed = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + h->p_vaddr, to = from + h->p_memsz;
+        if (h->p_type == PT_TLS) program.shared_size = h->p_memsz;
+        if (h->p_type != PT_LOAD) continue;
+        if (h->p_flags & PF_W) {
+            program.data = from & ~(uintptr_t)(PAGE - 1);
+            program.data_end = to;
+        }
+        if (from < program.fixed) program.fixed = from;
+        if (to > program.fixed_end) program.fixed_end = to;
+    }
+    return 1; // the first is the program itself
+}
+
+static void read_symbols(void) {
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0) return;
+    if (fstat(fd, &status)) {
+        close(fd);
+        return;
+    }
+    size_t size = (size_t)status.st_size;
+    const char *file = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (file == MAP_FAILED) return;
+    const ElfW(Ehdr) *header = (const void *)file;
+    if (size >= sizeof *header && header->e_shoff &&
+        header->e_shoff + (size_t)header->e_shnum * sizeof(ElfW(Shdr)) <= size) {
+        const ElfW(Shdr) *section = (const void *)(file + header->e_shoff);
+        const char *names = file + section[header->e_shstrndx].sh_offset;
+        for (int i = 0; i < header->e_shnum; ++i) {
+            const ElfW(Shdr) *s = &section[i];
+            const char *name = names + s->sh_name;
+            if (!strncmp(name, "simt_constant_", 14))
+                add_range(&program.constants, program.base + s->sh_addr,
+                          program.base + s->sh_addr + s->sh_size, name);
+            if (s->sh_type != SHT_SYMTAB) continue;
+            const ElfW(Sym) *symbol = (const void *)(file + s->sh_offset);
+            const char *strings = file + section[s->sh_link].sh_offset;
+            for (size_t k = 0; k < s->sh_size / sizeof *symbol; ++k) {
+                const ElfW(Sym) *e = &symbol[k];
+                int type = ELF64_ST_TYPE(e->st_info);
+                if (!e->st_size || e->st_shndx == SHN_UNDEF) continue;
+                const char *name = strings + e->st_name;
+                char plain[64];
+                plain_name(name, plain, sizeof plain);
+                if (type == STT_TLS && strncmp(name, "simt_", 5) && strcmp(name, "self"))
+                    add_range(&program.shared, e->st_value, e->st_value + e->st_size, plain);
+                if (type == STT_OBJECT)
+                    add_range(&program.variables, program.base + e->st_value,
+                              program.base + e->st_value + e->st_size, plain);
+            }
+        }
+    }
+    munmap((void *)file, size);
+    sort_ranges(&program.constants);
+    sort_ranges(&program.shared);
+    sort_ranges(&program.variables);
+}
+
+static void program_make(void) {
+    if (program.known) return;
+    program.known = 1;
+    dl_iterate_phdr(see_module, NULL);
+    read_symbols();
+    program.pages =
+        must(calloc((program.data_end - program.data) / PAGE + 1, sizeof *program.pages));
+}
+
+static int see_shared(struct dl_phdr_info *info, size_t size, void *to) {
+    (void)size;
+    *(uintptr_t *)to = (uintptr_t)info->dlpi_tls_data;
+    return 1;
+}
+
+// Where this OS thread's copy of the program's thread-local variables begins.
+static uintptr_t shared_base(void) {
+    uintptr_t base = 0;
+    dl_iterate_phdr(see_shared, &base);
+    return base;
+}
+
+// All records of who touched what, after which ticks may begin anew.
+static void forget_records(void) {
+    for (size_t i = 0; i < arena.count; ++i)
+        for (size_t k = 0; k < (arena.list[i].size + PAGE - 1) / PAGE; ++k) {
+            page *p = arena.pages[(arena.list[i].base - arena.base) / PAGE + k];
+            if (!p) continue;
+            free(p->cells);
+            p->cells = NULL;
+        }
+    for (size_t i = 0; i < (program.data_end - program.data) / PAGE + 1; ++i)
+        drop_page(&program.pages[i]);
+    for (int s = 0; s < MAX_SLOTS; ++s)
+        for (size_t i = 0; device.slot[s] && i < program.shared_size / PAGE + 2; ++i)
+            drop_page(&device.slot[s]->shared_pages[i]);
+}

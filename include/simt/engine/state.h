@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the engine share. One OS thread at a time runs device code (it has the baton), so none of this needs
+// a lock of its own.
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <link.h>
+#include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "../cuda_runtime_api.h"
+#include "../simt.h"
+#include "../simt_device.h"
+
+enum {
+    LANES = 32,
+    MAX_THREADS = 1024,
+    MAX_WARPS = MAX_THREADS / LANES,
+    MAX_SLOTS = 16,
+    MAX_DYNAMIC = 227 * 1024,
+    DEFAULT_DYNAMIC = 48 * 1024,
+    STACK_BYTES = 256 << 10, // host functions called from a kernel, printf above all, need room
+    PAGE = 4096
+};
+
+typedef uint64_t tick_t; // counts synchronisations; see order.c
+
+// ---- places ----------------------------------------------------------------------------------------------------------
+
+// One instruction of the program, known by the return address of the hook it called.
+typedef struct {
+    uintptr_t pc;
+    int part; // of an access wider than 16 bytes, which counts as several
+    simt_line counts; // of this launch
+    int resolved;
+    char file[256], function[128];
+    int line;
+} place;
+
+// ---- threads and blocks ----------------------------------------------------------------------------------------------
+
+typedef struct fiber {
+    jmp_buf here;
+    int fresh; // never ran, or was abandoned: enter by context
+    ucontext_t context;
+    uintptr_t stack; // lowest address
+    struct fiber *next_free;
+} fiber;
+
+enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, DONE };
+
+typedef struct thread {
+    uint3 index;
+    unsigned id, warp, lane;
+    int state;
+    fiber *fiber;
+    struct block *block;
+    uintptr_t last_pc; // of its last hook, to say where it was
+
+    // waiting
+    uintptr_t wait_pc;
+    int wait_op;
+    unsigned wait_mask;
+    int source, width;
+    uint64_t value, result;
+
+    // spinning: the same access with the same outcome, time after time
+    uintptr_t spin_pc, spin_address;
+
+    // ordering
+    tick_t fence_own, fence_since, fence_warp;    // as of its last device-wide fence
+    tick_t bfence_own, bfence_since, bfence_warp; // as of its last fence of either kind
+    struct acquired *pending;                     // read, not yet fenced
+    tick_t seen[LANES];                           // last __syncwarp with each lane
+
+    unsigned accesses; // since it last let the other lanes catch up
+} thread;
+
+typedef struct block {
+    struct slot *slot;
+    uint3 index;
+    uint64_t serial; // linear index in the grid
+    unsigned threads, warps, live, exited;
+    thread *thread;
+    uint32_t ready[MAX_WARPS]; // lanes that could run
+    uint32_t lanes[MAX_WARPS]; // lanes that exist
+    uint32_t gone[MAX_WARPS];  // lanes that returned
+
+    // order of warps and lanes in this block
+    int reversed;
+    unsigned lane_turn, warp_turn;
+
+    // the block's barrier
+    unsigned arrived;
+    thread *first; // to arrive
+    int count;
+    int fenced; // some thread fenced since the last barrier
+
+    // ordering
+    tick_t start, since, fence_cover;
+    struct acquired *acquired;
+    struct clock *clock;
+} block;
+
+// Room for one resident block, and the OS thread whose thread-local storage is its shared memory.
+typedef struct slot {
+    int number, active, started;
+    pthread_t os_thread;
+    sem_t baton;
+    jmp_buf root;
+    block block;
+    thread threads[MAX_THREADS];
+    fiber *fibers[MAX_THREADS];
+    unsigned fibers_made;
+    fiber *free_fibers;
+    fiber *leaving; // free once nothing runs on it
+    uintptr_t shared; // lowest address of its thread-local storage
+    struct page **shared_pages;
+    struct series_table *series; // [MAX_WARPS]
+} slot;
+
+// ---- the device ------------------------------------------------------------------------------------------------------
+
+static struct {
+    simt_config config;
+    int quiet;
+    int instrumented; // some file of the program is
+    cudaError_t error;
+
+    // this launch
+    const simt_launch_request *request;
+    int running, traced, failed;
+    uint64_t grid_x, grid_y, blocks, next_block;
+    unsigned threads, slots;
+    uint64_t random;
+    tick_t start;
+    uint64_t idle; // spins since anything happened
+
+    tick_t tick;
+    slot *slot[MAX_SLOTS];
+    simt_report report;
+    simt_counts counts, total;
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0}, .tick = 1};
+
+// The CUDA thread that this OS thread is running; null in host code.
+static __thread thread *self;
+
+// What cuda_runtime.h declares as threadIdx and so on.
+__thread uint3 simt_thread_index, simt_block_index;
+uint3 simt_block_size, simt_grid_size;
+
+// Every `extern __shared__` array is this one.
+__thread unsigned char simt_dynamic_shared[MAX_DYNAMIC] __attribute__((aligned(1024)));
+
+#define RETURN_PC ((uintptr_t)__builtin_return_address(0))
+
+static void *must(void *p) {
+    if (p && p != MAP_FAILED) return p;
+    fprintf(stderr, "simt: out of host memory; use a smaller problem or fewer resident blocks\n");
+    abort();
+}
+
+// splitmix64
+static uint64_t draw(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static unsigned below(unsigned n) { return (unsigned)(draw(&device.random) % n); }

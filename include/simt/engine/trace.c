@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+// The compiler's hooks. -fsanitize=thread puts a call before each load and store; here is what it calls.
+
+enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8 };
+// ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
+
+// ---- what is wrong with an address --------------------------------------------------------------------------------------
+
+static int mapped(uintptr_t a) {
+    unsigned char in_core;
+    return !mincore((void *)(a & ~(uintptr_t)(PAGE - 1)), 1, &in_core);
+}
+
+static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc)
+    __attribute__((noreturn));
+
+static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc) {
+    const char *verb = flags & UPDATE ? "atomic update" : flags & WRITE ? "write" : "read";
+    const char *plural = size == 1 ? "" : "s";
+    slot *s = t->block->slot;
+    if (a < 65536)
+        fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
+              "%s of %zu byte%s at %#" PRIxPTR ", a null pointer", verb, size, plural, a);
+    if (in_arena(a)) {
+        const allocation *m = allocation_at(a);
+        size_t past = m ? a - m->base : 0;
+        // The start of the next allocation may be nearer than the end of this one.
+        const allocation *next = m ? m + 1 : arena.list;
+        if (m && m->freed && past < m->size)
+            fault(t, SIMT_USE_AFTER_FREE, pc, a, size, NULL,
+                  "free the memory after the last kernel that uses it",
+                  "%s of %zu byte%s, %zu bytes into an allocation of %zu bytes that was freed", verb,
+                  size, plural, past, m->size);
+        if (m && (next == arena.list + arena.count || past - m->size < next->base - a || past < m->size))
+            fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
+                  "%s of %zu byte%s that ends %zu byte%s past an allocation of %zu bytes%s", verb, size,
+                  plural, past + size - m->size, past + size - m->size == 1 ? "" : "s", m->size,
+                  m->freed ? " (freed)" : "");
+        if (next < arena.list + arena.count)
+            fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with 0 first",
+                  "%s of %zu byte%s, %zu bytes before an allocation of %zu bytes", verb, size, plural,
+                  next->base - a, next->size);
+        fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
+              "%s of %zu byte%s at %#" PRIxPTR ", where nothing was allocated", verb, size, plural, a);
+    }
+    for (unsigned i = 0; i < MAX_SLOTS; ++i) {
+        const slot *o = device.slot[i];
+        if (!o) continue;
+        if (a - o->shared < program.shared_size) {
+            uintptr_t dynamic = (uintptr_t)simt_dynamic_shared;
+            if (o != s)
+                fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL,
+                      "shared memory is a block's own: exchange through global memory",
+                      "%s of %zu byte%s in another block's shared memory", verb, size, plural);
+            if (a - dynamic < MAX_DYNAMIC)
+                fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL,
+                      "ask for more at the launch, or compare the index with the size first",
+                      "%s of %zu byte%s that ends %zu bytes past the launch's %zu bytes of dynamic "
+                      "shared memory",
+                      verb, size, plural, a + size - dynamic - device.request->shared_bytes,
+                      device.request->shared_bytes);
+            const range *r = find_range(&program.shared, a - o->shared, 1);
+            fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
+                  "%s of %zu byte%s that ends %zu bytes past the shared variable %s", verb, size,
+                  plural, r ? (size_t)(a + size - o->shared - r->to) : 0, r ? r->name : "(unnamed)");
+        }
+        for (unsigned k = 0; k < o->fibers_made; ++k)
+            if (a - o->fibers[k]->stack < STACK_BYTES)
+                fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL,
+                      "a local variable is its thread's own: exchange through shared memory",
+                      "%s of %zu byte%s on another thread's stack", verb, size, plural);
+    }
+    if (mapped(a))
+        fault(t, SIMT_HOST_POINTER, pc, a, size, NULL,
+              "allocate it with cudaMalloc and copy it with cudaMemcpy",
+              "%s of %zu byte%s of host memory at %#" PRIxPTR, verb, size, plural, a);
+    fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
+          "%s of %zu byte%s at %#" PRIxPTR ", where there is no memory", verb, size, plural, a);
+}
+
+// ---- races ----------------------------------------------------------------------------------------------------------------
+
+static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size, int flags,
+                        uintptr_t pc) __attribute__((noreturn));
+
+static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size, int flags,
+                        uintptr_t pc) {
+    int same = x->block == (uint32_t)t->block->serial;
+    party other = {1, x->block, x->thread, places.list[x->place].pc,
+                   x_wrote ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
+                           : x->atomic ? "read it (atomic or volatile)" : "read it"};
+    const range *v = find_range(&program.variables, a, 0);
+    char name[80] = "";
+    if (a - t->block->slot->shared < program.shared_size) {
+        v = find_range(&program.shared, a - t->block->slot->shared, 0);
+        snprintf(name, sizeof name, " of shared memory%s%s", v ? ", in " : "", v ? v->name : "");
+    } else if (v) {
+        snprintf(name, sizeof name, " of %s", v->name);
+    }
+    fault(t, SIMT_RACE, pc, a, size, &other,
+          same ? "put __syncthreads() between them, or make both atomic"
+               : "between blocks: a later launch, or __threadfence() and an atomic flag; or make both atomic",
+          "%s of %zu byte%s%s that another thread touched, with nothing between them to order the two",
+          flags & UPDATE ? "atomic update" : flags & WRITE ? "write" : "read", size,
+          size == 1 ? "" : "s", name);
+}
+
+static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
+                       int shared, uintptr_t pc, unsigned number) {
+    record me = {.tick = device.tick,
+                 .thread = t->id,
+                 .atomic = !!(flags & ATOMIC),
+                 .used = 1,
+                 .block = (uint32_t)t->block->serial,
+                 .place = number};
+    unsigned count;
+    cell *c = page_cells(p, offset, size, &count);
+    for (cell *end = c + count; c < end; ++c) {
+        const record *w = &c->write;
+        if (!(w->atomic && me.atomic) && !ordered(t, w, shared)) report_race(t, w, 1, a, size, flags, pc);
+        if (flags & WRITE) {
+            for (int i = 0; i < 2; ++i) {
+                const record *r = &c->read[i];
+                if (!(r->atomic && me.atomic) && !ordered(t, r, shared))
+                    report_race(t, r, 0, a, size, flags, pc);
+            }
+            c->write = me;
+            c->read[0].used = c->read[1].used = 0;
+        } else {
+            record *r = c->read;
+            if (r[0].used && (r[0].block != me.block || r[0].thread != me.thread)) {
+                if (!r[1].used || r[1].block != me.block || r[1].thread != me.thread) {
+                    // The two that stay are the last two threads that read it.
+                    r[1] = r[0];
+                    r[0] = me;
+                } else {
+                    r[1] = me;
+                }
+            } else {
+                r[0] = me;
+            }
+        }
+    }
+}
+
+// ---- one access -----------------------------------------------------------------------------------------------------------
+
+static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size, int flags,
+                        int shared, uintptr_t whole, size_t whole_size, uintptr_t pc, unsigned number) {
+    unsigned offset = (unsigned)(a % PAGE);
+    if (shared && p->start != t->block->start) {
+        memset(p->written, 0, sizeof p->written);
+        p->start = t->block->start;
+    }
+    int judged = shared || (m && m->type == cudaMemoryTypeDevice && !m->blind);
+    if (judged && (!(flags & WRITE) || flags & UPDATE) && !bits_all(p->written, offset, size))
+        fault(t, SIMT_UNWRITTEN, pc, whole, whole_size, NULL,
+              shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
+                     : "cudaMalloc doesn't clear: write it, or cudaMemset",
+              "%s of %zu byte%s%s that nothing has written", flags & UPDATE ? "atomic update" : "read",
+              whole_size, whole_size == 1 ? "" : "s", shared ? " of shared memory" : "");
+    check_race(t, p, offset, size, whole, flags, shared, pc, number);
+    if (flags & WRITE && (shared || m)) bits_set(p->written, offset, size, 1);
+}
+
+static void note_progress(thread *t) {
+    device.idle = 0;
+    t->spin_pc = 0;
+}
+
+// A look at a value that may not have changed since the last look.
+static void note_look(thread *t, uintptr_t a, uintptr_t pc) {
+    if (t->spin_address == a && t->spin_pc) {
+        spin(t, pc);
+    } else if (t->spin_pc && ++t->accesses % 64 == 0) {
+        yield(t);
+    }
+    t->spin_address = a;
+    t->spin_pc = pc;
+}
+
+static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part) {
+    block *b = t->block;
+    slot *s = b->slot;
+    if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES) return;
+    t->last_pc = pc;
+    if (++t->accesses >= QUANTUM) {
+        t->accesses = 0;
+        if (b->ready[t->warp]) {
+            make_ready(t);
+            switch_from(t, 0);
+        }
+    }
+
+    int check = device.config.check, shared = 0, counted = 1;
+    const allocation *m = NULL;
+    page **pages = NULL;
+    uintptr_t base = 0;
+    if (in_arena(a)) {
+        static const allocation *recent;
+        m = recent;
+        if (!m || m < arena.list || m >= arena.list + arena.count || a - m->base >= m->size)
+            m = allocation_at(a);
+        if (!m || m->freed || a - m->base >= m->size || size > m->size - (a - m->base))
+            bad_address(t, a, size, flags, pc);
+        recent = m;
+        pages = arena.pages, base = arena.base;
+    } else if (a - s->shared < program.shared_size) {
+        shared = 1;
+        uintptr_t dynamic = (uintptr_t)simt_dynamic_shared, offset = a - s->shared;
+        if (a - dynamic < MAX_DYNAMIC) {
+            if (check && a + size - dynamic > device.request->shared_bytes)
+                bad_address(t, a, size, flags, pc);
+        } else if (check && program.shared.count) {
+            static const range *recent;
+            const range *r = recent;
+            if (!r || offset < r->from || offset >= r->to) r = find_range(&program.shared, offset, 0);
+            if (!r || offset + size > r->to) bad_address(t, a, size, flags, pc);
+            recent = r;
+        }
+        pages = s->shared_pages, base = s->shared & ~(uintptr_t)(PAGE - 1);
+    } else if (a >= program.data && a < program.data_end) {
+        if (find_range(&program.constants, a, 0)) return;
+        pages = program.pages, base = program.data;
+    } else if (a - (uintptr_t)device.request->arguments < device.request->arguments_size ||
+               (a >= program.fixed && a < program.fixed_end && !(flags & WRITE))) {
+        return;
+    } else if (check) {
+        bad_address(t, a, size, flags, pc);
+    } else {
+        return;
+    }
+
+    unsigned number = place_of(pc, part);
+    if (check) {
+        if (size <= 16 && !(flags & UNALIGNED) && !(size & (size - 1)) && a & (size - 1))
+            fault(t, SIMT_MISALIGNED, pc, a, size, NULL,
+                  "round the address to the size, or access smaller pieces",
+                  "%s of %zu bytes at %#" PRIxPTR ", no multiple of %zu",
+                  flags & WRITE ? "write" : "read", size, a, size);
+        for (uintptr_t at = a, end = a + size; at < end;) {
+            unsigned n = (unsigned)(PAGE - at % PAGE);
+            if (n > end - at) n = (unsigned)(end - at);
+            page **p = &pages[(at - base) / PAGE];
+            if (!*p) *p = new_page();
+            check_bytes(t, *p, m, at, n, flags, shared, a, size, pc, number);
+            at += n;
+        }
+    }
+    if (counted) count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
+    if (flags & UPDATE) return; // simt_atomic goes on
+    if (flags & WRITE) note_progress(t);
+    if (flags & ATOMIC) {
+        if (flags & WRITE) {
+            order_write(t, a, 0);
+        } else {
+            order_read(t, a, 0);
+            note_look(t, a, pc);
+        }
+    }
+}
+
+static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
+    thread *t = self;
+    if (!t || !device.traced || !size) return;
+    uintptr_t a = (uintptr_t)p;
+    if (size <= 16) {
+        access_memory(t, a, size, flags, pc, 0);
+        return;
+    }
+    // A wide copy is as many instructions as its alignment makes it.
+    size_t step = a % 16 == 0 ? 16 : a % 8 == 0 ? 8 : a % 4 == 0 ? 4 : a % 2 == 0 ? 2 : 1;
+    int part = 0;
+    for (size_t done = 0; done < size; done += step) {
+        while (size - done < step) step /= 2;
+        access_memory(t, a + done, step, flags, pc, ++part);
+    }
+}
+
+void simt_touch(const void *address, size_t bytes, int write) {
+    hook(address, bytes, write ? WRITE : 0, RETURN_PC);
+}
+
+// ---- the hooks' names -------------------------------------------------------------------------------------------------------
+
+void __tsan_init(void) { device.instrumented = 1; }
+void __tsan_func_entry(void *pc) { (void)pc; }
+void __tsan_func_exit(void) {}
+
+#define HOOKS(n)                                                                                       \
+    void __tsan_read##n(void *p) { hook(p, n, 0, RETURN_PC); }                                         \
+    void __tsan_write##n(void *p) { hook(p, n, WRITE, RETURN_PC); }                                    \
+    void __tsan_volatile_read##n(void *p) { hook(p, n, ATOMIC, RETURN_PC); }                           \
+    void __tsan_volatile_write##n(void *p) { hook(p, n, WRITE | ATOMIC, RETURN_PC); }                  \
+    void __tsan_unaligned_read##n(void *p) { hook(p, n, UNALIGNED, RETURN_PC); }                       \
+    void __tsan_unaligned_write##n(void *p) { hook(p, n, WRITE | UNALIGNED, RETURN_PC); }              \
+    void __tsan_unaligned_volatile_read##n(void *p) { hook(p, n, ATOMIC | UNALIGNED, RETURN_PC); }     \
+    void __tsan_unaligned_volatile_write##n(void *p) {                                                 \
+        hook(p, n, WRITE | ATOMIC | UNALIGNED, RETURN_PC);                                             \
+    }
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+
+void __tsan_read_range(void *p, unsigned long size) { hook(p, size, UNALIGNED, RETURN_PC); }
+void __tsan_write_range(void *p, unsigned long size) { hook(p, size, WRITE | UNALIGNED, RETURN_PC); }
+void __tsan_vptr_update(void **p, void *value) { (void)value, hook(p, 8, WRITE, RETURN_PC); }
+void __tsan_vptr_read(void **p) { hook(p, 8, 0, RETURN_PC); }
+
+// The compiler's own atomics, as std::atomic uses them in host code, or __atomic_ in a kernel.
+#define LOOK (ATOMIC)
+#define ATOMICS(bits, T)                                                                               \
+    T __tsan_atomic##bits##_load(const volatile T *p, int order) {                                     \
+        (void)order;                                                                                   \
+        hook((const void *)p, sizeof(T), LOOK, RETURN_PC);                                             \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                   \
+    }                                                                                                  \
+    void __tsan_atomic##bits##_store(volatile T *p, T v, int order) {                                  \
+        (void)order;                                                                                   \
+        hook((const void *)p, sizeof(T), WRITE | ATOMIC, RETURN_PC);                                   \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                      \
+    }                                                                                                  \
+    ATOMIC_UPDATE(bits, T, exchange, __atomic_exchange_n)                                              \
+    ATOMIC_UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                              \
+    ATOMIC_UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                              \
+    ATOMIC_UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                              \
+    ATOMIC_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                                \
+    ATOMIC_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                              \
+    ATOMIC_UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)                                            \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order,      \
+                                                      int failure) {                                   \
+        (void)order, (void)failure;                                                                    \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+    }                                                                                                  \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,        \
+                                                    int failure) {                                     \
+        (void)order, (void)failure;                                                                    \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+    }                                                                                                  \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,            \
+                                                 int failure) {                                        \
+        (void)order, (void)failure;                                                                    \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
+        __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+        return expected;                                                                               \
+    }
+#define ATOMIC_UPDATE(bits, T, name, builtin)                                                          \
+    T __tsan_atomic##bits##_##name(volatile T *p, T v, int order) {                                    \
+        (void)order;                                                                                   \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
+        return builtin(p, v, __ATOMIC_SEQ_CST);                                                        \
+    }
+
+static void update_hook(const void *p, size_t size, uintptr_t pc) {
+    thread *t = self;
+    if (!t || !device.traced) return;
+    access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE, pc, 0);
+    order_read(t, (uintptr_t)p, 1);
+    order_write(t, (uintptr_t)p, 1);
+    note_look(t, (uintptr_t)p, pc);
+}
+
+ATOMICS(8, unsigned char)
+ATOMICS(16, unsigned short)
+ATOMICS(32, unsigned)
+ATOMICS(64, unsigned long)
+void __tsan_atomic_thread_fence(int order) {
+    (void)order;
+    if (self && device.traced) order_fence(self, 1);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void __tsan_atomic_signal_fence(int order) { (void)order; }
+
+// ---- -fsanitize=bounds: an index beyond a declared array ------------------------------------------------------------------
+
+struct bounds_site {
+    const char *file;
+    uint32_t line, column;
+    const struct {
+        uint16_t kind, info;
+        char name[];
+    } *array, *index;
+};
+
+static void out_of_declared(const struct bounds_site *site, uintptr_t index, uintptr_t pc) {
+    int is_signed = site->index->info & 1;
+    unsigned bits = 1u << (site->index->info >> 1);
+    long long value = bits == 32 ? is_signed ? (int32_t)index : (long long)(uint32_t)index
+                      : bits == 64 ? (long long)index
+                      : is_signed  ? (long long)(int64_t)(index << (64 - bits)) >> (64 - bits)
+                                   : (long long)(index & ((1ull << bits) - 1));
+    thread *t = self;
+    if (!t) {
+        fprintf(stderr, "simt: host code: index %lld is outside %s, at %s:%u\n", value,
+                site->array->name, site->file, site->line);
+        return;
+    }
+    if (!device.config.check) return;
+    fault(t, SIMT_OUT_OF_BOUNDS, pc, 0, 0, NULL, "compare the index with the size first",
+          "index %lld is outside an array of type %s (%s:%u)", value, site->array->name, site->file,
+          site->line);
+}
+
+void __ubsan_handle_out_of_bounds(void *site, uintptr_t index) {
+    out_of_declared(site, index, RETURN_PC);
+}
+void __ubsan_handle_out_of_bounds_abort(void *site, uintptr_t index) {
+    out_of_declared(site, index, RETURN_PC);
+    abort();
+}
+
+// ---- whole-memory functions: cuda_runtime.h points instrumented code here ---------------------------------------------------
+
+void *simt_memcpy(void *to, const void *from, size_t n) {
+    hook(from, n, UNALIGNED, RETURN_PC);
+    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
+    return memcpy(to, from, n);
+}
+
+void *simt_memmove(void *to, const void *from, size_t n) {
+    hook(from, n, UNALIGNED, RETURN_PC);
+    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
+    return memmove(to, from, n);
+}
+
+void *simt_memset(void *to, int value, size_t n) {
+    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
+    return memset(to, value, n);
+}

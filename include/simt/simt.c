@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The CPU device's engine, one C file to compile without any -fsanitize and to link into the program:
+//
+//     gcc -O2 -g -c include/simt/simt.c
+//
+// Its parts are under engine/, in the order in which they use each other.
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#undef _FORTIFY_SOURCE // its longjmp refuses to go from one fiber's stack to another's
+
+#include "engine/state.h"   // what the parts share
+#include "engine/report.c"  // places in the source; faults
+#include "engine/memory.c"  // device memory, its shadow, the program's own segments
+#include "engine/fiber.c"   // CUDA threads on stacks of their own; the blocks that are resident
+#include "engine/order.c"   // what orders two accesses: barriers, fences, atomics
+#include "engine/count.c"   // lanes grouped into warp instructions
+#include "engine/trace.c"   // the compiler's hooks: one access at a time
+#include "engine/warp.c"    // barriers, shuffles, votes, atomics, fences
+#include "engine/launch.c"  // a launch from beginning to end; settings
+#include "engine/runtime.c" // the CUDA runtime API
