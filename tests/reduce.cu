@@ -267,6 +267,10 @@ static bool same(double a, double b)
 {
     return a == b || (a != a && b != b);
 }
+static bool same(float a, float b)
+{
+    return same((double)a, (double)b);
+}
 static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
@@ -768,7 +772,7 @@ int main(void)
     check(RUNG(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
         RUNG(reduce_f64, double, double), all,
-        [](uint64_t bits) { return (double)(int64_t)(bits >> 20) / 16; }, sum_of<double>());
+        [](uint64_t bits) { return (double)(int64_t)(bits >> 30) / 16; }, sum_of<double>());
     check(
         RUNG(reduce_i64, long long, long long), all,
         [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());

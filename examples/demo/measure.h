@@ -22,7 +22,7 @@
 
 #include <simt.h>
 
-#define MEASURE_LOG2_N 18
+#define MEASURE_LOG2_N 20
 
 typedef struct {
     bool known; // the kernels were compiled to be counted

@@ -130,11 +130,11 @@ static const ladder_rung reduce_rungs[] = {
      "One block; thread t keeps element 2t. The threads still at work move apart, so\n"
      "warps run almost empty, and every step of the tree goes to global memory.",
      reduce_simple},
-    {"convergent", "threads stay together",
+    {"convergent", "neighbours at work",
      "Thread t keeps element t. The threads at work stay neighbours: idle warps leave,\n"
      "and a warp's accesses fall into half the 128-byte lines.",
      reduce_convergent},
-    {"shared", "tree in shared memory",
+    {"shared", "the tree on the chip",
      "Global memory is read once, the first additions are done on the way in, and the\n"
      "tree's steps stay on the chip.",
      reduce_shared},

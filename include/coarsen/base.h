@@ -4,6 +4,7 @@
 //
 //   version        COARSEN_VERSION, as major * 10000 + minor * 100 + patch
 //   definitions    COARSEN_KERNEL, COARSEN_DEVICE, COARSEN_HOST_DEVICE, COARSEN_HOST
+//   lists          COARSEN_JOIN, COARSEN_FIRST_1 to _3, COARSEN_CALL
 //   arithmetic     coarsen_ceil_div, coarsen_min
 //   operators      COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and their identities
 //   vectors        COARSEN_VECTOR_ITEMS, COARSEN_VECTOR_ALIGN
@@ -44,6 +45,13 @@
 // COARSEN_JOIN(sum, _kernel) is sum_kernel, its arguments expanded first.
 #define COARSEN_JOIN(a, b)  COARSEN_JOIN_(a, b)
 #define COARSEN_JOIN_(a, b) a##b
+
+// For what takes one to three inputs: the first so many of three items, as a list, and a macro called
+// with a list that another macro makes.
+#define COARSEN_FIRST_1(a, b, c) a
+#define COARSEN_FIRST_2(a, b, c) a, b
+#define COARSEN_FIRST_3(a, b, c) a, b, c
+#define COARSEN_CALL(macro, ...) macro(__VA_ARGS__)
 
 // ---- Arithmetic ---------------------------------------------------------------------------------
 
@@ -150,8 +158,8 @@ COARSEN_HOST size_t coarsen_multiprocessors(cudaError_t *status)
     return *status == cudaSuccess ? (size_t)count : 0;
 }
 
-// Whether pointer may hold n elements of so many bytes at that alignment: not null unless n is 0,
-// aligned, and neither the size nor the end address overflows.
+// Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
+// unless n is 0, aligned, and neither the size nor the end address overflows.
 COARSEN_HOST bool coarsen_array_ok(const void *pointer, size_t n, size_t bytes, size_t alignment)
 {
     if (n == 0)

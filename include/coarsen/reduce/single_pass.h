@@ -331,7 +331,8 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, s
         return status;
     if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
         !coarsen_array_ok(out, 1, sizeof(COARSEN_ACC), __alignof__(COARSEN_ACC)) ||
-        !coarsen_array_ok(scratch, 1, scratch_bytes, 16) || scratch_bytes < NAME_scratch_bytes(n))
+        !coarsen_array_ok(scratch, 1, NAME_scratch_bytes(n), 16) ||
+        scratch_bytes < NAME_scratch_bytes(n))
         return cudaErrorInvalidValue;
     unsigned int *const ticket = (unsigned int *)scratch;
     unsigned long long *const slots = (unsigned long long *)scratch + 2;
