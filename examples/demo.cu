@@ -127,7 +127,7 @@ static int climb(const ladder *l, const ladder_input *input)
 {
     int wrong = 0;
     printf("\n%s: %zu elements\n\n", input->name, input->n);
-    printf("%-11s %-20s %-10s %-5s", "rung", "what changed", "result", "right");
+    printf("%-11s %-20s %10s %-5s", "rung", "what changed", "result", "right");
     measure_heading();
 
     progress("setting up %zu elements", input->n);
@@ -143,7 +143,7 @@ static int climb(const ladder *l, const ladder_input *input)
         const bool right = l->result(text);
         const measure m = measure_finish(l, rung, input->n);
         progress("%s", "");
-        printf("%-11s %-20s %-10s %-5s", rung->name, rung->change, text, right ? "yes" : "NO");
+        printf("%-11s %-20s %10s %-5s", rung->name, rung->change, text, right ? "yes" : "NO");
         measure_print(&m);
         fflush(stdout);
         wrong += !right;
@@ -171,7 +171,9 @@ static bool parse_count(const char *text, size_t *n)
     *n = value;
     if (value == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
         const unsigned long long power = strtoull(end + 1, &end, 10);
-        *n = power < 64 ? (size_t)1 << power : SIZE_MAX;
+        if (power >= 64)
+            return false;
+        *n = (size_t)1 << power;
     }
     return *end == '\0' && errno == 0;
 }

@@ -20,11 +20,14 @@
 
 #define COARSEN_NAME         multiblock
 #define COARSEN_TYPE         float
+#define BLOCK_DIM            256
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/multiblock.h>
 
 #define COARSEN_NAME         coarsened
 #define COARSEN_TYPE         float
+#define BLOCK_DIM            256
+#define COARSE_FACTOR        4
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/coarsened.h>
 
@@ -132,7 +135,7 @@ static const ladder_rung reduce_rungs[] = {
      reduce_simple},
     {"convergent", "neighbours at work",
      "Thread t keeps element t. The threads at work stay neighbours: idle warps leave,\n"
-     "and a warp's accesses fall into half the 128-byte lines.",
+     "and a warp's accesses fall together into few 128-byte lines.",
      reduce_convergent},
     {"shared", "the tree on the chip",
      "Global memory is read once, the first additions are done on the way in, and the\n"

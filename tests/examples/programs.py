@@ -20,11 +20,17 @@ def have_gpu():
     return driver.cuInit(0) == 0 and not driver.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
 
 
-def devices():
-    """Parameters of a test: the endings of the programs' names."""
-    reason = ("" if have_gpu() else "no GPU") or ("" if (EXAMPLES / "stats-cuda").exists() else
-                                                  "not built for the GPU")
-    return ["simt", pytest.param("cuda", marks=pytest.mark.skipif(bool(reason), reason=reason))]
+if not have_gpu():
+    NO_CUDA = "no GPU"
+elif not (EXAMPLES / "stats-cuda").exists():
+    NO_CUDA = "not built for the GPU"
+else:
+    NO_CUDA = ""
+
+# Parameters of tests, the endings of the programs' names: those that can run; and all, for the one
+# test of each program that says what was left out.
+DEVICES = ["simt"] if NO_CUDA else ["simt", "cuda"]
+ALL_DEVICES = ["simt", pytest.param("cuda", marks=pytest.mark.skipif(bool(NO_CUDA), reason=NO_CUDA))]
 
 
 def run(name, *arguments, cwd=ROOT):

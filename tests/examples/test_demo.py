@@ -8,10 +8,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from programs import ROOT, devices, run
+from programs import ALL_DEVICES, DEVICES, ROOT, run
 
 RUNGS = ["simple", "convergent", "shared", "multiblock", "coarsened", "single_pass"]
-ROW = re.compile(rf"^({'|'.join(RUNGS)}) +.{{20}} (\S+) +(yes|NO) +(.*)$", re.M)
+ROW = re.compile(rf"^({'|'.join(RUNGS)}) +.{{20}} +(\S+) +(yes|NO) +(.*)$", re.M)
 
 
 def rows(text):
@@ -30,14 +30,14 @@ def demo(device, *arguments):
     return found
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", ALL_DEVICES)
 def test_shipped_series(device):
     total = np.load(ROOT / "examples/data/sunspots.npy").sum(dtype="f8")
     for _, result, _, _ in demo(device, "--n", "1000")[:6]:
         assert float(result) == pytest.approx(total, rel=1e-6)
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("n", ["0", "1", "31", "513", "2^12", "10007"])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 def test_sizes_and_types(device, n, dtype, tmp_path):
@@ -59,7 +59,7 @@ def test_counts(tmp_path):
     assert re.fullmatch(r"\d+%", busy)
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("values", [[1, np.nan], [np.inf], [3e38, 3e38], [1e300]], ids=str)
 def test_values_that_floats_cannot_add_up(device, values, tmp_path):
     path = tmp_path / "array.npy"
@@ -69,7 +69,7 @@ def test_values_that_floats_cannot_add_up(device, values, tmp_path):
     assert done.stderr.startswith(f"{path}: holds a NaN, an infinity or values too large")
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("arguments", [
     ("--n", "x"), ("--n", "-1"), ("--n", "1e6"), ("--n", "2^"), ("--n", "2^64"), ("--n", ""),
     ("--n", "99999999999999999999"), ("--n",), ("--m", "1"), ("a.npy", "b.npy"),
@@ -80,13 +80,13 @@ def test_usage(device, arguments):
     assert "usage: demo [FILE.npy] [--n N]" in done.stderr
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", DEVICES)
 def test_too_many_elements(device):
     done = run(f"demo-{device}", "--n", "2^62")
     assert done.returncode == 1 and "no memory for the 4611686018427387904 floats" in done.stderr
 
 
-@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("device", DEVICES)
 def test_missing_file(device, tmp_path):
     done = run(f"demo-{device}", tmp_path / "none.npy")
     assert done.returncode == 1 and done.stdout == ""

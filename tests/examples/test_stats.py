@@ -5,9 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from programs import EXAMPLES, ROOT, devices, run
-
-pytestmark = pytest.mark.parametrize("device", devices())
+from programs import ALL_DEVICES, DEVICES, EXAMPLES, ROOT, run
 
 SIZES = (1, 2, 31, 32, 33, 257, 1009, 2048, 4099, 65537, 100003)
 ROWS = ["count", "sum", "mean", "min", "argmin", "max", "argmax"]
@@ -61,12 +59,14 @@ def random_array(dtype, shape, seed=1):
     return (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 9, shape)).astype(dtype)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("size", SIZES)
 def test_random(device, dtype, size, tmp_path):
     check(device, random_array(dtype, size, size), tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("shape", [(), (1, 1), (13, 17), (5, 7, 11)], ids=str)
@@ -74,6 +74,7 @@ def test_shapes(device, dtype, order, shape, tmp_path):
     check(device, np.array(random_array(dtype, shape), order=order), tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("shape", [(0,), (3, 0)], ids=str)
 def test_empty(device, dtype, shape, tmp_path):
@@ -82,6 +83,7 @@ def test_empty(device, dtype, shape, tmp_path):
         ROWS[2:], "none")
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("special", [
     [np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [np.nan, np.inf, np.nan],
@@ -94,6 +96,7 @@ def test_nan_and_infinity(device, dtype, special, size, tmp_path):
     check(device, array, tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_limits_of_floats(device, dtype, tmp_path):
     limits = np.finfo(dtype)
@@ -101,12 +104,14 @@ def test_limits_of_floats(device, dtype, tmp_path):
                            dtype), tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 @pytest.mark.parametrize("limit", ["min", "max"])
 def test_integer_sums_do_not_overflow(device, dtype, limit, tmp_path):
     check(device, np.full(10007, getattr(np.iinfo(dtype), limit), dtype), tmp_path)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 def test_the_first_of_equals(device, dtype, tmp_path):
     array = np.zeros(30011, dtype)
@@ -115,6 +120,7 @@ def test_the_first_of_equals(device, dtype, tmp_path):
     check(device, array, tmp_path)
 
 
+@pytest.mark.parametrize("device", ALL_DEVICES)
 def test_shipped_series(device):
     rows = stats(device, "examples/data/sunspots.npy")
     assert rows["count"] == "3120"
@@ -180,6 +186,7 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_file(device, bad, tmp_path):
     make, message = BAD[bad]
@@ -191,6 +198,7 @@ def test_bad_file(device, bad, tmp_path):
     assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n")
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("arguments", [(), ("a.npy", "b.npy")], ids=str)
 def test_usage(device, arguments):
     done = run(f"stats-{device}", *arguments)
@@ -198,6 +206,7 @@ def test_usage(device, arguments):
     assert done.stderr.startswith("usage: ") and "FILE.npy" in done.stderr
 
 
+@pytest.mark.parametrize("device", DEVICES)
 def test_results_that_cannot_be_written(device):
     with open("/dev/full", "w") as full:
         done = subprocess.run([EXAMPLES / f"stats-{device}", ROOT / "examples/data/sunspots.npy"],
