@@ -9,7 +9,8 @@
 //   operators      COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and their identities
 //   vectors        COARSEN_VECTOR_ITEMS, COARSEN_VECTOR_ALIGN
 //   blocks         coarsen_last_block, coarsen_lock, coarsen_unlock
-//   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_array_ok
+//   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_array_ok,
+//                  coarsen_matrix_ok
 //
 // The headers are C as CUDA has it. They go through nvcc, and through NVRTC with the host part left
 // out. Nothing here allocates, prints or exits.
@@ -92,6 +93,12 @@ COARSEN_HOST_DEVICE size_t coarsen_min(size_t a, size_t b)
 #define COARSEN_VECTOR_ITEMS(type) (16 % sizeof(type) == 0 ? 16 / sizeof(type) : 1)
 #define COARSEN_VECTOR_ALIGN(type) (16 % sizeof(type) == 0 ? 16 : __alignof__(type))
 
+// ---- Shared memory ------------------------------------------------------------------------------
+
+// The dynamic shared memory of a block, in every kernel here that has some. It has one name, so that a
+// device that must be told where it is can be told once.
+extern __shared__ uint4 coarsen_shared[];
+
 // ---- Blocks that work together ------------------------------------------------------------------
 
 // An ordinary launch promises no order of blocks and no barrier across them. Two things are safe:
@@ -158,6 +165,33 @@ COARSEN_HOST size_t coarsen_multiprocessors(cudaError_t *status)
     return *status == cudaSuccess ? (size_t)count : 0;
 }
 
+// The most bytes of dynamic shared memory that a block of the current device may have, or 0 with the
+// error in *status.
+COARSEN_HOST size_t coarsen_shared_limit(cudaError_t *status)
+{
+    int device = 0, bytes = 0;
+    *status = cudaGetDevice(&device);
+    if (*status == cudaSuccess)
+        *status = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return *status == cudaSuccess ? (size_t)bytes : 0;
+}
+
+// Lets the kernel have so many bytes of dynamic shared memory, up to coarsen_shared_limit(), and
+// says how many blocks of it the current device holds at once, or 0 with the error in *status.
+COARSEN_HOST size_t coarsen_resident_blocks(const void *kernel, unsigned int threads,
+                                            size_t shared_bytes, cudaError_t *status)
+{
+    int blocks = 0;
+    const size_t processors = coarsen_multiprocessors(status);
+    if (*status == cudaSuccess && shared_bytes > 48 << 10) // more has to be asked for
+        *status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       (int)shared_bytes);
+    if (*status == cudaSuccess)
+        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads,
+                                                                shared_bytes);
+    return *status == cudaSuccess ? processors * (size_t)blocks : 0;
+}
+
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
 // unless n is 0, aligned, and neither the size nor the end address overflows.
 COARSEN_HOST bool coarsen_array_ok(const void *pointer, size_t n, size_t bytes, size_t alignment)
@@ -166,6 +200,16 @@ COARSEN_HOST bool coarsen_array_ok(const void *pointer, size_t n, size_t bytes, 
         return true;
     return pointer && (uintptr_t)pointer % alignment == 0 &&
            n <= (SIZE_MAX - (uintptr_t)pointer) / bytes;
+}
+
+// Likewise for a row-major matrix whose rows begin ld elements apart, and no two of them overlap.
+COARSEN_HOST bool coarsen_matrix_ok(const void *pointer, size_t rows, size_t cols, size_t ld,
+                                    size_t bytes, size_t alignment)
+{
+    if (rows == 0 || cols == 0)
+        return true;
+    return cols <= ld && (rows - 1) <= (SIZE_MAX - cols) / ld &&
+           coarsen_array_ok(pointer, (rows - 1) * ld + cols, bytes, alignment);
 }
 
 #endif // __CUDACC_RTC__
