@@ -48,12 +48,31 @@
 
 #ifdef __SANITIZE_THREAD__
 #define SIMT_TRACED 1
-// The compiler instruments no call of these, its own included.
-extern "C" {
-void *memcpy(void *, const void *, size_t) noexcept __asm__("simt_memcpy");
-void *memmove(void *, const void *, size_t) noexcept __asm__("simt_memmove");
-void *memset(void *, int, size_t) noexcept __asm__("simt_memset");
+
+// The compiler instruments no call of these, and may put the code of one in its place. Short ones become plain loads and
+// stores, which it does instrument.
+#define SIMT_WHOLE(n) (!(__builtin_constant_p(n) && (n) <= 16))
+SIMT_INLINE void *simt_memcpy(void *to, const void *from, size_t n) {
+    if (SIMT_WHOLE(n)) simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
+    return __builtin_memcpy(to, from, n);
 }
+SIMT_INLINE void *simt_memmove(void *to, const void *from, size_t n) {
+    if (SIMT_WHOLE(n)) simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
+    return __builtin_memmove(to, from, n);
+}
+SIMT_INLINE void *simt_memset(void *to, int value, size_t n) {
+    if (SIMT_WHOLE(n)) simt_touch(to, n, 1, 0);
+    return __builtin_memset(to, value, n);
+}
+#undef SIMT_WHOLE
+namespace std {
+using ::simt_memcpy;
+using ::simt_memmove;
+using ::simt_memset;
+}
+#define memcpy(to, from, n) simt_memcpy(to, from, n)
+#define memmove(to, from, n) simt_memmove(to, from, n)
+#define memset(to, value, n) simt_memset(to, value, n)
 #else
 #define SIMT_TRACED 0
 #endif

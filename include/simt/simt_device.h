@@ -33,9 +33,18 @@
 #define SIMT_TEXT(x) SIMT_TEXT_(x)
 #define __constant__ __attribute__((section("simt_constant_" SIMT_TEXT(__LINE__))))
 
-// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Say this once in the file, outside
-// every function; a name inside a namespace is given mangled.
-#define SIMT_DYNAMIC_SHARED(name) __asm__(".set " #name ", simt_dynamic_shared")
+// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Say SIMT_DYNAMIC_SHARED(name) once in the
+// file, outside every function. The assembler's lines say that `name` is the engine's array, and that it needs no
+// initialising: C++ would ask a function for that, whose mangled name has the length of `name` in it.
+#define SIMT_DYNAMIC_SHARED(name)                                                                   \
+    __asm__(".set " #name ", simt_dynamic_shared\n"                                                \
+            ".set simt_length, 0\n"                                                                \
+            ".irpc c, " #name "\n.set simt_length, simt_length + 1\n.endr\n"                       \
+            ".altmacro\n"                                                                          \
+            ".macro simt_define length\n.set _ZTH\\length\\()" #name ", simt_no_init\n.endm\n"     \
+            "simt_define %simt_length\n"                                                           \
+            ".purgem simt_define\n"                                                                \
+            ".noaltmacro")
 
 // ---- the engine's side ------------------------------------------------------------------------------------------------
 
@@ -90,7 +99,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
                                unsigned long long compare);
 void simt_fence(int device); // 0: the block; 1: the device or wider
 void simt_sleep(void);
-void simt_touch(const void *address, size_t bytes, int write); // an access the compiler doesn't see
+void simt_touch(const void *address, size_t bytes, int write, int aligned); // an access the compiler doesn't see
 void simt_trap(void) __attribute__((noreturn));
 long long simt_clock(void);
 #ifdef __cplusplus

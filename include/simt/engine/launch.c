@@ -108,7 +108,7 @@ static int by_line(const void *a, const void *b) {
 }
 
 size_t simt_last_lines(simt_line *lines, size_t max) {
-    unsigned *used = must(malloc((places.count + 1) * sizeof *used)), n = 0;
+    unsigned *used = must(calloc(places.count + 1, sizeof *used)), n = 0;
     for (unsigned i = 0; i < places.count; ++i)
         if (places.list[i].counts.slots) used[n++] = i;
     resolve(used, n);
@@ -252,9 +252,53 @@ static void run_blocks(slot *s) {
     s->active = 0;
 }
 
+static slot *make_slot(int number) {
+    slot *s = must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    s->number = number;
+    s->block.clock = must(calloc(1, sizeof *s->block.clock));
+    s->series = must(calloc(MAX_WARPS, sizeof *s->series));
+    s->shared_pages = must(calloc(program.shared_size / PAGE + 2, sizeof *s->shared_pages));
+    sem_init(&s->baton, 0, 0);
+    return s;
+}
+
+// ---- what the hardware catches where nothing is instrumented ----------------------------------------------------------------------
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+    thread *t = self;
+    if (!t) { // the host's own: let it be
+        signal(number, SIG_DFL);
+        return;
+    }
+    uintptr_t a = (uintptr_t)info->si_addr, pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    if (number == SIGFPE)
+        fault(t, SIMT_TRAP, pc + 1, 0, 0, NULL, "compare the divisor with 0 first",
+              "integer division by zero, or one that overflows");
+    if (t->fiber->stack - PAGE <= a && a < t->fiber->stack)
+        fault(t, SIMT_OUT_OF_BOUNDS, pc + 1, a, 1, NULL, "keep large arrays in global memory",
+              "the thread needs more than %d KiB of stack", STACK_BYTES >> 10);
+    int write = ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
+    bad_address(t, a, 1, write ? WRITE : 0, pc + 1);
+}
+
+static void catch_signals(void) {
+    // Each OS thread needs a stack for this of its own, for a fiber's may be what overflowed.
+    enum { SIGNAL_STACK = 256 << 10 };
+    stack_t stack = {.ss_sp = must(malloc(SIGNAL_STACK)), .ss_size = SIGNAL_STACK};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE};
+    for (int i = 0; i < 3; ++i) {
+        struct sigaction old;
+        sigaction(numbers[i], NULL, &old);
+        if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
+    }
+}
+
 static void *slot_main(void *argument) {
     slot *s = argument;
     s->shared = shared_base();
+    catch_signals();
     wait_baton(s);
     for (;;) {
         run_blocks(s);
@@ -264,16 +308,6 @@ static void *slot_main(void *argument) {
         wait_baton(s);
     }
     return NULL;
-}
-
-static slot *make_slot(int number) {
-    slot *s = must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    s->number = number;
-    s->block.clock = must(calloc(1, sizeof *s->block.clock));
-    s->series = must(calloc(MAX_WARPS, sizeof *s->series));
-    s->shared_pages = must(calloc(program.shared_size / PAGE + 2, sizeof *s->shared_pages));
-    sem_init(&s->baton, 0, 0);
-    return s;
 }
 
 // ---- a launch -------------------------------------------------------------------------------------------------------------------
@@ -341,7 +375,10 @@ static cudaError_t launch(const simt_launch_request *r) {
         s->active = 1;
         count_begin(s);
         if (!i) {
+            // Any host thread may launch, and it brings its own thread-local storage.
             s->shared = shared_base();
+            static __thread int caught;
+            if (!caught++) catch_signals();
         } else if (!s->started) {
             pthread_attr_t attributes;
             pthread_attr_init(&attributes);

@@ -92,7 +92,7 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
             int line = atoi(colon + 1);
             if (line <= 0 || engine_file(text)) continue;
             p->line = line;
-            snprintf(p->file, sizeof p->file, "%s", text);
+            snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
             snprintf(p->function, sizeof p->function, "%.*s", (int)sizeof p->function - 1, function);
         }
         pclose(out);
@@ -204,7 +204,9 @@ static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc
 static void name_kernel(char *to, size_t size) {
     // One past the entry, for a place is looked up at one before its address.
     const place *p = resolved((uintptr_t)device.request->kernel + 1);
-    snprintf(to, size, "%.*s", (int)strcspn(p->function, "("), p->function);
+    const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
+    const char *end = strrchr(name, '(');
+    snprintf(to, size, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
     if (!*to) snprintf(to, size, "kernel at %p", device.request->kernel);
 }
 
@@ -215,6 +217,7 @@ static void say_place(char *to, size_t size, const simt_place *p) {
 }
 
 static void unwind(void) __attribute__((noreturn));
+static void unwritten_first(block *b, simt_kind kind);
 
 // Where the other party of a fault was.
 typedef struct {
@@ -232,6 +235,7 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
 
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
                   const party *other, const char *hint, const char *format, ...) {
+    unwritten_first(t->block, kind);
     simt_report *r = &device.report;
     memset(r, 0, sizeof *r);
     r->kind = kind;

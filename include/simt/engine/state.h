@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ typedef struct {
 
 typedef struct fiber {
     jmp_buf here;
+    unsigned number;
     int fresh; // never ran, or was abandoned: enter by context
     ucontext_t context;
     uintptr_t stack; // lowest address
@@ -113,6 +115,14 @@ typedef struct block {
     int count;
     int fenced; // some thread fenced since the last barrier
 
+    // A read of what nothing had written. Whoever writes it before the next barrier makes it a race, which says more.
+    struct {
+        thread *by;
+        uintptr_t pc, address;
+        unsigned size;
+        int shared, update;
+    } unwritten;
+
     // ordering
     tick_t start, since, fence_cover;
     struct acquired *acquired;
@@ -130,7 +140,6 @@ typedef struct slot {
     fiber *fibers[MAX_THREADS];
     unsigned fibers_made;
     fiber *free_fibers;
-    fiber *leaving; // free once nothing runs on it
     uintptr_t shared; // lowest address of its thread-local storage
     struct page **shared_pages;
     struct series_table *series; // [MAX_WARPS]
@@ -168,6 +177,7 @@ uint3 simt_block_size, simt_grid_size;
 
 // Every `extern __shared__` array is this one.
 __thread unsigned char simt_dynamic_shared[MAX_DYNAMIC] __attribute__((aligned(1024)));
+void simt_no_init(void) {}
 
 #define RETURN_PC ((uintptr_t)__builtin_return_address(0))
 

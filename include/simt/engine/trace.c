@@ -90,10 +90,11 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
                    x_wrote ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
                            : x->atomic ? "read it (atomic or volatile)" : "read it"};
     const range *v = find_range(&program.variables, a, 0);
-    char name[80] = "";
+    char name[100] = "";
     if (a - t->block->slot->shared < program.shared_size) {
         v = find_range(&program.shared, a - t->block->slot->shared, 0);
-        snprintf(name, sizeof name, " of shared memory%s%s", v ? ", in " : "", v ? v->name : "");
+        snprintf(name, sizeof name, " of shared memory%s%s%s", v ? " (" : "", v ? v->name : "",
+                 v ? ")" : "");
     } else if (v) {
         snprintf(name, sizeof name, " of %s", v->name);
     }
@@ -143,6 +144,27 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
     }
 }
 
+// ---- reads of what nothing wrote -----------------------------------------------------------------------------------------
+
+static void report_unwritten(block *b) {
+    thread *t = b->unwritten.by;
+    if (!t) return;
+    b->unwritten.by = NULL;
+    unsigned size = b->unwritten.size;
+    int shared = b->unwritten.shared;
+    fault(t, SIMT_UNWRITTEN, b->unwritten.pc, b->unwritten.address, size, NULL,
+          shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
+                 : "cudaMalloc doesn't clear: write it, or cudaMemset",
+          "%s of %u byte%s of %s memory that nothing has written",
+          b->unwritten.update ? "atomic update" : "read", size, size == 1 ? "" : "s",
+          shared ? "shared" : "global");
+}
+
+// A fault that follows from what such a read gave is told as the read; a race is the better story.
+static void unwritten_first(block *b, simt_kind kind) {
+    if (kind != SIMT_RACE) report_unwritten(b);
+}
+
 // ---- one access -----------------------------------------------------------------------------------------------------------
 
 static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size, int flags,
@@ -153,12 +175,15 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         p->start = t->block->start;
     }
     int judged = shared || (m && m->type == cudaMemoryTypeDevice && !m->blind);
-    if (judged && (!(flags & WRITE) || flags & UPDATE) && !bits_all(p->written, offset, size))
-        fault(t, SIMT_UNWRITTEN, pc, whole, whole_size, NULL,
-              shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
-                     : "cudaMalloc doesn't clear: write it, or cudaMemset",
-              "%s of %zu byte%s%s that nothing has written", flags & UPDATE ? "atomic update" : "read",
-              whole_size, whole_size == 1 ? "" : "s", shared ? " of shared memory" : "");
+    if (judged && (!(flags & WRITE) || flags & UPDATE) && !bits_all(p->written, offset, size) &&
+        !t->block->unwritten.by) {
+        t->block->unwritten.by = t;
+        t->block->unwritten.pc = pc;
+        t->block->unwritten.address = whole;
+        t->block->unwritten.size = (unsigned)whole_size;
+        t->block->unwritten.shared = shared;
+        t->block->unwritten.update = flags & UPDATE;
+    }
     check_race(t, p, offset, size, whole, flags, shared, pc, number);
     if (flags & WRITE && (shared || m)) bits_set(p->written, offset, size, 1);
 }
@@ -186,13 +211,17 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     t->last_pc = pc;
     if (++t->accesses >= QUANTUM) {
         t->accesses = 0;
+        report_unwritten(b);
         if (b->ready[t->warp]) {
             make_ready(t);
             switch_from(t, 0);
         }
     }
 
-    int check = device.config.check, shared = 0, counted = 1;
+    // Other threads may run now; the access happens after that.
+    if ((flags & (ATOMIC | WRITE)) == ATOMIC) note_look(t, a, pc);
+
+    int check = device.config.check, shared = 0;
     const allocation *m = NULL;
     page **pages = NULL;
     uintptr_t base = 0;
@@ -247,17 +276,14 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
             at += n;
         }
     }
-    if (counted) count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
+    count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
     if (flags & UPDATE) return; // simt_atomic goes on
     if (flags & WRITE) note_progress(t);
-    if (flags & ATOMIC) {
-        if (flags & WRITE) {
-            order_write(t, a, 0);
-        } else {
-            order_read(t, a, 0);
-            note_look(t, a, pc);
-        }
-    }
+    if (!(flags & ATOMIC)) return;
+    if (flags & WRITE)
+        order_write(t, a, 0);
+    else
+        order_read(t, a, 0);
 }
 
 static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
@@ -277,8 +303,8 @@ static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
     }
 }
 
-void simt_touch(const void *address, size_t bytes, int write) {
-    hook(address, bytes, write ? WRITE : 0, RETURN_PC);
+void simt_touch(const void *address, size_t bytes, int write, int aligned) {
+    hook(address, bytes, (write ? WRITE : 0) | (aligned ? 0 : UNALIGNED), RETURN_PC);
 }
 
 // ---- the hooks' names -------------------------------------------------------------------------------------------------------
@@ -358,10 +384,10 @@ void __tsan_vptr_read(void **p) { hook(p, 8, 0, RETURN_PC); }
 static void update_hook(const void *p, size_t size, uintptr_t pc) {
     thread *t = self;
     if (!t || !device.traced) return;
+    note_look(t, (uintptr_t)p, pc);
     access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE, pc, 0);
     order_read(t, (uintptr_t)p, 1);
     order_write(t, (uintptr_t)p, 1);
-    note_look(t, (uintptr_t)p, pc);
 }
 
 ATOMICS(8, unsigned char)
@@ -411,23 +437,4 @@ void __ubsan_handle_out_of_bounds(void *site, uintptr_t index) {
 void __ubsan_handle_out_of_bounds_abort(void *site, uintptr_t index) {
     out_of_declared(site, index, RETURN_PC);
     abort();
-}
-
-// ---- whole-memory functions: cuda_runtime.h points instrumented code here ---------------------------------------------------
-
-void *simt_memcpy(void *to, const void *from, size_t n) {
-    hook(from, n, UNALIGNED, RETURN_PC);
-    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
-    return memcpy(to, from, n);
-}
-
-void *simt_memmove(void *to, const void *from, size_t n) {
-    hook(from, n, UNALIGNED, RETURN_PC);
-    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
-    return memmove(to, from, n);
-}
-
-void *simt_memset(void *to, int value, size_t n) {
-    hook(to, n, WRITE | UNALIGNED, RETURN_PC);
-    return memset(to, value, n);
 }

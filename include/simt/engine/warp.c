@@ -29,6 +29,7 @@ static thread *some_gone(block *b) {
 
 // Every live thread has come. The last to come, `t`, is running already; null when the last to come was one that returned.
 static void complete_barrier(block *b, thread *t) {
+    report_unwritten(b);
     int op = b->first->wait_op;
     for (unsigned i = 0; i < b->threads; ++i) {
         thread *u = &b->thread[i];
@@ -174,6 +175,8 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
     if (op == SIMT_WARP_SYNC && device.traced) order_warp(b, warp, mask);
 }
 
+unsigned simt_lane(void) { return self ? self->lane : 0; }
+
 static uint32_t warp_arrived(const block *b, unsigned warp, int op, unsigned mask) {
     const thread *lane = &b->thread[warp * LANES];
     uint32_t arrived = 0;
@@ -272,6 +275,7 @@ static void thread_done(thread *t) {
         return;
     }
     if (!next && b->live) stuck(b);
+    if (!next) report_unwritten(b);
     if (_setjmp(f->here)) return; // some thread begins on this stack
     free_fiber(b->slot, f);
     if (next) resume(next);
