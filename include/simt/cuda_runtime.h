@@ -38,9 +38,6 @@
 #include <memory>
 #include <utility>
 
-// nvcc takes `#pragma unroll`; so does the CPU device, by ignoring it.
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-
 #include "cuda_runtime_api.h"
 #include "simt_device.h"
 

@@ -213,6 +213,7 @@ static void begin_block(slot *s, uint64_t serial) {
         t->block = b;
         t->last_pc = t->wait_pc = t->spin_pc = 0;
         t->accesses = 0;
+        drop_copies(t);
         if (device.traced) {
             t->fence_own = t->fence_since = t->fence_warp = 0;
             t->bfence_own = t->bfence_since = t->bfence_warp = 0;

@@ -92,6 +92,9 @@ typedef struct thread {
     struct acquired *pending;                     // read, not yet fenced
     tick_t seen[LANES];                           // last __syncwarp with each lane
 
+    struct copy *copies, *last_copy; // asynchronous, not yet waited for
+    unsigned copy_group;
+
     unsigned accesses; // since it last let the other lanes catch up
 } thread;
 
