@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/histogram/per_lane.h: histogram, eighth rung. Over vectorized.h:
+// a copy for each lane, no more blocks than the device holds, and any number of bins.
+//
+//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+//
+//     #define COARSEN_NAME tones
+//     #define COARSEN_TYPE unsigned char
+//     #define NUM_BINS     256
+//     #include <coarsen/histogram/per_lane.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type                                         |
+// | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
+// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted when it is |
+// |                      |                  | negative or no less than NUM_BINS                    |
+// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
+// | BLOCK_DIM            | see below        | threads a block: a multiple of 32 from 32 to 1024    |
+// | CFACTOR              | 4                | 16-byte loads a thread has in flight, from 1 to 32   |
+//
+// Defines NAME_slot(bin, lane), NAME_add(copy, first_bin, width, x) and
+// NAME_kernel(in, counts, n, width) and
+//
+//     size_t      NAME_scratch_bytes(size_t n)        none
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//
+// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
+// they held is lost. scratch: none is needed, and NULL will do.
+// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
+// array, with nothing written.
+// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+//
+// How: up to 32 columns of counters, COPIES of them, the bins being the rows; lane l adds to column
+// l mod COPIES. With 32 of them a warp's additions never meet, neither in a counter nor in a bank of
+// shared memory, whatever the data: one value takes as long as noise. There are as many columns as 16
+// counters a thread make room for: 32 up to BLOCK_DIM / 2 bins, and half as many for each doubling.
+// Where a row has fewer than 32 columns, the rows of a bank are stirred (NAME_slot), so that bins which
+// are a power of two apart do not all fall in one bank. BLOCK_DIM is 512, or 1024 from 8193 bins on.
+//
+// More bins than a block has shared memory for are counted in ranges, each by its share of the blocks.
+// The blocks of each range read the whole array, most of it from the L2 cache. So many bins take
+// time in proportion.
+//
+// Price saved: the turns that atomics take; and, with as many blocks as the device holds, which go on
+// until the array is done, most of the copies to set to zero and to add.
+// Price paid: shared memory, up to 64 bytes a thread.
+//
+// Source: V. Podlozhnyuk, Histogram Calculation in CUDA (2007), for a copy a thread; the ranges are our
+// own.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/histogram: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/histogram: define COARSEN_TYPE, the element type, before the include"
+#endif
+#ifndef NUM_BINS
+#error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
+#endif
+#if NUM_BINS < 1 || NUM_BINS > 2147483647
+#error "coarsen/histogram: NUM_BINS must be from 1 to 2147483647"
+#endif
+#ifndef COARSEN_BIN
+#define COARSEN_BIN(x) (x)
+#endif
+#ifndef COARSEN_COUNT
+#define COARSEN_COUNT unsigned int
+#endif
+#ifndef BLOCK_DIM
+#if NUM_BINS > 8192
+#define BLOCK_DIM 1024
+#else
+#define BLOCK_DIM 512
+#endif
+#endif
+#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
+#error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#ifndef CFACTOR
+#define CFACTOR 4
+#endif
+#if CFACTOR < 1 || CFACTOR > 32
+#error "coarsen/histogram: CFACTOR must be from 1 to 32"
+#endif
+
+#define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
+#define NAME_slot          COARSEN_JOIN(COARSEN_NAME, _slot)
+#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
+#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
+#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
+
+// The columns of counters; and as many counters as a block has room for on any device.
+#define COARSEN_COPIES                                                                             \
+    (NUM_BINS <= BLOCK_DIM / 2   ? 32                                                              \
+     : NUM_BINS <= BLOCK_DIM     ? 16                                                              \
+     : NUM_BINS <= 2 * BLOCK_DIM ? 8                                                               \
+     : NUM_BINS <= 4 * BLOCK_DIM ? 4                                                               \
+     : NUM_BINS <= 8 * BLOCK_DIM ? 2                                                               \
+                                 : 1)
+#define COARSEN_ROOM  16384
+
+#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
+
+typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
+    COARSEN_TYPE item[COARSEN_ITEMS];
+} NAME_vector;
+
+// Where the counter of a bin and a lane is. Rows are stirred within groups of 32 / COPIES, which fill
+// the 32 banks once.
+COARSEN_DEVICE unsigned int NAME_slot(unsigned int bin, unsigned int lane)
+{
+    const unsigned int group = 32 / COARSEN_COPIES;
+    return (bin ^ (bin / group % group)) * COARSEN_COPIES + lane % COARSEN_COPIES;
+}
+
+// Counts x if its bin is one of the width from first_bin on.
+COARSEN_DEVICE void NAME_add(unsigned int *copy, unsigned int first_bin, unsigned int width,
+                             COARSEN_TYPE x)
+{
+    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    const long long bin = COARSEN_BIN(x);
+    const unsigned long long row = (unsigned long long)bin - first_bin;
+    if (row < width)
+        atomicAdd(copy + NAME_slot((unsigned int)row, threadIdx.x), 1);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width)
+{
+    unsigned int *const copy = (unsigned int *)coarsen_shared;
+    unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
+    if (NUM_BINS > COARSEN_ROOM) { // ranges, and this block's among those of its range
+        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
+        first_bin = blockIdx.x % ranges * full_width;
+        width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
+        block = blockIdx.x / ranges;
+        blocks = gridDim.x / ranges;
+    }
+    const unsigned int slots = (width + 31) / 32 * 32 * COARSEN_COPIES;
+    for (unsigned int slot = threadIdx.x; slot < slots; slot += BLOCK_DIM)
+        copy[slot] = 0;
+    __syncthreads();
+
+    // From the first 16-byte boundary on, the array is vectors; the rest are fewer than 32 elements.
+    const size_t misaligned = (size_t)in % sizeof(NAME_vector) / sizeof(COARSEN_TYPE);
+    const size_t head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
+    const size_t vectors = (n - head) / COARSEN_ITEMS;
+    const size_t rest = n - vectors * COARSEN_ITEMS;
+    const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
+
+    const size_t threads = (size_t)blocks * BLOCK_DIM;
+    size_t v = (size_t)block * BLOCK_DIM + threadIdx.x;
+#pragma unroll 1
+    for (; v + (CFACTOR - 1) * threads < vectors; v += CFACTOR * threads) {
+        NAME_vector load[CFACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            load[k] = in_vectors[v + k * threads];
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                NAME_add(copy, first_bin, width, load[k].item[j]);
+    }
+#pragma unroll 1
+    for (; v < vectors; v += threads) {
+        const NAME_vector load = in_vectors[v];
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            NAME_add(copy, first_bin, width, load.item[j]);
+    }
+    if (block == blocks - 1 && threadIdx.x < rest)
+        NAME_add(copy, first_bin, width,
+                 in[threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS]);
+
+    __syncthreads();
+    for (unsigned int row = threadIdx.x; row < width; row += BLOCK_DIM) {
+        unsigned int count = 0;
+#pragma unroll 4
+        for (unsigned int k = 0; k < COARSEN_COPIES;
+             k++) // from a column, and so a bank, of its own
+            count += copy[NAME_slot(row, k + row / (32 / COARSEN_COPIES))];
+        if (count > 0)
+            atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
+    }
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+{
+    (void)n;
+    return 0;
+}
+
+COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    (void)scratch, (void)scratch_bytes;
+    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
+        !coarsen_array_ok(counts, NUM_BINS, sizeof(COARSEN_COUNT), __alignof__(COARSEN_COUNT)))
+        return cudaErrorInvalidValue;
+
+    // As few ranges as there can be, of as many bins each, but for the last; and as many blocks for
+    // each as the device holds. A block's own counters hold 2^32: it gets fewer elements than that.
+    cudaError_t status = cudaSuccess;
+    size_t ranges = 1, width = NUM_BINS;
+    if (NUM_BINS > COARSEN_ROOM) {
+        const size_t room = coarsen_shared_limit(&status) / sizeof(unsigned int) / 32 * 32;
+        if (status != cudaSuccess)
+            return status;
+        ranges = coarsen_ceil_div(NUM_BINS, room);
+        width = coarsen_ceil_div(coarsen_ceil_div(NUM_BINS, ranges), 32) * 32;
+        ranges = coarsen_ceil_div(NUM_BINS, width);
+    }
+    const size_t bytes = coarsen_ceil_div(width, 32) * 32 * COARSEN_COPIES * sizeof(unsigned int);
+    const size_t resident =
+        coarsen_resident_blocks((const void *)NAME_kernel, BLOCK_DIM, bytes, &status);
+    if (status != cudaSuccess)
+        return status;
+    const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    size_t blocks = coarsen_min(rows, resident > ranges ? resident / ranges : 1);
+    if (blocks < n >> 31)
+        blocks = n >> 31;
+    if (blocks > 0x7fffffff / ranges)
+        return cudaErrorInvalidValue;
+
+    status = cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+    if (status != cudaSuccess || n == 0)
+        return status;
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(blocks * ranges, BLOCK_DIM, bytes, stream);
+    return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n, (unsigned int)width);
+}
+
+#endif
+
+#undef COARSEN_COPIES
+#undef COARSEN_ROOM
+#undef COARSEN_ITEMS
+#undef NAME_vector
+#undef NAME_slot
+#undef NAME_add
+#undef NAME_kernel
+#undef NAME_scratch_bytes
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#undef NUM_BINS
+#undef COARSEN_BIN
+#undef COARSEN_COUNT
+#undef BLOCK_DIM
+#undef CFACTOR

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/histogram/private_global.h: histogram, second rung. Over basic.h:
+// a copy of the counts for each block, in global memory.
+//
+//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+//
+//     #define COARSEN_NAME tones
+//     #define COARSEN_TYPE unsigned char
+//     #define NUM_BINS     256
+//     #include <coarsen/histogram/private_global.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type                                         |
+// | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
+// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted when it is |
+// |                      |                  | negative or no less than NUM_BINS                    |
+// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
+// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
+//
+// Defines NAME_add(counts, x) and NAME_kernel(in, counts, n, copies) and
+//
+//     size_t      NAME_scratch_bytes(size_t n)        the copies of all blocks but the first
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//
+// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
+// they held is lost. scratch: device memory, aligned as counts are, any
+// content; one for each launch that may run at the same time.
+// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
+// array and for too small a scratch, with nothing written.
+// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+//
+// Price saved: the meetings, of which only those within a block are left. The first block's copy is
+// counts itself, and the other blocks add theirs to it at the end.
+// Price paid: NUM_BINS counts a block to set to zero, to read back and to add, by as many atomics
+// again. It does not pay with fewer elements than bins in a block, and its scratch grows with n.
+//
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.4.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/histogram: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/histogram: define COARSEN_TYPE, the element type, before the include"
+#endif
+#ifndef NUM_BINS
+#error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
+#endif
+#if NUM_BINS < 1 || NUM_BINS > 2147483647
+#error "coarsen/histogram: NUM_BINS must be from 1 to 2147483647"
+#endif
+#ifndef COARSEN_BIN
+#define COARSEN_BIN(x) (x)
+#endif
+#ifndef COARSEN_COUNT
+#define COARSEN_COUNT unsigned int
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 256
+#endif
+#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
+#error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+
+#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
+#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
+#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
+
+// Counts x among counts.
+COARSEN_DEVICE void NAME_add(COARSEN_COUNT *counts, COARSEN_TYPE x)
+{
+    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    const long long bin = COARSEN_BIN(x);
+    if (bin >= 0 && bin < NUM_BINS)
+        atomicAdd(counts + bin, (COARSEN_COUNT)1);
+}
+
+COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                COARSEN_COUNT *copies)
+{
+    COARSEN_COUNT *const copy =
+        blockIdx.x == 0 ? counts : copies + (size_t)(blockIdx.x - 1) * NUM_BINS;
+    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    if (i < n)
+        NAME_add(copy, in[i]);
+    if (blockIdx.x == 0)
+        return;
+
+    __syncthreads();
+    for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)
+        if (copy[bin] > 0)
+            atomicAdd(counts + bin, copy[bin]);
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+{
+    const size_t blocks = coarsen_ceil_div(n, BLOCK_DIM), copy = NUM_BINS * sizeof(COARSEN_COUNT);
+    return blocks < 2 ? 0 : blocks - 1 <= SIZE_MAX / copy ? (blocks - 1) * copy : SIZE_MAX;
+}
+
+COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    const size_t blocks = coarsen_ceil_div(n, BLOCK_DIM), copies = NAME_scratch_bytes(n);
+    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
+        !coarsen_array_ok(counts, NUM_BINS, sizeof(COARSEN_COUNT), __alignof__(COARSEN_COUNT)) ||
+        !coarsen_array_ok(scratch, copies, 1, __alignof__(COARSEN_COUNT)) ||
+        scratch_bytes < copies || blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+
+    cudaError_t status = cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+    if (status == cudaSuccess && copies > 0)
+        status = cudaMemsetAsync(scratch, 0, copies, stream);
+    if (status != cudaSuccess || n == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n, (COARSEN_COUNT *)scratch);
+}
+
+#endif
+
+#undef NAME_add
+#undef NAME_kernel
+#undef NAME_scratch_bytes
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#undef NUM_BINS
+#undef COARSEN_BIN
+#undef COARSEN_COUNT
+#undef BLOCK_DIM
+#undef CFACTOR
