@@ -18,9 +18,11 @@
 // How a time is taken:
 // - Each entry is verified before it is timed, twice, so that what a launch leaves behind for the next
 //   is right too, and once after. One that is wrong is not timed, and the program exits with 1.
-// - The entries of a contest take turns, A B C then C B A, so that what drifts hits all of them.
+// - The entries of a contest take turns, A B C then C B A, so that what drifts hits all of them. A turn
+//   is ten samples, after one that is thrown away: the first launch after another kernel's also pays
+//   for the fetching of its instructions, a microsecond of those it takes.
 // - Before each launch the L2 cache is flushed. That also keeps the device busy while the host queues
-//   the launch, so that the events around it measure the device and not the host. A sample whose
+//   the launch, so that the events around it measure the device and not the host. A turn whose last
 //   launch was not queued in time is known by its start event, and is thrown away.
 // - The time is between two events around one call of the public launcher, all kernels it launches
 //   included. The median of the samples is what counts.
@@ -246,7 +248,8 @@ class bench
     static std::string path(const bench_contest &contest, const bench_entry *entry);
     void flush();
     bool verify(const bench_contest &contest, const bench_entry &entry);
-    void sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop, bool *in_time);
+    void sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop);
+    static bool pending(cudaEvent_t event);
     std::vector<timing> time(const bench_contest &contest);
     void print(const bench_contest &contest, const std::vector<timing> &timings);
 };
@@ -468,8 +471,7 @@ inline bool bench::verify(const bench_contest &contest, const bench_entry &entry
     return false;
 }
 
-inline void bench::sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop,
-                          bool *in_time)
+inline void bench::sample(const bench_entry &entry, cudaEvent_t start, cudaEvent_t stop)
 {
     if (entry.prepare)
         BENCH_CHECK(entry.prepare(stream));
@@ -477,13 +479,16 @@ inline void bench::sample(const bench_entry &entry, cudaEvent_t start, cudaEvent
     BENCH_CHECK(cudaEventRecord(start, stream));
     BENCH_CHECK(entry.launch(stream));
     BENCH_CHECK(cudaEventRecord(stop, stream));
-    // Still flushing: the launch was waiting for the device, not the device for the launch.
-    const cudaError_t started = cudaEventQuery(start);
-    *in_time = started == cudaErrorNotReady;
-    if (*in_time)
-        (void)cudaGetLastError(); // or a launch that looks for errors takes this for one
-    else
-        BENCH_CHECK(started);
+}
+
+// Whether what follows the event was queued before the device came to it.
+inline bool bench::pending(cudaEvent_t event)
+{
+    const cudaError_t status = cudaEventQuery(event);
+    if (status != cudaErrorNotReady)
+        BENCH_CHECK(status);
+    (void)cudaGetLastError(); // or a launch that looks for errors takes this for one
+    return status == cudaErrorNotReady;
 }
 
 inline std::vector<bench::timing> bench::time(const bench_contest &contest)
@@ -501,28 +506,32 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
         }
     };
     // The first round warms up, the second says how long a round takes.
-    bool in_time;
     double round_seconds = 0;
     need_events(2);
     for (int i = 0; i < 2; i++) {
         const auto start = clock::now();
         for (const bench_entry &entry : contest.entries)
-            sample(entry, events[0], events[1], &in_time);
+            sample(entry, events[0], events[1]);
         BENCH_CHECK(cudaStreamSynchronize(stream));
         round_seconds = std::chrono::duration<double>(clock::now() - start).count();
     }
     const double affordable = budget / round_seconds;
-    const size_t rounds = affordable < fewest ? fewest
-                          : affordable > most ? most
-                                              : (size_t)affordable;
+    const size_t turn = 10;
+    const size_t rounds = turn * (affordable < fewest ? fewest / turn
+                                  : affordable > most ? most / turn
+                                                      : (size_t)affordable / turn);
 
-    need_events(2 * entries * rounds);
+    need_events(2 * entries * rounds + 2);
     std::vector<char> kept(entries * rounds);
-    for (size_t r = 0; r < rounds; r++)
-        for (size_t turn = 0; turn < entries; turn++) {
-            const size_t e = r % 2 ? entries - 1 - turn : turn, k = e * rounds + r;
-            sample(contest.entries[e], events[2 * k], events[2 * k + 1], &in_time);
-            kept[k] = in_time;
+    for (size_t first = 0; first < rounds; first += turn)
+        for (size_t i = 0; i < entries; i++) {
+            const size_t e = first / turn % 2 ? entries - 1 - i : i;
+            const size_t spare = 2 * entries * rounds;
+            sample(contest.entries[e], events[spare], events[spare + 1]);
+            const size_t from = e * rounds + first, to = from + turn;
+            for (size_t k = from; k < to; k++)
+                sample(contest.entries[e], events[2 * k], events[2 * k + 1]);
+            std::fill(kept.begin() + from, kept.begin() + to, pending(events[2 * (to - 1)]));
         }
     BENCH_CHECK(cudaStreamSynchronize(stream));
 

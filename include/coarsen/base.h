@@ -9,8 +9,8 @@
 //   operators      COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and their identities
 //   vectors        COARSEN_VECTOR_ITEMS, COARSEN_VECTOR_ALIGN
 //   blocks         coarsen_last_block, coarsen_lock, coarsen_unlock
-//   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_array_ok,
-//                  coarsen_matrix_ok
+//   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_shared_limit,
+//                  coarsen_resident_blocks, coarsen_array_ok, coarsen_matrix_ok
 //
 // The headers are C as CUDA has it. They go through nvcc, and through NVRTC with the host part left
 // out. Nothing here allocates, prints or exits.
@@ -37,15 +37,15 @@
 
 // Everything is static, so that two files of one program may include the same thing, and may go
 // unused without a warning.
-#define COARSEN_UNUSED      __attribute__((unused))
-#define COARSEN_KERNEL      COARSEN_UNUSED static __global__
-#define COARSEN_DEVICE      COARSEN_UNUSED static inline __device__
-#define COARSEN_HOST_DEVICE COARSEN_UNUSED static inline __host__ __device__
-#define COARSEN_HOST        COARSEN_UNUSED static inline
+#define COARSEN_UNUSED           __attribute__((unused))
+#define COARSEN_KERNEL           COARSEN_UNUSED static __global__
+#define COARSEN_DEVICE           COARSEN_UNUSED static inline __device__
+#define COARSEN_HOST_DEVICE      COARSEN_UNUSED static inline __host__ __device__
+#define COARSEN_HOST             COARSEN_UNUSED static inline
 
 // COARSEN_JOIN(sum, _kernel) is sum_kernel, its arguments expanded first.
-#define COARSEN_JOIN(a, b)  COARSEN_JOIN_(a, b)
-#define COARSEN_JOIN_(a, b) a##b
+#define COARSEN_JOIN(a, b)       COARSEN_JOIN_(a, b)
+#define COARSEN_JOIN_(a, b)      a##b
 
 // For what takes one to three inputs: the first so many of three items, as a list, and a macro called
 // with a list that another macro makes.

@@ -306,8 +306,10 @@ COARSEN_HOST size_t NAME_blocks(size_t n, unsigned int *tile, cudaError_t *statu
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t processors = coarsen_multiprocessors(status);
     const unsigned int tile_rows = rows <= 2 * processors && COARSE_FACTOR > 2 ? 2 : COARSE_FACTOR;
-    const size_t tiles = coarsen_ceil_div(rows, tile_rows);
-    const size_t blocks = coarsen_min(tiles, processors * (2048 / BLOCK_DIM));
+    size_t blocks = coarsen_ceil_div(rows, tile_rows);
+    if (blocks > processors && *status == cudaSuccess)
+        blocks = coarsen_min(
+            blocks, coarsen_resident_blocks((const void *)NAME_kernel, BLOCK_DIM, 0, status));
     *tile = tile_rows * BLOCK_DIM;
     return blocks > 0 ? blocks : 1;
 }
