@@ -40,7 +40,13 @@ static inline void device_require(const char *program)
 static inline void *device_alloc(size_t bytes)
 {
     void *p = NULL;
-    CHECK(cudaMalloc(&p, bytes > 0 ? bytes : 1));
+    const cudaError_t status = cudaMalloc(&p, bytes > 0 ? bytes : 1);
+    if (status == cudaErrorMemoryAllocation) {
+        fprintf(stderr, "the device has no memory for an array of %zu bytes; take fewer elements\n",
+                bytes);
+        exit(1);
+    }
+    CHECK(status);
     return p;
 }
 
