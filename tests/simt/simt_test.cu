@@ -6,8 +6,11 @@
 #include <cuda_runtime.h>
 #include <simt.h>
 
+#include <cuda_pipeline_primitives.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../tap.h"
 
@@ -556,6 +559,14 @@ __global__ void convergent(float *in, float *out) {
     if (!t) *out = in[0];
 }
 
+__global__ void nothing(void) {}
+
+static cudaError_t launch_nothing(void) {
+    cudaLaunchConfig_t c = {};
+    c.gridDim = 2, c.blockDim = 64;
+    return cudaLaunchKernelEx(&c, nothing);
+}
+
 enum shape { COALESCED, STRIDED, VECTOR, BROADCAST, BANKS_2, BANKS_32, BANKS_PADDED, BANKS_VECTOR, ATOMICS, GUARDED };
 
 __global__ void shapes(shape s, int *data, int *out) {
@@ -586,6 +597,27 @@ static simt_counts counts_of(shape s) {
     simt_last_counts(&n);
     cudaFree(data), cudaFree(out);
     return n;
+}
+
+// No barrier for so long that lanes must take turns; the odd lanes leave the loop first.
+__global__ void long_loop(int *data, int n, int *out) {
+    int sum = 0, last = threadIdx.x % 2 ? n / 2 : n;
+    for (int i = 0; i < last; ++i) sum += data[threadIdx.x + i % 8];
+    out[threadIdx.x] = sum;
+}
+
+static void test_long_loop(void) {
+    enum { STEPS = 5000, T = 64 };
+    int *data, *out;
+    cudaMalloc(&data, 4 * (T + 8)), cudaMalloc(&out, 4 * T);
+    cudaMemset(data, 1, 4 * (T + 8));
+    cudaLaunchConfig_t c = {};
+    c.gridDim = 1, c.blockDim = T;
+    cudaLaunchKernelEx(&c, long_loop, data, (int)STEPS, out);
+    simt_counts n;
+    simt_last_counts(&n);
+    tap_ok(n.global_loads == 2 * STEPS && n.global_accesses == T * STEPS * 3 / 4 + T, "a long loop: %llu loads", n.global_loads);
+    cudaFree(data), cudaFree(out);
 }
 
 static void test_counts(void) {
@@ -705,6 +737,85 @@ __global__ void indices(int *bad, dim3 block, dim3 grid) {
 
 __global__ void conversions(long n, float x, int *out) { *out = n == 3 && x == 2.0f; }
 
+template <bool fixed> __global__ void pipelined(const int *in, int *out) {
+    __shared__ __align__(16) int stage[2][4 * 32];
+    int t = threadIdx.x;
+    for (int k = 0; k < 2; ++k) {
+        __pipeline_memcpy_async(&stage[k][4 * t], in + 128 * k + 4 * t, 16);
+        __pipeline_commit();
+    }
+    for (int k = 0; k < 2; ++k) {
+        if (fixed) __pipeline_wait_prior(1 - k);
+        __syncthreads();
+        for (int i = 0; i < 4; ++i) out[128 * k + 32 * i + t] = stage[k][32 * i + t];
+    }
+}
+
+static void test_pipeline(void) {
+    int *in, *out, host[N], back[N];
+    for (int i = 0; i < N; ++i) host[i] = i + 1;
+    cudaMalloc(&in, sizeof host), cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaLaunchConfig_t c = {};
+    c.gridDim = 1, c.blockDim = 32;
+    cudaLaunchKernelEx(&c, pipelined<true>, in, out);
+    cudaMemcpy(back, out, sizeof host, cudaMemcpyDeviceToHost);
+    tap_ok(!cudaGetLastError() && !memcmp(back, host, sizeof host), "asynchronous copies arrive at the wait");
+    simt_print_reports(0);
+    cudaLaunchKernelEx(&c, pipelined<false>, in, out);
+    simt_print_reports(1);
+    cudaMemcpy(back, out, sizeof host, cudaMemcpyDeviceToHost);
+    tap_ok(cudaGetLastError() || memcmp(back, host, sizeof host), "and not before");
+    cudaFree(in), cudaFree(out);
+}
+
+// In a process of its own, for it dies.
+static void test_host_access(void) {
+    int *p;
+    cudaMalloc(&p, 4);
+    cudaMemset(p, 0, 4);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(1);
+        _exit(*(volatile int *)p);
+    }
+    int status = 0;
+    tap_ok(child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+           "host code that reads device memory is stopped");
+    cudaFree(p);
+}
+
+// Needs no instrumentation: the hardware tells.
+__global__ void wild(int **p) { **p = 1; }
+__global__ void divide(int *p) { p[1] = p[1] / p[0]; }
+__device__ __noinline__ int deep(int n, volatile int *p) {
+    volatile int room[64];
+    room[n % 64] = *p;
+    return n ? deep(n - 1, p) + room[n % 64] : 0;
+}
+__global__ void too_deep(int *p) { *p = deep(10000, p); }
+
+static void test_hardware(void) {
+    int **p;
+    cudaMalloc(&p, 64);
+    cudaMemset(p, 0, 64);
+    simt_print_reports(0);
+    cudaLaunchConfig_t c = {};
+    c.gridDim = 2, c.blockDim = 32;
+    cudaError_t null = cudaLaunchKernelEx(&c, wild, p);
+    cudaError_t division = cudaLaunchKernelEx(&c, divide, (int *)p);
+    c.blockDim = 1;
+    cudaError_t stack = cudaLaunchKernelEx(&c, too_deep, (int *)p);
+    bool says = strstr(simt_last_report()->text, "stack");
+    simt_print_reports(1);
+    cudaGetLastError();
+    tap_ok(null == cudaErrorIllegalAddress && division == cudaErrorIllegalInstruction &&
+               stack == cudaErrorIllegalAddress && says, "a wild pointer, a division by zero, a stack too deep");
+    tap_ok(launch_nothing() == cudaSuccess, "and the device goes on");
+    cudaFree(p);
+}
+
 static void test_device_api(void) {
     int *bad, host[2];
     cudaMalloc(&bad, sizeof host);
@@ -777,7 +888,6 @@ static void test_device_api(void) {
 
 // ---- the runtime API -----------------------------------------------------------------------------------------------------------------
 
-__global__ void nothing(void) {}
 template <int> __global__ void wants_shared(void) {}
 
 static cudaError_t launch_shape(dim3 grid, dim3 block, size_t bytes) {
@@ -892,17 +1002,19 @@ static void show_speed(void) {
 }
 
 int main() {
-    cudaLaunchConfig_t c = {};
-    c.gridDim = c.blockDim = 1;
-    cudaLaunchKernelEx(&c, nothing);
+    launch_nothing();
     if (simt_traced()) {
         test_faults();
         test_patterns();
         test_counts();
+        test_long_loop();
+        test_host_access();
     } else {
         tap_skip("faults and counts: not compiled with the CPU device's flags (docs/simt.md)");
     }
     test_device_api();
+    test_pipeline();
+    test_hardware();
     test_runtime();
     test_orders();
     show_speed();

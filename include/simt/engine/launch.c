@@ -215,8 +215,7 @@ static void begin_block(slot *s, uint64_t serial) {
         t->accesses = 0;
         drop_copies(t);
         if (device.traced) {
-            t->fence_own = t->fence_since = t->fence_warp = 0;
-            t->bfence_own = t->bfence_since = t->bfence_warp = 0;
+            t->near = t->far = (fenced){0, 0, 0};
             t->pending = NULL;
             memset(t->seen, 0, sizeof t->seen);
         }

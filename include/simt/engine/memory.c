@@ -27,6 +27,18 @@ static int bits_all(const uint8_t *bits, unsigned from, unsigned n) {
     return 1;
 }
 
+// Whether some piece of an access was never written at all. Pieces, not bytes: a structure's padding is copied with it.
+static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole) {
+    unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
+    for (unsigned i = from; i < from + n;) {
+        unsigned end = (i / piece + 1) * piece, any = 0;
+        if (end > from + n) end = from + n;
+        for (; i < end; ++i) any |= bits[i >> 3] >> (i & 7) & 1;
+        if (!any) return 1;
+    }
+    return 0;
+}
+
 static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value) {
     for (unsigned i = from; i < from + n;) {
         if (!(i & 7) && i + 8 <= from + n) {

@@ -11,9 +11,7 @@ typedef struct release {
     uint32_t block;
     unsigned thread, warp;
     int device_wide;
-    tick_t own;       // covers the thread's accesses up to this tick
-    tick_t since;     // ... its block's before this one
-    tick_t warp_since;// ... its warp's before this one
+    fenced near, far; // to its own block; to others
     struct acquired *acquired;
     tick_t at;
 } release;
@@ -28,7 +26,8 @@ typedef struct acquired {
 typedef struct {
     uint32_t block;
     unsigned thread; // or ALL: the newest of the block's releases
-    tick_t own, since, warp_since, at;
+    fenced by;
+    tick_t at;
 } covered;
 
 enum { ALL = 0xffff };
@@ -152,8 +151,14 @@ static void clock_clear(clock_set *c) {
     c->used = c->head = c->tail = 0;
 }
 
+static int among(const acquired *list, const release *r) {
+    for (int looked = 0; list && looked < 64; ++looked, list = list->next)
+        if (list->from == r) return 1;
+    return 0;
+}
+
 static void acquire(block *b, release *r) {
-    if (!r || (b->acquired && b->acquired->from == r)) return;
+    if (among(b->acquired, r)) return;
     acquired *a = store(sizeof *a);
     *a = (acquired){r, b->acquired};
     b->acquired = a;
@@ -162,27 +167,27 @@ static void acquire(block *b, release *r) {
     clock_push(b->clock, single);
 }
 
-static void cover(clock_set *c, uint32_t block, unsigned thread, const release *r) {
+static void cover(clock_set *c, uint32_t block, unsigned thread, const fenced *by, tick_t at) {
     covered *e = clock_at(c, block, thread);
     if (!e->at) {
         ++c->used;
-        *e = (covered){block, thread, 0, 0, 0, r->at};
+        *e = (covered){block, thread, {0, 0, 0}, at};
     }
-    if (r->own > e->own) e->own = r->own;
-    if (r->since > e->since) e->since = r->since;
-    if (r->warp_since > e->warp_since) e->warp_since = r->warp_since;
-    if (r->at > e->at) e->at = r->at;
+    if (by->own > e->by.own) e->by.own = by->own;
+    if (by->since > e->by.since) e->by.since = by->since;
+    if (by->warp > e->by.warp) e->by.warp = by->warp;
+    if (at > e->at) e->at = at;
 }
 
 static int clock_covers(clock_set *c, const record *x) {
     if (!c->size) return 0;
     const covered *all = clock_slot(c, x->block, ALL);
     if (!all->at) return 0;
-    if (x->tick < all->since) return 1;
+    if (x->tick < all->by.since) return 1;
     const covered *own = clock_slot(c, x->block, x->thread);
-    if (own->at && x->tick <= own->own) return 1;
+    if (own->at && x->tick <= own->by.own) return 1;
     const covered *warp = clock_slot(c, x->block, ALL - 1 - x->thread / LANES);
-    return warp->at && x->tick < warp->warp_since;
+    return warp->at && x->tick < warp->by.warp;
 }
 
 // Whether the block has acquired an access of another block, or of another of its own threads.
@@ -200,9 +205,10 @@ static int acquired_access(block *b, const record *x) {
             const covered *seen = clock_slot(c, r->block, r->thread);
             if (seen->at >= r->at) continue;
         }
-        cover(c, r->block, r->thread, r);
-        cover(c, r->block, ALL - 1 - r->warp, r);
-        cover(c, r->block, ALL, r);
+        const fenced *by = r->block == (uint32_t)b->serial ? &r->near : &r->far;
+        cover(c, r->block, r->thread, by, r->at);
+        cover(c, r->block, ALL - 1 - r->warp, by, r->at);
+        cover(c, r->block, ALL, by, r->at);
         if (r->acquired) clock_push(c, r->acquired);
         if (clock_covers(c, x)) return 1;
     }
@@ -239,10 +245,9 @@ static tick_t warp_since(const thread *t) {
 
 static void order_fence(thread *t, int device_wide) {
     acquire_pending(t);
-    tick_t now = device.tick++;
-    t->bfence_own = now, t->bfence_since = t->block->since, t->bfence_warp = warp_since(t);
+    t->near = (fenced){device.tick++, t->block->since, warp_since(t)};
     if (!device_wide) return;
-    t->fence_own = t->bfence_own, t->fence_since = t->bfence_since, t->fence_warp = t->bfence_warp;
+    t->far = t->near;
     t->block->fenced = 1;
 }
 
@@ -277,7 +282,7 @@ static void order_read(thread *t, uintptr_t address, int update) {
     if (!r) return;
     if (update) {
         acquire(t->block, r);
-    } else if (!t->pending || t->pending->from != r) {
+    } else if (!among(t->pending, r)) {
         acquired *a = store(sizeof *a);
         *a = (acquired){r, t->pending};
         t->pending = a;
@@ -287,26 +292,14 @@ static void order_read(thread *t, uintptr_t address, int update) {
 // An atomic or volatile write. Without a fence before it, it releases nothing; an update leaves the release it found.
 static void order_write(thread *t, uintptr_t address, int update) {
     block *b = t->block;
-    int device_wide = t->fence_own || b->fence_cover;
-    if (!device_wide && !t->bfence_own) {
+    int device_wide = t->far.own || b->fence_cover;
+    if (!device_wide && !t->near.own) {
         if (!update) set_release(address, NULL);
         return;
     }
     release *r = store(sizeof *r);
-    *r = (release){.block = (uint32_t)b->serial,
-                   .thread = t->id,
-                   .warp = t->warp,
-                   .device_wide = device_wide,
-                   .own = t->bfence_own,
-                   .since = t->bfence_since,
-                   .warp_since = t->bfence_warp,
-                   .acquired = b->acquired,
-                   .at = ++device.tick};
-    if (device_wide) {
-        r->own = t->fence_own, r->since = t->fence_since, r->warp_since = t->fence_warp;
-        if (b->fence_cover > r->since) r->since = b->fence_cover;
-        // Past the last device-wide fence, a block's own threads may count on the narrower one; others may not, and a
-        // record can't say both. The wider promise is kept for all.
-    }
+    *r = (release){(uint32_t)b->serial, t->id, t->warp, device_wide, t->near, t->far, b->acquired, ++device.tick};
+    if (b->fence_cover > r->far.since) r->far.since = b->fence_cover;
+    if (b->fence_cover > r->near.since) r->near.since = b->fence_cover;
     set_release(address, r);
 }

@@ -43,6 +43,11 @@ enum {
 
 typedef uint64_t tick_t; // counts synchronisations; see order.c
 
+// What a fence makes visible: its thread's accesses up to `own`, its block's before `since`, its warp's before `warp`.
+typedef struct {
+    tick_t own, since, warp;
+} fenced;
+
 // ---- places ----------------------------------------------------------------------------------------------------------
 
 // One instruction of the program, known by the return address of the hook it called.
@@ -87,10 +92,9 @@ typedef struct thread {
     uintptr_t spin_pc, spin_address;
 
     // ordering
-    tick_t fence_own, fence_since, fence_warp;    // as of its last device-wide fence
-    tick_t bfence_own, bfence_since, bfence_warp; // as of its last fence of either kind
-    struct acquired *pending;                     // read, not yet fenced
-    tick_t seen[LANES];                           // last __syncwarp with each lane
+    fenced near, far;             // by its last fence of any width; by its last device-wide one
+    struct acquired *pending;     // read, not yet fenced
+    tick_t seen[LANES];           // last __syncwarp with each lane
 
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;

@@ -175,8 +175,8 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         p->start = t->block->start;
     }
     int judged = shared || (m && m->type == cudaMemoryTypeDevice && !m->blind);
-    if (judged && (!(flags & WRITE) || flags & UPDATE) && !bits_all(p->written, offset, size) &&
-        !t->block->unwritten.by) {
+    if (judged && (!(flags & WRITE) || flags & UPDATE) && !t->block->unwritten.by &&
+        bits_lack(p->written, offset, size, whole_size)) {
         t->block->unwritten.by = t;
         t->block->unwritten.pc = pc;
         t->block->unwritten.address = whole;
@@ -288,8 +288,22 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         order_read(t, a, 0);
 }
 
+// Host code that reaches for device memory: a GPU's host would have crashed here.
+static void host_access(const void *p, size_t size, int flags, uintptr_t pc) {
+    const allocation *m = allocation_at((uintptr_t)p);
+    if (!device.config.check || (m && m->type != cudaMemoryTypeDevice && !m->freed)) return;
+    const place *at = resolved(pc);
+    fflush(stdout);
+    fprintf(stderr,
+            "simt: host code %s %zu bytes of device memory at %p, %s:%d\n  fix:   copy with cudaMemcpy, or "
+            "allocate with cudaMallocManaged\n",
+            flags & WRITE ? "writes" : "reads", size, p, at->file, at->line);
+    abort();
+}
+
 static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
     thread *t = self;
+    if (!t && in_arena((uintptr_t)p)) host_access(p, size, flags, pc);
     if (!t || !device.traced || !size) return;
     uintptr_t a = (uintptr_t)p;
     if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {

@@ -335,7 +335,9 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     if (bytes < 8) now &= (1ull << 8 * bytes) - 1;
     memcpy(address, &now, (size_t)bytes);
     if (!t) return old;
-    if (device.traced && (op != SIMT_ATOMIC_CAS || old == compare)) order_write(t, a, 1);
+    // A poll, by atomicAdd(p, 0) or a CAS that fails, releases nothing.
+    int wrote = now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
+    if (device.traced && wrote) order_write(t, a, 1);
     if (now != old)
         note_progress(t);
     else
