@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #if defined __GNUC__
-#define TAP_UNUSED __attribute__((unused))
+#define TAP_UNUSED       __attribute__((unused))
 #define TAP_FORMAT(f, a) __attribute__((format(printf, f, a)))
 #else
 #define TAP_UNUSED
@@ -27,7 +27,8 @@ static int tap_count, tap_failed;
 
 // 1 when `passed`; callers write tap_ok.
 TAP_UNUSED TAP_FORMAT(4, 5) static int tap_ok_at(const char *file, int line, int passed,
-                                                 const char *format, ...) {
+                                                 const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     printf("%sok %d - ", passed ? "" : "not ", ++tap_count);
@@ -44,7 +45,8 @@ TAP_UNUSED TAP_FORMAT(4, 5) static int tap_ok_at(const char *file, int line, int
 
 #define tap_ok(cond, ...) tap_ok_at(__FILE__, __LINE__, !!(cond), __VA_ARGS__)
 
-TAP_UNUSED TAP_FORMAT(1, 2) static void tap_diag(const char *format, ...) {
+TAP_UNUSED TAP_FORMAT(1, 2) static void tap_diag(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     fputs("# ", stdout);
@@ -54,15 +56,18 @@ TAP_UNUSED TAP_FORMAT(1, 2) static void tap_diag(const char *format, ...) {
     fflush(stdout);
 }
 
-TAP_UNUSED static void tap_skip(const char *reason) {
+TAP_UNUSED static void tap_skip(const char *reason)
+{
     printf("ok %d # skipped %s\n", ++tap_count, reason);
     fflush(stdout);
 }
 
 // A program that ran no test has failed: it showed nothing.
-TAP_UNUSED static int tap_done(void) {
+TAP_UNUSED static int tap_done(void)
+{
     printf("1..%d\n", tap_count);
-    if (tap_failed) printf("# %d of %d failed\n", tap_failed, tap_count);
+    if (tap_failed)
+        printf("# %d of %d failed\n", tap_failed, tap_count);
     fflush(stdout);
     return tap_failed || !tap_count;
 }

@@ -4,8 +4,9 @@
 
     chevrons.py kernel.cu > kernel.cpp      # then compile kernel.cpp as docs/simt.md says
 
-Launches become simt_chevrons(grid, block)(kernel, a, b). For each `extern __shared__ T name[]` of the file
-SIMT_DYNAMIC_SHARED(name) follows at the end. Lines keep their numbers, and #line keeps the file's name.
+Launches become simt_chevrons(grid, block)(kernel, a, b). For each `extern __shared__ T name[]` of
+the file SIMT_DYNAMIC_SHARED(name) follows at the end. Lines keep their numbers, and #line keeps the
+file's name.
 """
 import re
 import sys
@@ -62,7 +63,8 @@ def kernel_start(tokens, end):
         before = solid(tokens, i - 1, -1)
         if before >= 1 and tokens[before] == ':' and tokens[before - 1] == ':':
             inner = solid(tokens, before - 2, -1)
-            if inner >= 0 and (re.match(r'\w', tokens[inner]) and tokens[inner] != 'return' or tokens[inner] == '>'):
+            named = re.match(r'\w', tokens[inner]) and tokens[inner] != 'return'
+            if inner >= 0 and (named or tokens[inner] == '>'):
                 i = inner
                 continue
             return before - 1
@@ -97,7 +99,8 @@ def convert(text, path):
             first = solid(tokens, paren + 1, 1)
             comma = '' if first < len(tokens) and tokens[first] == ')' else ', '
             # The name moves behind the launch; the newlines in it stay, for the sake of line numbers.
-            tokens[start:paren + 1] = (['simt_chevrons', '('] + tokens[opened + 1:close] + [')'] +
+            config = tokens[opened + 1:close]
+            tokens[start:paren + 1] = (['simt_chevrons', '('] + config + [')'] +
                                        tokens[close + 1:paren] + ['(' + name + comma])
             i = start
         elif tokens[i] == '__shared__':
@@ -105,10 +108,10 @@ def convert(text, path):
             end = i
             while end < len(tokens) and tokens[end] != ';':
                 end += 1
-            declaration = ''.join(t for t in tokens[max(before, 0):end] if not t.startswith(('//', '/*')))
-            m = re.match(r'extern\b.*?(\w+)\s*\[\s*\]\s*$', declaration, re.DOTALL)
-            later = re.match(r'__shared__\s+extern\b.*?(\w+)\s*\[\s*\]\s*$', ''.join(tokens[i:end]), re.DOTALL)
-            m = m or later
+            declaration = ''.join(t for t in tokens[max(before, 0):end]
+                                  if not t.startswith(('//', '/*')))
+            m = re.match(r'(?:\S+\s+)?(?:extern|__shared__\s+extern)\b.*?(\w+)\s*\[\s*\]\s*$',
+                         declaration, re.DOTALL)
             if m and m.group(1) not in shared:
                 shared.append(m.group(1))
         i += 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CUDA C++ for a compiler that has none: with this directory first on the include path, g++ compiles a .cu file
-// (-x c++) and its kernels run on the CPU device. docs/simt.md says how.
+// CUDA C++ for a compiler that has none: with this directory first on the include path, g++
+// compiles a .cu file (-x c++) and its kernels run on the CPU device. docs/simt.md says how.
 
 #ifndef SIMT_CUDA_RUNTIME_H
 #define SIMT_CUDA_RUNTIME_H
@@ -41,33 +41,40 @@
 #include "cuda_runtime_api.h"
 #include "simt_device.h"
 
-// ---- launching -------------------------------------------------------------------------------------------------------
+// ---- launching ----------------------------------------------------------------------------------
 
 #ifdef __SANITIZE_THREAD__
-#define SIMT_TRACED 1
+#define SIMT_TRACED   1
 
-// The compiler instruments no call of these, and may put the code of one in its place. Short ones become plain loads and
-// stores, which it does instrument.
+// The compiler instruments no call of these, and may put the code of one in its place. Short ones
+// become plain loads and stores, which it does instrument.
 #define SIMT_WHOLE(n) (!(__builtin_constant_p(n) && (n) <= 16))
-SIMT_INLINE void *simt_memcpy(void *to, const void *from, size_t n) {
-    if (SIMT_WHOLE(n)) simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
+SIMT_INLINE void *simt_memcpy(void *to, const void *from, size_t n)
+{
+    if (SIMT_WHOLE(n))
+        simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
     return __builtin_memcpy(to, from, n);
 }
-SIMT_INLINE void *simt_memmove(void *to, const void *from, size_t n) {
-    if (SIMT_WHOLE(n)) simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
+SIMT_INLINE void *simt_memmove(void *to, const void *from, size_t n)
+{
+    if (SIMT_WHOLE(n))
+        simt_touch(from, n, 0, 0), simt_touch(to, n, 1, 0);
     return __builtin_memmove(to, from, n);
 }
-SIMT_INLINE void *simt_memset(void *to, int value, size_t n) {
-    if (SIMT_WHOLE(n)) simt_touch(to, n, 1, 0);
+SIMT_INLINE void *simt_memset(void *to, int value, size_t n)
+{
+    if (SIMT_WHOLE(n))
+        simt_touch(to, n, 1, 0);
     return __builtin_memset(to, value, n);
 }
 #undef SIMT_WHOLE
-namespace std {
+namespace std
+{
 using ::simt_memcpy;
 using ::simt_memmove;
 using ::simt_memset;
-}
-#define memcpy(to, from, n) simt_memcpy(to, from, n)
+} // namespace std
+#define memcpy(to, from, n)  simt_memcpy(to, from, n)
 #define memmove(to, from, n) simt_memmove(to, from, n)
 #define memset(to, value, n) simt_memset(to, value, n)
 #else
@@ -76,9 +83,11 @@ using ::simt_memset;
 
 template <class... P> struct simt_kernel {
     static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                              int cooperative, P... arguments) {
+                              int cooperative, P... arguments)
+    {
         // The kernel's arguments live in the closure; reading them is no access of the kernel's.
-        auto body = [=]() __attribute__((no_sanitize("thread"))) {
+        auto body = [=]() __attribute__((no_sanitize("thread")))
+        {
             kernel(arguments...);
         };
         using closure = decltype(body);
@@ -97,16 +106,17 @@ template <class... P> struct simt_kernel {
 
     template <size_t... I>
     static cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                    size_t shared_bytes, int cooperative,
-                                    std::index_sequence<I...>) {
+                                    size_t shared_bytes, int cooperative, std::index_sequence<I...>)
+    {
         (void)arguments; // of a kernel that takes none
         return launch(kernel, grid, block, shared_bytes, cooperative, *(P *)arguments[I]...);
     }
 };
 
 template <class... P, class... A>
-static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
-                                             void (*kernel)(P...), A &&...arguments) {
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                             A &&...arguments)
+{
     int cooperative = 0;
     for (unsigned i = 0; i < config->numAttrs; ++i)
         if (config->attrs[i].id == cudaLaunchAttributeCooperative)
@@ -119,7 +129,8 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
 template <class... P>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
                                            void **arguments, size_t shared_bytes = 0,
-                                           cudaStream_t = 0) {
+                                           cudaStream_t = 0)
+{
     return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 0,
                                            std::index_sequence_for<P...>());
 }
@@ -127,14 +138,16 @@ static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3
 template <class... P>
 static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
                                                       void **arguments, size_t shared_bytes = 0,
-                                                      cudaStream_t = 0) {
+                                                      cudaStream_t = 0)
+{
     return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 1,
                                            std::index_sequence_for<P...>());
 }
 
 // A kernel whose type was cast away can't be called from here.
 static inline cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
-                                           cudaStream_t = 0) {
+                                           cudaStream_t = 0)
+{
     fprintf(stderr, "simt: cudaLaunchKernel was given a const void *: pass the kernel itself, "
                     "whose type says how to call it\n");
     return cudaErrorInvalidDeviceFunction;
@@ -145,81 +158,93 @@ struct simt_chevrons {
     dim3 grid, block;
     size_t shared_bytes;
     simt_chevrons(dim3 g, dim3 b, size_t s = 0, cudaStream_t = 0)
-        : grid(g), block(b), shared_bytes(s) {}
-    template <class... P, class... A>
-    void operator()(void (*kernel)(P...), A &&...arguments) const {
+        : grid(g), block(b), shared_bytes(s)
+    {
+    }
+    template <class... P, class... A> void operator()(void (*kernel)(P...), A &&...arguments) const
+    {
         simt_kernel<P...>::launch(kernel, grid, block, shared_bytes, 0,
                                   std::forward<A>(arguments)...);
     }
 };
 
-// ---- the runtime API's typed forms ------------------------------------------------------------------------------------
+// ---- the runtime API's typed forms --------------------------------------------------------------
 
-template <class T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
+template <class T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes)
+{
     return cudaMalloc((void **)pointer, bytes);
 }
 template <class T>
-static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
+static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream)
+{
     return cudaMallocAsync((void **)pointer, bytes, stream);
 }
 template <class T>
 static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
-                                            unsigned flags = cudaMemAttachGlobal) {
+                                            unsigned flags = cudaMemAttachGlobal)
+{
     return cudaMallocManaged((void **)pointer, bytes, flags);
 }
-template <class T>
-static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0) {
+template <class T> static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0)
+{
     return cudaMallocHost((void **)pointer, bytes);
 }
 template <class T>
-static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags) {
+static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags)
+{
     return cudaHostAlloc((void **)pointer, bytes, flags);
 }
 template <class T>
-static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width,
-                                          size_t height) {
+static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height)
+{
     return cudaMallocPitch((void **)pointer, pitch, width, height);
 }
 template <class T>
 static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
                                              size_t offset = 0,
-                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice)
+{
     return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, offset, kind);
 }
 template <class T>
 static inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
                                                size_t offset = 0,
-                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
+{
     return cudaMemcpyFromSymbol(to, (const void *)&symbol, bytes, offset, kind);
 }
-template <class T>
-static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
+template <class T> static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol)
+{
     return cudaGetSymbolAddress(pointer, (const void *)&symbol);
 }
 template <class R, class... P>
 static inline cudaError_t cudaFuncSetAttribute(R (*function)(P...), cudaFuncAttribute attribute,
-                                               int value) {
+                                               int value)
+{
     return cudaFuncSetAttribute((const void *)function, attribute, value);
 }
 template <class R, class... P>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
-                                                R (*function)(P...)) {
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*function)(P...))
+{
     return cudaFuncGetAttributes(attributes, (const void *)function);
 }
 template <class R, class... P>
-static inline cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config) {
+static inline cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config)
+{
     return cudaFuncSetCacheConfig((const void *)function, config);
 }
 template <class R, class... P>
 static inline cudaError_t
 cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, R (*function)(P...), int block_size,
-                                              size_t dynamic_bytes) {
+                                              size_t dynamic_bytes)
+{
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, block_size,
                                                          dynamic_bytes);
 }
 template <class R, class... P>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
-                                                             size_t = 0, int limit = 0) {
+                                                             size_t = 0, int limit = 0)
+{
     int device, processors;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of the CUDA runtime API that the CPU device has, in C. Names and values are the toolkit's.
-// Calls are synchronous: a stream is a label, and what a launch or a copy does has happened when the call returns.
+// The part of the CUDA runtime API that the CPU device has, in C. Names and values are the
+// toolkit's. Calls are synchronous: a stream is a label, and what a launch or a copy does has
+// happened when the call returns.
 
 #ifndef SIMT_CUDA_RUNTIME_API_H
 #define SIMT_CUDA_RUNTIME_API_H
@@ -138,19 +139,19 @@ typedef enum cudaStreamCaptureMode {
     cudaStreamCaptureModeRelaxed = 2
 } cudaStreamCaptureMode;
 
-#define cudaHostAllocDefault 0x00
-#define cudaHostAllocPortable 0x01
-#define cudaHostAllocMapped 0x02
+#define cudaHostAllocDefault       0x00
+#define cudaHostAllocPortable      0x01
+#define cudaHostAllocMapped        0x02
 #define cudaHostAllocWriteCombined 0x04
-#define cudaStreamDefault 0x00
-#define cudaStreamNonBlocking 0x01
-#define cudaStreamLegacy ((cudaStream_t)0x1)
-#define cudaStreamPerThread ((cudaStream_t)0x2)
-#define cudaEventDefault 0x00
-#define cudaEventBlockingSync 0x01
-#define cudaEventDisableTiming 0x02
-#define cudaMemAttachGlobal 0x01
-#define cudaMemAttachHost 0x02
+#define cudaStreamDefault          0x00
+#define cudaStreamNonBlocking      0x01
+#define cudaStreamLegacy           ((cudaStream_t)0x1)
+#define cudaStreamPerThread        ((cudaStream_t)0x2)
+#define cudaEventDefault           0x00
+#define cudaEventBlockingSync      0x01
+#define cudaEventDisableTiming     0x02
+#define cudaMemAttachGlobal        0x01
+#define cudaMemAttachHost          0x02
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;

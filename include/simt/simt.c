@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The CPU device's engine, one C file to compile without any -fsanitize and to link into the program:
+// The CPU device's engine, one C file to compile without any -fsanitize and to link into the
+// program:
 //
 //     gcc -O2 -g -c include/simt/simt.c
 //

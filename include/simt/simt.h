@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// simt, the CPU device: what a test or a tool asks of it. A kernel needs none of this; it includes <cuda_runtime.h>.
+// simt, the CPU device: what a test or a tool asks of it. A kernel needs none of this; it includes
+// <cuda_runtime.h>.
 //
-// Settings hold from one launch to the next. They start from the environment (SIMT_ORDER, SIMT_SEED, SIMT_RESIDENT,
-// SIMT_CHECK, SIMT_COUNT; see docs/simt.md).
+// Settings hold from one launch to the next. They start from the environment (SIMT_ORDER,
+// SIMT_SEED, SIMT_RESIDENT, SIMT_CHECK, SIMT_COUNT; see docs/simt.md).
 
 #ifndef SIMT_H
 #define SIMT_H
@@ -15,16 +16,16 @@
 extern "C" {
 #endif
 
-// ---- settings --------------------------------------------------------------------------------------------------------
+// ---- settings -----------------------------------------------------------------------------------
 
 typedef enum { SIMT_FORWARD, SIMT_REVERSE, SIMT_SHUFFLE } simt_order;
 
 typedef struct {
     simt_order order;        // of blocks, and of the warps and lanes within a block
     unsigned long long seed; // of the shuffled order, and of what interleaves resident blocks
-    unsigned resident;       // blocks on the device at once, 1 to 64
+    unsigned resident;       // blocks on the device at once, 1 to 16
     int check;               // 1: report faults, where the code is instrumented
-    int count;               // 1: print a table after each launch; 2: a row for each source line too
+    int count; // 1: print a table after each launch; 2: a row for each source line too
 } simt_config;
 
 simt_config simt_get_config(void);
@@ -35,7 +36,7 @@ int simt_set_config(const simt_config *config);
 // 1 when the last launch ran instrumented code, so that its checks and counts mean something.
 int simt_traced(void);
 
-// ---- reports ---------------------------------------------------------------------------------------------------------
+// ---- reports ------------------------------------------------------------------------------------
 
 typedef enum {
     SIMT_OK,
@@ -45,8 +46,8 @@ typedef enum {
     SIMT_MISALIGNED,        // the address is no multiple of the access
     SIMT_UNWRITTEN,         // a read of bytes nothing wrote
     SIMT_RACE,              // two threads, one byte, at least one write, nothing that orders them
-    SIMT_DIVERGENT_BARRIER, // a barrier that some thread of the block (or lane of the mask) never reaches
-    SIMT_ABSENT_LANE,       // a shuffle, vote or warp barrier whose mask doesn't fit the lanes that call it
+    SIMT_DIVERGENT_BARRIER, // a barrier that some thread of the block never reaches
+    SIMT_ABSENT_LANE,       // a warp function whose mask doesn't fit the lanes that call it
     SIMT_DEADLOCK,          // every resident block waits for what never comes
     SIMT_ASSERT,            // assert() failed in a kernel
     SIMT_TRAP               // __trap()
@@ -77,9 +78,10 @@ const char *simt_kind_name(simt_kind kind);
 // 0 keeps reports off stderr (they can still be asked for). 1 at the start.
 void simt_print_reports(int on);
 
-// ---- counts ----------------------------------------------------------------------------------------------------------
+// ---- counts -------------------------------------------------------------------------------------
 //
-// A *warp instruction* is one memory access of the source, as the lanes of a warp issue it together.
+// A *warp instruction* is one memory access of the source, as the lanes of a warp issue it
+// together.
 
 typedef struct {
     unsigned long long launches, blocks, warps, threads;
@@ -90,20 +92,23 @@ typedef struct {
     unsigned long long global_requests;             // 128-byte lines, summed over warp instructions
     unsigned long long global_sectors;              // 32-byte sectors, likewise
     unsigned long long global_bytes;                // asked for
-    unsigned long long global_load_requests, global_load_sectors, global_load_bytes; // the loads' share
+    unsigned long long global_load_requests, global_load_sectors,
+        global_load_bytes; // the loads' share
 
     unsigned long long shared_loads, shared_stores; // warp instructions
     unsigned long long shared_accesses;             // of single lanes
     unsigned long long shared_wavefronts;           // passes over the 32 banks
-    unsigned long long shared_conflicts;            // wavefronts beyond the fewest that could serve the bytes
+    unsigned long long shared_conflicts; // wavefronts beyond the fewest that could serve the bytes
 
     unsigned long long atomics_global, atomics_shared; // of single lanes
-    unsigned long long atomic_collisions; // lanes whose address an earlier lane of the warp instruction has
+    unsigned long long
+        atomic_collisions; // lanes whose address an earlier lane of the warp instruction has
 
     unsigned long long barriers; // of whole blocks
     unsigned long long shuffles; // warp instructions: shuffles, votes, matches, reductions
 
-    unsigned long long active_lanes, lane_slots; // of memory instructions; their quotient is the efficiency
+    unsigned long long active_lanes,
+        lane_slots; // of memory instructions; their quotient is the efficiency
 } simt_counts;
 
 typedef struct {
@@ -115,8 +120,8 @@ typedef struct {
     unsigned long long lanes, slots;           // active lanes; 32 a warp instruction
 } simt_line;
 
-// Of the last launch that ran; all 0 when it was not instrumented, but for launches, blocks, warps, threads, idle_lanes,
-// barriers and shuffles.
+// Of the last launch that ran; all 0 when it was not instrumented, but for launches, blocks, warps,
+// threads, idle_lanes, barriers and shuffles.
 void simt_last_counts(simt_counts *counts);
 
 // Summed over launches since the program began or simt_reset_counts().
@@ -125,7 +130,8 @@ void simt_reset_counts(void);
 
 void simt_counts_print(FILE *stream, const simt_counts *counts);
 
-// Rows of the last launch, by file and line. Returns how many there are; fills at most `max` of them.
+// Rows of the last launch, by file and line. Returns how many there are; fills at most `max` of
+// them.
 size_t simt_last_lines(simt_line *lines, size_t max);
 void simt_lines_print(FILE *stream);
 

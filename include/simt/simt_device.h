@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a kernel sees: qualifiers, indices, barriers, warp functions, atomics, intrinsics. Whatever touches memory or
-// waits for other threads is a call into the engine, whose return address is the place in the kernel; the rest is plain.
+// What a kernel sees: qualifiers, indices, barriers, warp functions, atomics, intrinsics. Whatever
+// touches memory or waits for other threads is a call into the engine, whose return address is the
+// place in the kernel; the rest is plain.
 
 #ifndef SIMT_DEVICE_H
 #define SIMT_DEVICE_H
@@ -10,7 +11,7 @@
 
 #define SIMT_INLINE static __inline__ __attribute__((always_inline, unused))
 
-// ---- qualifiers -------------------------------------------------------------------------------------------------------
+// ---- qualifiers ---------------------------------------------------------------------------------
 
 #define __global__
 #define __device__
@@ -19,24 +20,27 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
-#define __forceinline__ __inline__ __attribute__((always_inline))
-#define __align__(n) __attribute__((aligned(n)))
+#define __forceinline__      __inline__ __attribute__((always_inline))
+#define __align__(n)         __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 // libstdc++ writes __attribute__((__noinline__)), in <memory>: it has been included by now.
-#define __noinline__ __attribute__((noinline))
+#define __noinline__         __attribute__((noinline))
 
-// Blocks that are resident at once are OS threads, so a thread's own copy of a variable is a block's.
-#define __shared__ thread_local
+// Blocks that are resident at once are OS threads, so a thread's own copy of a variable is a
+// block's.
+#define __shared__           thread_local
 
-// A section of its own by line, for a const and a plain variable can't share one. The engine knows it by its name.
-#define SIMT_TEXT_(x) #x
-#define SIMT_TEXT(x) SIMT_TEXT_(x)
-#define __constant__ __attribute__((section("simt_constant_" SIMT_TEXT(__LINE__))))
+// A section of its own by line, for a const and a plain variable can't share one. The engine knows
+// it by its name.
+#define SIMT_TEXT_(x)        #x
+#define SIMT_TEXT(x)         SIMT_TEXT_(x)
+#define __constant__         __attribute__((section("simt_constant_" SIMT_TEXT(__LINE__))))
 
-// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Say SIMT_DYNAMIC_SHARED(name) once in the
-// file, outside every function. The assembler's lines say that `name` is the engine's array, and that it needs no
-// initialising: C++ would ask a function for that, whose mangled name has the length of `name` in it.
-#define SIMT_DYNAMIC_SHARED(name)                                                                   \
+// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Say
+// SIMT_DYNAMIC_SHARED(name) once in the file, outside every function. The assembler's lines say
+// that `name` is the engine's array, and that it needs no initialising: C++ would ask a function
+// for that, whose mangled name has the length of `name` in it.
+#define SIMT_DYNAMIC_SHARED(name)                                                                  \
     __asm__(".set " #name ", simt_dynamic_shared\n"                                                \
             ".set simt_length, 0\n"                                                                \
             ".irpc c, " #name "\n.set simt_length, simt_length + 1\n.endr\n"                       \
@@ -46,7 +50,7 @@
             ".purgem simt_define\n"                                                                \
             ".noaltmacro")
 
-// ---- the engine's side ------------------------------------------------------------------------------------------------
+// ---- the engine's side --------------------------------------------------------------------------
 
 enum simt_reduce_op { SIMT_SYNC, SIMT_SYNC_COUNT, SIMT_SYNC_AND, SIMT_SYNC_OR };
 
@@ -99,14 +103,15 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
                                unsigned long long compare);
 void simt_fence(int device); // 0: the block; 1: the device or wider
 void simt_sleep(void);
-void simt_touch(const void *address, size_t bytes, int write, int aligned); // an access the compiler doesn't see
+void simt_touch(const void *address, size_t bytes, int write,
+                int aligned); // an access the compiler doesn't see
 void simt_trap(void) __attribute__((noreturn));
 long long simt_clock(void);
 #ifdef __cplusplus
 }
 
-// Constant for as long as a thread can see them, so the compiler neither instruments nor repeats their loads. The engine
-// sets them whenever it goes on to another thread.
+// Constant for as long as a thread can see them, so the compiler neither instruments nor repeats
+// their loads. The engine sets them whenever it goes on to another thread.
 extern "C" {
 extern __thread const uint3 threadIdx __asm__("simt_thread_index");
 extern __thread const uint3 blockIdx __asm__("simt_block_index");
@@ -115,42 +120,101 @@ extern const uint3 gridDim __asm__("simt_grid_size");
 }
 static const int warpSize __attribute__((unused)) = 32;
 
-// ---- barriers, fences, time -------------------------------------------------------------------------------------------
+// ---- barriers, fences, time ---------------------------------------------------------------------
 
-SIMT_INLINE void __syncthreads() { simt_barrier(SIMT_SYNC, 0); }
-SIMT_INLINE int __syncthreads_count(int p) { return simt_barrier(SIMT_SYNC_COUNT, p); }
-SIMT_INLINE int __syncthreads_and(int p) { return simt_barrier(SIMT_SYNC_AND, p); }
-SIMT_INLINE int __syncthreads_or(int p) { return simt_barrier(SIMT_SYNC_OR, p); }
-SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { simt_warp(SIMT_WARP_SYNC, mask, 0, 0, 32, 4); }
-SIMT_INLINE void __threadfence_block() { simt_fence(0); }
-SIMT_INLINE void __threadfence() { simt_fence(1); }
-SIMT_INLINE void __threadfence_system() { simt_fence(1); }
-SIMT_INLINE void __nanosleep(unsigned) { simt_sleep(); }
-SIMT_INLINE void __trap() { simt_trap(); }
-SIMT_INLINE void __brkpt() { simt_trap(); }
-SIMT_INLINE long long clock64() { return simt_clock(); }
+SIMT_INLINE void __syncthreads()
+{
+    simt_barrier(SIMT_SYNC, 0);
+}
+SIMT_INLINE int __syncthreads_count(int p)
+{
+    return simt_barrier(SIMT_SYNC_COUNT, p);
+}
+SIMT_INLINE int __syncthreads_and(int p)
+{
+    return simt_barrier(SIMT_SYNC_AND, p);
+}
+SIMT_INLINE int __syncthreads_or(int p)
+{
+    return simt_barrier(SIMT_SYNC_OR, p);
+}
+SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu)
+{
+    simt_warp(SIMT_WARP_SYNC, mask, 0, 0, 32, 4);
+}
+SIMT_INLINE void __threadfence_block()
+{
+    simt_fence(0);
+}
+SIMT_INLINE void __threadfence()
+{
+    simt_fence(1);
+}
+SIMT_INLINE void __threadfence_system()
+{
+    simt_fence(1);
+}
+SIMT_INLINE void __nanosleep(unsigned)
+{
+    simt_sleep();
+}
+SIMT_INLINE void __trap()
+{
+    simt_trap();
+}
+SIMT_INLINE void __brkpt()
+{
+    simt_trap();
+}
+SIMT_INLINE long long clock64()
+{
+    return simt_clock();
+}
 // clock() is the C library's, and its type fits.
 #define clock() ((clock_t)simt_clock())
 
-// ---- warp functions ---------------------------------------------------------------------------------------------------
+// ---- warp functions -----------------------------------------------------------------------------
 
 // The one mask that no schedule can make wrong: a lane knows of no other lane that is with it.
-SIMT_INLINE unsigned __activemask() { return 1u << simt_lane(); }
+SIMT_INLINE unsigned __activemask()
+{
+    return 1u << simt_lane();
+}
 
-SIMT_INLINE int __all_sync(unsigned m, int p) { return (int)simt_warp(SIMT_ALL, m, !!p, 0, 32, 4); }
-SIMT_INLINE int __any_sync(unsigned m, int p) { return (int)simt_warp(SIMT_ANY, m, !!p, 0, 32, 4); }
-SIMT_INLINE int __uni_sync(unsigned m, int p) { return (int)simt_warp(SIMT_UNI, m, !!p, 0, 32, 4); }
-SIMT_INLINE unsigned __ballot_sync(unsigned m, int p) { return (unsigned)simt_warp(SIMT_BALLOT, m, !!p, 0, 32, 4); }
+SIMT_INLINE int __all_sync(unsigned m, int p)
+{
+    return (int)simt_warp(SIMT_ALL, m, !!p, 0, 32, 4);
+}
+SIMT_INLINE int __any_sync(unsigned m, int p)
+{
+    return (int)simt_warp(SIMT_ANY, m, !!p, 0, 32, 4);
+}
+SIMT_INLINE int __uni_sync(unsigned m, int p)
+{
+    return (int)simt_warp(SIMT_UNI, m, !!p, 0, 32, 4);
+}
+SIMT_INLINE unsigned __ballot_sync(unsigned m, int p)
+{
+    return (unsigned)simt_warp(SIMT_BALLOT, m, !!p, 0, 32, 4);
+}
 
 // Any type of 4 or 8 bytes as the engine's 64 bits, and back.
 template <int bytes> struct simt_bits;
-template <> struct simt_bits<2> { typedef unsigned short type; };
-template <> struct simt_bits<4> { typedef unsigned type; };
-template <> struct simt_bits<8> { typedef unsigned long long type; };
-template <class T> SIMT_INLINE unsigned long long simt_from(T v) {
+template <> struct simt_bits<2> {
+    typedef unsigned short type;
+};
+template <> struct simt_bits<4> {
+    typedef unsigned type;
+};
+template <> struct simt_bits<8> {
+    typedef unsigned long long type;
+};
+template <class T> SIMT_INLINE unsigned long long simt_from(T v)
+{
     return __builtin_bit_cast(typename simt_bits<sizeof(T)>::type, v);
 }
-template <class T> SIMT_INLINE T simt_to(unsigned long long v) {
+template <class T> SIMT_INLINE T simt_to(unsigned long long v)
+{
     return __builtin_bit_cast(T, (typename simt_bits<sizeof(T)>::type)v);
 }
 
@@ -184,7 +248,7 @@ SIMT_REDUCE(or, unsigned, SIMT_REDUCE_OR)
 SIMT_REDUCE(xor, unsigned, SIMT_REDUCE_XOR)
 #undef SIMT_REDUCE
 
-// ---- atomics: the plain, _block and _system name of each ----------------------------------------------------------------
+// ---- atomics: the plain, _block and _system name of each ----------------------------------------
 
 #define SIMT_ATOMIC_NAME(name, suffix, T, op, v) SIMT_INLINE T name##suffix(T *p, T value) { return simt_to<T>(simt_atomic(op, (void *)p, sizeof(T), simt_from((T)(v)), 0)); }
 #define SIMT_ATOMIC(name, T, op, v) SIMT_ATOMIC_NAME(name, , T, op, v) SIMT_ATOMIC_NAME(name, _block, T, op, v) SIMT_ATOMIC_NAME(name, _system, T, op, v)
@@ -245,10 +309,18 @@ SIMT_CAS(unsigned long long)
 #undef SIMT_CAS_NAME
 // clang-format on
 
-// ---- loads and stores with a cache hint: the caches are not modelled ------------------------------------------------------
+// ---- loads and stores with a cache hint: the caches are not modelled ----------------------------
 
-#define SIMT_LOAD(name) template <class T> SIMT_INLINE T name(const T *p) { return *p; }
-#define SIMT_STORE(name) template <class T> SIMT_INLINE void name(T *p, T v) { *p = v; }
+#define SIMT_LOAD(name)                                                                            \
+    template <class T> SIMT_INLINE T name(const T *p)                                              \
+    {                                                                                              \
+        return *p;                                                                                 \
+    }
+#define SIMT_STORE(name)                                                                           \
+    template <class T> SIMT_INLINE void name(T *p, T v)                                            \
+    {                                                                                              \
+        *p = v;                                                                                    \
+    }
 SIMT_LOAD(__ldg)
 SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcg)
@@ -261,95 +333,182 @@ SIMT_STORE(__stwt)
 #undef SIMT_LOAD
 #undef SIMT_STORE
 // The one hint that means memory afresh each time.
-template <class T> SIMT_INLINE T __ldcv(const T *p) { return *(const volatile T *)p; }
+template <class T> SIMT_INLINE T __ldcv(const T *p)
+{
+    return *(const volatile T *)p;
+}
 
-// ---- integers ---------------------------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 
-SIMT_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
-SIMT_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-SIMT_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-SIMT_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-SIMT_INLINE int __ffs(int x) { return __builtin_ffs(x); }
-SIMT_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
-SIMT_INLINE unsigned __brev(unsigned x) {
+SIMT_INLINE int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+SIMT_INLINE int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
+}
+SIMT_INLINE int __clz(int x)
+{
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+SIMT_INLINE int __clzll(long long x)
+{
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+SIMT_INLINE int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+SIMT_INLINE int __ffsll(long long x)
+{
+    return __builtin_ffsll(x);
+}
+SIMT_INLINE unsigned __brev(unsigned x)
+{
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
     x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
     x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
     return __builtin_bswap32(x);
 }
-SIMT_INLINE unsigned long long __brevll(unsigned long long x) {
+SIMT_INLINE unsigned long long __brevll(unsigned long long x)
+{
     return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-SIMT_INLINE unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) {
+SIMT_INLINE unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n)
+{
     return (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32);
 }
-SIMT_INLINE unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) {
+SIMT_INLINE unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n)
+{
     return (unsigned)(((unsigned long long)hi << 32 | lo) >> (n & 31));
 }
-SIMT_INLINE unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned n) {
+SIMT_INLINE unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned n)
+{
     return n >= 32 ? lo : __funnelshift_l(lo, hi, n);
 }
-SIMT_INLINE unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned n) {
+SIMT_INLINE unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned n)
+{
     return n >= 32 ? hi : __funnelshift_r(lo, hi, n);
 }
-SIMT_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
+SIMT_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned s)
+{
     unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned r = 0;
     for (int i = 0; i < 4; ++i) {
         unsigned selector = s >> 4 * i & 15;
         unsigned byte = (unsigned)(bytes >> 8 * (selector & 7)) & 255;
-        if (selector & 8) byte = byte & 128 ? 255 : 0;
+        if (selector & 8)
+            byte = byte & 128 ? 255 : 0;
         r |= byte << 8 * i;
     }
     return r;
 }
-SIMT_INLINE unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((unsigned long long)x * y >> 32); }
-SIMT_INLINE int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
-SIMT_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+SIMT_INLINE unsigned __umulhi(unsigned x, unsigned y)
+{
+    return (unsigned)((unsigned long long)x * y >> 32);
+}
+SIMT_INLINE int __mulhi(int x, int y)
+{
+    return (int)((long long)x * y >> 32);
+}
+SIMT_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
+{
     return (unsigned long long)((unsigned __int128)x * y >> 64);
 }
-SIMT_INLINE long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }
-SIMT_INLINE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
-SIMT_INLINE int __mul24(int x, int y) {
-    return (int)((unsigned)((int)((unsigned)x << 8) >> 8) * (unsigned)((int)((unsigned)y << 8) >> 8));
+SIMT_INLINE long long __mul64hi(long long x, long long y)
+{
+    return (long long)((__int128)x * y >> 64);
 }
-SIMT_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z) { return (x > y ? x - y : y - x) + z; }
-SIMT_INLINE unsigned __sad(int x, int y, unsigned z) {
+SIMT_INLINE unsigned __umul24(unsigned x, unsigned y)
+{
+    return (x & 0xffffffu) * (y & 0xffffffu);
+}
+SIMT_INLINE int __mul24(int x, int y)
+{
+    return (int)((unsigned)((int)((unsigned)x << 8) >> 8) *
+                 (unsigned)((int)((unsigned)y << 8) >> 8));
+}
+SIMT_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z)
+{
+    return (x > y ? x - y : y - x) + z;
+}
+SIMT_INLINE unsigned __sad(int x, int y, unsigned z)
+{
     return (x > y ? (unsigned)x - (unsigned)y : (unsigned)y - (unsigned)x) + z;
 }
-SIMT_INLINE int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
-SIMT_INLINE unsigned __uhadd(unsigned x, unsigned y) { return (unsigned)(((unsigned long long)x + y) >> 1); }
-SIMT_INLINE int __rhadd(int x, int y) { return (int)(((long long)x + y + 1) >> 1); }
-SIMT_INLINE int __dp4a(int a, int b, int c) {
-    for (int i = 0; i < 4; ++i) c += (signed char)(a >> 8 * i) * (signed char)(b >> 8 * i);
+SIMT_INLINE int __hadd(int x, int y)
+{
+    return (int)(((long long)x + y) >> 1);
+}
+SIMT_INLINE unsigned __uhadd(unsigned x, unsigned y)
+{
+    return (unsigned)(((unsigned long long)x + y) >> 1);
+}
+SIMT_INLINE int __rhadd(int x, int y)
+{
+    return (int)(((long long)x + y + 1) >> 1);
+}
+SIMT_INLINE int __dp4a(int a, int b, int c)
+{
+    for (int i = 0; i < 4; ++i)
+        c += (signed char)(a >> 8 * i) * (signed char)(b >> 8 * i);
     return c;
 }
-SIMT_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
-    for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
+SIMT_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c)
+{
+    for (int i = 0; i < 4; ++i)
+        c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
     return c;
 }
 
-// ---- reinterpretation -------------------------------------------------------------------------------------------------
+// ---- reinterpretation ---------------------------------------------------------------------------
 
-SIMT_INLINE int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-SIMT_INLINE unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
-SIMT_INLINE float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-SIMT_INLINE float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
-SIMT_INLINE long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
-SIMT_INLINE double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
-SIMT_INLINE int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
-SIMT_INLINE int __double2loint(double x) { return (int)__double_as_longlong(x); }
-SIMT_INLINE double __hiloint2double(int hi, int lo) {
+SIMT_INLINE int __float_as_int(float x)
+{
+    return __builtin_bit_cast(int, x);
+}
+SIMT_INLINE unsigned __float_as_uint(float x)
+{
+    return __builtin_bit_cast(unsigned, x);
+}
+SIMT_INLINE float __int_as_float(int x)
+{
+    return __builtin_bit_cast(float, x);
+}
+SIMT_INLINE float __uint_as_float(unsigned x)
+{
+    return __builtin_bit_cast(float, x);
+}
+SIMT_INLINE long long __double_as_longlong(double x)
+{
+    return __builtin_bit_cast(long long, x);
+}
+SIMT_INLINE double __longlong_as_double(long long x)
+{
+    return __builtin_bit_cast(double, x);
+}
+SIMT_INLINE int __double2hiint(double x)
+{
+    return (int)(__double_as_longlong(x) >> 32);
+}
+SIMT_INLINE int __double2loint(double x)
+{
+    return (int)__double_as_longlong(x);
+}
+SIMT_INLINE double __hiloint2double(int hi, int lo)
+{
     return __longlong_as_double((long long)((unsigned long long)(unsigned)hi << 32 | (unsigned)lo));
 }
 
-// ---- conversions: out of range saturates, not-a-number is 0 -----------------------------------------------------------
+// ---- conversions: out of range saturates, not-a-number is 0 -------------------------------------
 
-#define SIMT_CONVERT(name, F, T, low, high, round)                                                  \
-    SIMT_INLINE T name(F x) {                                                                      \
+#define SIMT_CONVERT(name, F, T, low, high, round)                                                 \
+    SIMT_INLINE T name(F x)                                                                        \
+    {                                                                                              \
         return x != x ? 0 : round(x) <= (F)low ? low : round(x) >= (F)high ? high : (T)round(x);   \
     }
-#define SIMT_CONVERSIONS(prefix, F, suffix, T, low, high, rn, rz, ru, rd)                           \
+#define SIMT_CONVERSIONS(prefix, F, suffix, T, low, high, rn, rz, ru, rd)                          \
     SIMT_CONVERT(prefix##2##suffix##_rn, F, T, low, high, rn)                                      \
     SIMT_CONVERT(prefix##2##suffix##_rz, F, T, low, high, rz)                                      \
     SIMT_CONVERT(prefix##2##suffix##_ru, F, T, low, high, ru)                                      \
@@ -357,76 +516,193 @@ SIMT_INLINE double __hiloint2double(int hi, int lo) {
 SIMT_CONVERSIONS(__float, float, int, int, INT_MIN, INT_MAX, rintf, truncf, ceilf, floorf)
 SIMT_CONVERSIONS(__float, float, uint, unsigned, 0u, UINT_MAX, rintf, truncf, ceilf, floorf)
 SIMT_CONVERSIONS(__float, float, ll, long long, LLONG_MIN, LLONG_MAX, rintf, truncf, ceilf, floorf)
-SIMT_CONVERSIONS(__float, float, ull, unsigned long long, 0ull, ULLONG_MAX, rintf, truncf, ceilf, floorf)
+SIMT_CONVERSIONS(__float, float, ull, unsigned long long, 0ull, ULLONG_MAX, rintf, truncf, ceilf,
+                 floorf)
 SIMT_CONVERSIONS(__double, double, int, int, INT_MIN, INT_MAX, rint, trunc, ceil, floor)
 SIMT_CONVERSIONS(__double, double, uint, unsigned, 0u, UINT_MAX, rint, trunc, ceil, floor)
 SIMT_CONVERSIONS(__double, double, ll, long long, LLONG_MIN, LLONG_MAX, rint, trunc, ceil, floor)
-SIMT_CONVERSIONS(__double, double, ull, unsigned long long, 0ull, ULLONG_MAX, rint, trunc, ceil, floor)
+SIMT_CONVERSIONS(__double, double, ull, unsigned long long, 0ull, ULLONG_MAX, rint, trunc, ceil,
+                 floor)
 #undef SIMT_CONVERSIONS
 #undef SIMT_CONVERT
-SIMT_INLINE float __int2float_rn(int x) { return (float)x; }
-SIMT_INLINE float __uint2float_rn(unsigned x) { return (float)x; }
-SIMT_INLINE float __ll2float_rn(long long x) { return (float)x; }
-SIMT_INLINE float __ull2float_rn(unsigned long long x) { return (float)x; }
-SIMT_INLINE double __int2double_rn(int x) { return x; }
-SIMT_INLINE double __uint2double_rn(unsigned x) { return x; }
-SIMT_INLINE double __ll2double_rn(long long x) { return (double)x; }
-SIMT_INLINE double __ull2double_rn(unsigned long long x) { return (double)x; }
-SIMT_INLINE float __double2float_rn(double x) { return (float)x; }
-SIMT_INLINE float __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
+SIMT_INLINE float __int2float_rn(int x)
+{
+    return (float)x;
+}
+SIMT_INLINE float __uint2float_rn(unsigned x)
+{
+    return (float)x;
+}
+SIMT_INLINE float __ll2float_rn(long long x)
+{
+    return (float)x;
+}
+SIMT_INLINE float __ull2float_rn(unsigned long long x)
+{
+    return (float)x;
+}
+SIMT_INLINE double __int2double_rn(int x)
+{
+    return x;
+}
+SIMT_INLINE double __uint2double_rn(unsigned x)
+{
+    return x;
+}
+SIMT_INLINE double __ll2double_rn(long long x)
+{
+    return (double)x;
+}
+SIMT_INLINE double __ull2double_rn(unsigned long long x)
+{
+    return (double)x;
+}
+SIMT_INLINE float __double2float_rn(double x)
+{
+    return (float)x;
+}
+SIMT_INLINE float __saturatef(float x)
+{
+    return x > 0 ? x < 1 ? x : 1 : 0;
+}
 
-// ---- floating point ---------------------------------------------------------------------------------------------------
+// ---- floating point -----------------------------------------------------------------------------
 
-// The _rn forms promise one rounding and no contraction; a volatile-free way to say so is a barrier on the value.
+// The _rn forms promise one rounding and no contraction; a volatile-free way to say so is a barrier
+// on the value.
 #define SIMT_ROUNDED(T, expression)                                                                \
     T r = expression;                                                                              \
     __asm__("" : "+x"(r));                                                                         \
     return r
-SIMT_INLINE float __fadd_rn(float x, float y) { SIMT_ROUNDED(float, x + y); }
-SIMT_INLINE float __fsub_rn(float x, float y) { SIMT_ROUNDED(float, x - y); }
-SIMT_INLINE float __fmul_rn(float x, float y) { SIMT_ROUNDED(float, x * y); }
-SIMT_INLINE float __fdiv_rn(float x, float y) { SIMT_ROUNDED(float, x / y); }
-SIMT_INLINE double __dadd_rn(double x, double y) { SIMT_ROUNDED(double, x + y); }
-SIMT_INLINE double __dsub_rn(double x, double y) { SIMT_ROUNDED(double, x - y); }
-SIMT_INLINE double __dmul_rn(double x, double y) { SIMT_ROUNDED(double, x * y); }
-SIMT_INLINE double __ddiv_rn(double x, double y) { SIMT_ROUNDED(double, x / y); }
+SIMT_INLINE float __fadd_rn(float x, float y)
+{
+    SIMT_ROUNDED(float, x + y);
+}
+SIMT_INLINE float __fsub_rn(float x, float y)
+{
+    SIMT_ROUNDED(float, x - y);
+}
+SIMT_INLINE float __fmul_rn(float x, float y)
+{
+    SIMT_ROUNDED(float, x *y);
+}
+SIMT_INLINE float __fdiv_rn(float x, float y)
+{
+    SIMT_ROUNDED(float, x / y);
+}
+SIMT_INLINE double __dadd_rn(double x, double y)
+{
+    SIMT_ROUNDED(double, x + y);
+}
+SIMT_INLINE double __dsub_rn(double x, double y)
+{
+    SIMT_ROUNDED(double, x - y);
+}
+SIMT_INLINE double __dmul_rn(double x, double y)
+{
+    SIMT_ROUNDED(double, x *y);
+}
+SIMT_INLINE double __ddiv_rn(double x, double y)
+{
+    SIMT_ROUNDED(double, x / y);
+}
 #undef SIMT_ROUNDED
-SIMT_INLINE float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
-SIMT_INLINE double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
-SIMT_INLINE float __fsqrt_rn(float x) { return sqrtf(x); }
-SIMT_INLINE double __dsqrt_rn(double x) { return sqrt(x); }
-SIMT_INLINE float __frcp_rn(float x) { return 1.0f / x; }
-SIMT_INLINE float __frsqrt_rn(float x) { return (float)(1.0 / sqrt((double)x)); }
-SIMT_INLINE float fdividef(float x, float y) { return x / y; }
-SIMT_INLINE float __fdividef(float x, float y) { return x / y; }
-SIMT_INLINE float rsqrtf(float x) { return (float)(1.0 / sqrt((double)x)); }
-SIMT_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
-SIMT_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
-SIMT_INLINE double rcbrt(double x) { return 1.0 / cbrt(x); }
-SIMT_INLINE float sinpif(float x) { return (float)sin(M_PI * fmod((double)x, 2.0)); }
-SIMT_INLINE float cospif(float x) { return (float)cos(M_PI * fmod((double)x, 2.0)); }
-SIMT_INLINE double sinpi(double x) { return sin(M_PI * fmod(x, 2.0)); }
-SIMT_INLINE double cospi(double x) { return cos(M_PI * fmod(x, 2.0)); }
-SIMT_INLINE float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
-SIMT_INLINE double norm3d(double x, double y, double z) { return sqrt(x * x + y * y + z * z); }
+SIMT_INLINE float __fmaf_rn(float x, float y, float z)
+{
+    return fmaf(x, y, z);
+}
+SIMT_INLINE double __fma_rn(double x, double y, double z)
+{
+    return fma(x, y, z);
+}
+SIMT_INLINE float __fsqrt_rn(float x)
+{
+    return sqrtf(x);
+}
+SIMT_INLINE double __dsqrt_rn(double x)
+{
+    return sqrt(x);
+}
+SIMT_INLINE float __frcp_rn(float x)
+{
+    return 1.0f / x;
+}
+SIMT_INLINE float __frsqrt_rn(float x)
+{
+    return (float)(1.0 / sqrt((double)x));
+}
+SIMT_INLINE float fdividef(float x, float y)
+{
+    return x / y;
+}
+SIMT_INLINE float __fdividef(float x, float y)
+{
+    return x / y;
+}
+SIMT_INLINE float rsqrtf(float x)
+{
+    return (float)(1.0 / sqrt((double)x));
+}
+SIMT_INLINE double rsqrt(double x)
+{
+    return 1.0 / sqrt(x);
+}
+SIMT_INLINE float rcbrtf(float x)
+{
+    return 1.0f / cbrtf(x);
+}
+SIMT_INLINE double rcbrt(double x)
+{
+    return 1.0 / cbrt(x);
+}
+SIMT_INLINE float sinpif(float x)
+{
+    return (float)sin(M_PI * fmod((double)x, 2.0));
+}
+SIMT_INLINE float cospif(float x)
+{
+    return (float)cos(M_PI * fmod((double)x, 2.0));
+}
+SIMT_INLINE double sinpi(double x)
+{
+    return sin(M_PI * fmod(x, 2.0));
+}
+SIMT_INLINE double cospi(double x)
+{
+    return cos(M_PI * fmod(x, 2.0));
+}
+SIMT_INLINE float norm3df(float x, float y, float z)
+{
+    return sqrtf(x * x + y * y + z * z);
+}
+SIMT_INLINE double norm3d(double x, double y, double z)
+{
+    return sqrt(x * x + y * y + z * z);
+}
 // math.h declares these names without defining them; a macro is the only way past it.
-#define __expf(x) expf(x)
-#define __exp10f(x) exp10f(x)
-#define __logf(x) logf(x)
-#define __log2f(x) log2f(x)
-#define __log10f(x) log10f(x)
-#define __powf(x, y) powf(x, y)
-#define __sinf(x) sinf(x)
-#define __cosf(x) cosf(x)
-#define __tanf(x) tanf(x)
-#define __tanhf(x) tanhf(x)
+#define __expf(x)          expf(x)
+#define __exp10f(x)        exp10f(x)
+#define __logf(x)          logf(x)
+#define __log2f(x)         log2f(x)
+#define __log10f(x)        log10f(x)
+#define __powf(x, y)       powf(x, y)
+#define __sinf(x)          sinf(x)
+#define __cosf(x)          cosf(x)
+#define __tanf(x)          tanf(x)
+#define __tanhf(x)         tanhf(x)
 #define __sincosf(x, s, c) sincosf(x, s, c)
 
-// ---- min and max, in every mixture that CUDA has ----------------------------------------------------------------------
+// ---- min and max, in every mixture that CUDA has ------------------------------------------------
 
-#define SIMT_MINMAX(A, B, R) \
-    SIMT_INLINE R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; } \
-    SIMT_INLINE R max(A a, B b) { return (R)a > (R)b ? (R)a : (R)b; }
+#define SIMT_MINMAX(A, B, R)                                                                       \
+    SIMT_INLINE R min(A a, B b)                                                                    \
+    {                                                                                              \
+        return (R)a < (R)b ? (R)a : (R)b;                                                          \
+    }                                                                                              \
+    SIMT_INLINE R max(A a, B b)                                                                    \
+    {                                                                                              \
+        return (R)a > (R)b ? (R)a : (R)b;                                                          \
+    }
 SIMT_MINMAX(int, int, int)
 SIMT_MINMAX(unsigned, unsigned, unsigned)
 SIMT_MINMAX(int, unsigned, unsigned)
@@ -440,14 +716,38 @@ SIMT_MINMAX(unsigned long long, unsigned long long, unsigned long long)
 SIMT_MINMAX(long long, unsigned long long, unsigned long long)
 SIMT_MINMAX(unsigned long long, long long, unsigned long long)
 #undef SIMT_MINMAX
-SIMT_INLINE float min(float a, float b) { return fminf(a, b); }
-SIMT_INLINE float max(float a, float b) { return fmaxf(a, b); }
-SIMT_INLINE double min(double a, double b) { return fmin(a, b); }
-SIMT_INLINE double max(double a, double b) { return fmax(a, b); }
-SIMT_INLINE double min(float a, double b) { return fmin(a, b); }
-SIMT_INLINE double max(float a, double b) { return fmax(a, b); }
-SIMT_INLINE double min(double a, float b) { return fmin(a, b); }
-SIMT_INLINE double max(double a, float b) { return fmax(a, b); }
+SIMT_INLINE float min(float a, float b)
+{
+    return fminf(a, b);
+}
+SIMT_INLINE float max(float a, float b)
+{
+    return fmaxf(a, b);
+}
+SIMT_INLINE double min(double a, double b)
+{
+    return fmin(a, b);
+}
+SIMT_INLINE double max(double a, double b)
+{
+    return fmax(a, b);
+}
+SIMT_INLINE double min(float a, double b)
+{
+    return fmin(a, b);
+}
+SIMT_INLINE double max(float a, double b)
+{
+    return fmax(a, b);
+}
+SIMT_INLINE double min(double a, float b)
+{
+    return fmin(a, b);
+}
+SIMT_INLINE double max(double a, float b)
+{
+    return fmax(a, b);
+}
 #endif
 
 #endif

@@ -5,23 +5,47 @@
 #ifndef SIMT_VECTOR_TYPES_H
 #define SIMT_VECTOR_TYPES_H
 
-#define SIMT_VECTOR_1(name, type) \
-    typedef struct name { type x; } name; \
-    static inline name make_##name(type x) { name v = {x}; return v; }
-#define SIMT_VECTOR_2(name, type, alignment) \
-    typedef struct __attribute__((aligned(alignment))) name { type x, y; } name; \
-    static inline name make_##name(type x, type y) { name v = {x, y}; return v; }
-#define SIMT_VECTOR_3(name, type) \
-    typedef struct name { type x, y, z; } name; \
-    static inline name make_##name(type x, type y, type z) { name v = {x, y, z}; return v; }
-#define SIMT_VECTOR_4(name, type, alignment) \
-    typedef struct __attribute__((aligned(alignment))) name { type x, y, z, w; } name; \
-    static inline name make_##name(type x, type y, type z, type w) { name v = {x, y, z, w}; return v; }
+#define SIMT_VECTOR_1(name, type)                                                                  \
+    typedef struct name {                                                                          \
+        type x;                                                                                    \
+    } name;                                                                                        \
+    static inline name make_##name(type x)                                                         \
+    {                                                                                              \
+        name v = {x};                                                                              \
+        return v;                                                                                  \
+    }
+#define SIMT_VECTOR_2(name, type, alignment)                                                       \
+    typedef struct __attribute__((aligned(alignment))) name {                                      \
+        type x, y;                                                                                 \
+    } name;                                                                                        \
+    static inline name make_##name(type x, type y)                                                 \
+    {                                                                                              \
+        name v = {x, y};                                                                           \
+        return v;                                                                                  \
+    }
+#define SIMT_VECTOR_3(name, type)                                                                  \
+    typedef struct name {                                                                          \
+        type x, y, z;                                                                              \
+    } name;                                                                                        \
+    static inline name make_##name(type x, type y, type z)                                         \
+    {                                                                                              \
+        name v = {x, y, z};                                                                        \
+        return v;                                                                                  \
+    }
+#define SIMT_VECTOR_4(name, type, alignment)                                                       \
+    typedef struct __attribute__((aligned(alignment))) name {                                      \
+        type x, y, z, w;                                                                           \
+    } name;                                                                                        \
+    static inline name make_##name(type x, type y, type z, type w)                                 \
+    {                                                                                              \
+        name v = {x, y, z, w};                                                                     \
+        return v;                                                                                  \
+    }
 
-#define SIMT_VECTORS(name, type, two, four) \
-    SIMT_VECTOR_1(name##1, type) \
-    SIMT_VECTOR_2(name##2, type, two) \
-    SIMT_VECTOR_3(name##3, type) \
+#define SIMT_VECTORS(name, type, two, four)                                                        \
+    SIMT_VECTOR_1(name##1, type)                                                                   \
+    SIMT_VECTOR_2(name##2, type, two)                                                              \
+    SIMT_VECTOR_3(name##3, type)                                                                   \
     SIMT_VECTOR_4(name##4, type, four)
 
 // clang-format off
@@ -48,9 +72,16 @@ SIMT_VECTORS(double, double, 16, 16)
 #ifdef __cplusplus
 struct dim3 {
     unsigned x, y, z;
-    constexpr dim3(unsigned vx = 1, unsigned vy = 1, unsigned vz = 1) : x(vx), y(vy), z(vz) {}
-    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
-    operator uint3() const { return uint3{x, y, z}; }
+    constexpr dim3(unsigned vx = 1, unsigned vy = 1, unsigned vz = 1) : x(vx), y(vy), z(vz)
+    {
+    }
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z)
+    {
+    }
+    operator uint3() const
+    {
+        return uint3{x, y, z};
+    }
 };
 #else
 typedef uint3 dim3;

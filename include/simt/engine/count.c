@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Lanes grouped into warp instructions.
 //
-// Lanes run one after the other, so an instruction of the warp is put together again from its lanes' accesses: those of
-// one place in the code that are each lane's n-th there since the whole warp was last together (at a barrier, a full
-// __syncwarp or shuffle).
+// Lanes run one after the other, so an instruction of the warp is put together again from its
+// lanes' accesses: those of one place in the code that are each lane's n-th there since the whole
+// warp was last together (at a barrier, a full __syncwarp or shuffle).
 
 typedef struct {
     uint32_t mask, shared; // lanes that made it; those of them that went to shared memory
@@ -30,7 +30,8 @@ struct series_table {
 
 enum { QUANTUM = 512 }; // accesses after which a lane lets the others catch up
 
-static void count_global(const group *g, uint32_t lanes, simt_line *line) {
+static void count_global(const group *g, uint32_t lanes, simt_line *line)
+{
     simt_counts *c = &device.counts;
     uintptr_t lines[2 * LANES], sectors[2 * LANES];
     unsigned n = 0, s = 0, active = (unsigned)__builtin_popcount(lanes);
@@ -38,11 +39,15 @@ static void count_global(const group *g, uint32_t lanes, simt_line *line) {
         uintptr_t a = g->address[__builtin_ctz(m)], last = a + g->size - 1;
         for (uintptr_t sector = a / 32; sector <= last / 32; ++sector) {
             unsigned i;
-            for (i = s; i && sectors[i - 1] != sector; --i) {}
-            if (i) continue;
+            for (i = s; i && sectors[i - 1] != sector; --i) {
+            }
+            if (i)
+                continue;
             sectors[s++] = sector;
-            for (i = n; i && lines[i - 1] != sector / 4; --i) {}
-            if (!i) lines[n++] = sector / 4;
+            for (i = n; i && lines[i - 1] != sector / 4; --i) {
+            }
+            if (!i)
+                lines[n++] = sector / 4;
         }
     }
     c->global_accesses += active;
@@ -62,22 +67,27 @@ static void count_global(const group *g, uint32_t lanes, simt_line *line) {
 }
 
 // 32 banks of 4 bytes. Accesses of 8 bytes go half a warp at a time, of 16 a quarter.
-static void count_shared(const group *g, uint32_t lanes, simt_line *line) {
+static void count_shared(const group *g, uint32_t lanes, simt_line *line)
+{
     simt_counts *c = &device.counts;
     unsigned parts = g->size > 8 ? 4 : g->size > 4 ? 2 : 1, passes = 0, fewest = 0;
     for (unsigned part = 0; part < parts; ++part) {
         uint32_t m = parts == 1 ? lanes : lanes & (((1u << 32 / parts) - 1) << 32 / parts * part);
-        if (!m) continue;
+        if (!m)
+            continue;
         uintptr_t words[5 * LANES];
         unsigned bank[LANES] = {0}, n = 0, most = 0;
         for (; m; m &= m - 1) {
             uintptr_t a = g->address[__builtin_ctz(m)];
             for (uintptr_t w = a / 4; w <= (a + g->size - 1) / 4; ++w) {
                 unsigned i;
-                for (i = n; i && words[i - 1] != w; --i) {}
-                if (i) continue;
+                for (i = n; i && words[i - 1] != w; --i) {
+                }
+                if (i)
+                    continue;
                 words[n++] = w;
-                if (++bank[w % LANES] > most) most = bank[w % LANES];
+                if (++bank[w % LANES] > most)
+                    most = bank[w % LANES];
             }
         }
         passes += most;
@@ -94,24 +104,36 @@ static void count_shared(const group *g, uint32_t lanes, simt_line *line) {
     line->conflicts += passes - fewest;
 }
 
-static void count_atomic(const group *g) {
+// Lanes that share an address collide; shared memory passes over its banks once for each address of
+// the busiest bank, as for any other access.
+static void count_atomic(const group *g, simt_line *line)
+{
     simt_counts *c = &device.counts;
     c->atomics_shared += (unsigned)__builtin_popcount(g->mask & g->shared);
     c->atomics_global += (unsigned)__builtin_popcount(g->mask & ~g->shared);
     uintptr_t seen[LANES];
-    unsigned n = 0;
+    unsigned bank[LANES] = {0}, n = 0, passes = 0;
     for (uint32_t m = g->mask; m; m &= m - 1) {
         uintptr_t a = g->address[__builtin_ctz(m)];
         unsigned i;
-        for (i = n; i && seen[i - 1] != a; --i) {}
-        if (i)
+        for (i = n; i && seen[i - 1] != a; --i) {
+        }
+        if (i) {
             ++c->atomic_collisions;
-        else
-            seen[n++] = a;
+            continue;
+        }
+        seen[n++] = a;
+        if (g->shared & m & -m && ++bank[a / 4 % LANES] > passes)
+            passes = bank[a / 4 % LANES];
+    }
+    if (passes) {
+        c->shared_wavefronts += passes, c->shared_conflicts += passes - 1;
+        line->wavefronts += passes, line->conflicts += passes - 1;
     }
 }
 
-static void count_group(const group *g, unsigned place) {
+static void count_group(const group *g, unsigned place)
+{
     simt_line *line = &places.list[place].counts;
     unsigned active = (unsigned)__builtin_popcount(g->mask);
     device.counts.active_lanes += active;
@@ -120,31 +142,37 @@ static void count_group(const group *g, unsigned place) {
     line->slots += LANES;
     if (g->atomic) {
         ++line->atomics;
-        count_atomic(g);
+        count_atomic(g, line);
         return;
     }
     if (g->write)
         ++line->stores;
     else
         ++line->loads;
-    if (g->mask & ~g->shared) count_global(g, g->mask & ~g->shared, line);
-    if (g->mask & g->shared) count_shared(g, g->mask & g->shared, line);
+    if (g->mask & ~g->shared)
+        count_global(g, g->mask & ~g->shared, line);
+    if (g->mask & g->shared)
+        count_shared(g, g->mask & g->shared, line);
 }
 
-static series *series_of(struct series_table *t, unsigned place) {
-    if (t->recent < t->count && t->list[t->recent].place == place) return &t->list[t->recent];
+static series *series_of(struct series_table *t, unsigned place)
+{
+    if (t->recent < t->count && t->list[t->recent].place == place)
+        return &t->list[t->recent];
     if (2 * t->count >= t->hash_size) {
         free(t->hash);
         t->hash_size = t->hash_size ? 2 * t->hash_size : 64;
         t->hash = must(calloc(t->hash_size, sizeof *t->hash));
         for (unsigned i = 0; i < t->count; ++i) {
             unsigned h = t->list[i].place * 2654435761u & (t->hash_size - 1);
-            while (t->hash[h]) h = (h + 1) & (t->hash_size - 1);
+            while (t->hash[h])
+                h = (h + 1) & (t->hash_size - 1);
             t->hash[h] = i + 1;
         }
     }
     unsigned h = place * 2654435761u & (t->hash_size - 1);
-    while (t->hash[h] && t->list[t->hash[h] - 1].place != place) h = (h + 1) & (t->hash_size - 1);
+    while (t->hash[h] && t->list[t->hash[h] - 1].place != place)
+        h = (h + 1) & (t->hash_size - 1);
     if (!t->hash[h]) {
         if (t->count == t->capacity) {
             t->capacity = t->capacity ? 2 * t->capacity : 32;
@@ -158,20 +186,24 @@ static series *series_of(struct series_table *t, unsigned place) {
     return &t->list[t->recent];
 }
 
-static void drop_oldest(series *s) {
+static void drop_oldest(series *s)
+{
     group *g = &s->ring[s->first & (s->capacity - 1)];
-    if (g->mask) count_group(g, s->place);
+    if (g->mask)
+        count_group(g, s->place);
     g->mask = 0;
     ++s->first;
     --s->count;
 }
 
 static void count_access(thread *t, uintptr_t address, size_t size, int write, int atomic,
-                         int shared, unsigned place) {
+                         int shared, unsigned place)
+{
     block *b = t->block;
     series *s = series_of(&b->slot->series[t->warp], place);
     uint32_t n = s->next[t->lane]++;
-    if (n < s->first) n = s->first; // its group had to go: join the oldest that is left
+    if (n < s->first)
+        n = s->first; // its group had to go: join the oldest that is left
     while (n - s->first >= s->count) {
         if (s->count == s->capacity) {
             if (s->count >= 4 * QUANTUM) {
@@ -191,31 +223,41 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
     }
     group *g = &s->ring[n & (s->capacity - 1)];
     uint32_t bit = 1u << t->lane;
-    if (!g->mask) g->shared = 0, g->size = (uint8_t)size, g->write = (uint8_t)write, g->atomic = (uint8_t)atomic;
+    if (!g->mask)
+        g->shared = 0, g->size = (uint8_t)size, g->write = (uint8_t)write,
+        g->atomic = (uint8_t)atomic;
     g->mask |= bit;
-    if (shared) g->shared |= bit;
+    if (shared)
+        g->shared |= bit;
     g->address[t->lane] = address;
     uint32_t here = b->lanes[t->warp] & ~b->gone[t->warp];
-    while (s->count && (s->ring[s->first & (s->capacity - 1)].mask & here) == here) drop_oldest(s);
+    while (s->count && (s->ring[s->first & (s->capacity - 1)].mask & here) == here)
+        drop_oldest(s);
 }
 
 // The lanes of a warp are together: what they did so far is complete.
-static void count_together(block *b, unsigned warp) {
-    if (!device.traced) return;
+static void count_together(block *b, unsigned warp)
+{
+    if (!device.traced)
+        return;
     struct series_table *t = &b->slot->series[warp];
     for (unsigned i = 0; i < t->count; ++i) {
         series *s = &t->list[i];
-        while (s->count) drop_oldest(s);
+        while (s->count)
+            drop_oldest(s);
         s->first = 0;
         memset(s->next, 0, sizeof s->next);
     }
 }
 
-static void count_begin(slot *s) {
+static void count_begin(slot *s)
+{
     for (unsigned w = 0; w < MAX_WARPS; ++w) {
         struct series_table *t = &s->series[w];
-        for (unsigned i = 0; i < t->count; ++i) free(t->list[i].ring);
+        for (unsigned i = 0; i < t->count; ++i)
+            free(t->list[i].ring);
         t->count = 0;
-        if (t->hash_size) memset(t->hash, 0, t->hash_size * sizeof *t->hash);
+        if (t->hash_size)
+            memset(t->hash, 0, t->hash_size * sizeof *t->hash);
     }
 }

@@ -1,90 +1,114 @@
 // SPDX-License-Identifier: MIT
 // CUDA threads on stacks of their own, and the blocks that are resident.
 //
-// A thread that must wait jumps straight to the next that can run. Threads that never wait share one stack, one after the
-// other. setjmp and longjmp make the switches: swapcontext would call the kernel for each.
+// A thread that must wait jumps straight to the next that can run. Threads that never wait share
+// one stack, one after the other. setjmp and longjmp make the switches: swapcontext would call the
+// kernel for each.
 
-// ---- the baton: exactly one slot runs ---------------------------------------------------------------------------------
+// ---- the baton: exactly one slot runs -----------------------------------------------------------
 
-static void wait_baton(slot *s) {
-    while (sem_wait(&s->baton) && errno == EINTR) {}
+static void wait_baton(slot *s)
+{
+    while (sem_wait(&s->baton) && errno == EINTR) {
+    }
 }
 
-static void pass_baton(slot *from, slot *to) {
-    if (from == to) return;
+static void pass_baton(slot *from, slot *to)
+{
+    if (from == to)
+        return;
     sem_post(&to->baton);
     wait_baton(from);
-    if (device.failed && from->active && self) longjmp(from->root, 1);
+    if (device.failed && from->active && self)
+        longjmp(from->root, 1);
 }
 
-static slot *other_slot(slot *s) {
+static slot *other_slot(slot *s)
+{
     slot *others[MAX_SLOTS];
     unsigned n = 0;
     for (unsigned i = 0; i < device.slots; ++i)
-        if (device.slot[i] != s && device.slot[i]->active) others[n++] = device.slot[i];
+        if (device.slot[i] != s && device.slot[i]->active)
+            others[n++] = device.slot[i];
     return n ? others[below(n)] : NULL;
 }
 
 // A point at which another resident block may go on: one time in `odds`.
-static void interleave(slot *s, unsigned odds) {
-    if (device.slots < 2 || (odds > 1 && below(odds))) return;
+static void interleave(slot *s, unsigned odds)
+{
+    if (device.slots < 2 || (odds > 1 && below(odds)))
+        return;
     slot *to = other_slot(s);
-    if (to) pass_baton(s, to);
+    if (to)
+        pass_baton(s, to);
 }
 
-static void unwind(void) { longjmp(self->block->slot->root, 1); }
+static void unwind(void)
+{
+    longjmp(self->block->slot->root, 1);
+}
 
-// ---- which thread is next ---------------------------------------------------------------------------------------------
+// ---- which thread is next -----------------------------------------------------------------------
 
 // Lanes are taken in turn from the block's first lane upwards, or downwards.
-static int next_lane(const block *b, uint32_t lanes, int after) {
-    if (!lanes) return -1;
+static int next_lane(const block *b, uint32_t lanes, int after)
+{
+    if (!lanes)
+        return -1;
     unsigned turn = b->lane_turn;
     uint32_t m = turn ? lanes >> turn | lanes << (LANES - turn) : lanes;
     int p = after < 0 ? -1 : (int)((unsigned)(after - (int)turn) & 31);
     if (b->reversed) {
         uint32_t rest = p < 0 ? m : m & ((1u << p) - 1);
-        if (!rest) return -1;
+        if (!rest)
+            return -1;
         p = 31 - __builtin_clz(rest);
     } else {
         uint32_t rest = p < 0 ? m : p == 31 ? 0 : m & ~0u << (p + 1);
-        if (!rest) return -1;
+        if (!rest)
+            return -1;
         p = __builtin_ctz(rest);
     }
     return (int)(((unsigned)p + turn) & 31);
 }
 
 // The next thread of the block that can run. Its warp goes first, unless `yielding`.
-static thread *next_thread(block *b, thread *after, int yielding) {
+static thread *next_thread(block *b, thread *after, int yielding)
+{
     unsigned warp, step = b->reversed ? b->warps - 1 : 1;
     if (after) {
         warp = after->warp;
         int lane = next_lane(b, b->ready[warp], (int)after->lane);
-        if (lane < 0 && !yielding) lane = next_lane(b, b->ready[warp], -1);
-        if (lane >= 0) return &b->thread[warp * LANES + (unsigned)lane];
+        if (lane < 0 && !yielding)
+            lane = next_lane(b, b->ready[warp], -1);
+        if (lane >= 0)
+            return &b->thread[warp * LANES + (unsigned)lane];
         warp = (warp + step) % b->warps;
     } else {
         warp = b->reversed ? (b->warp_turn + b->warps - 1) % b->warps : b->warp_turn;
     }
     for (unsigned i = 0; i < b->warps; ++i, warp = (warp + step) % b->warps) {
         int lane = next_lane(b, b->ready[warp], -1);
-        if (lane >= 0) return &b->thread[warp * LANES + (unsigned)lane];
+        if (lane >= 0)
+            return &b->thread[warp * LANES + (unsigned)lane];
     }
     return NULL;
 }
 
-// ---- switching --------------------------------------------------------------------------------------------------------
+// ---- switching ----------------------------------------------------------------------------------
 
 static void thread_done(thread *t);
 static void stuck(block *b) __attribute__((noreturn));
 
-static void enter(thread *t) {
+static void enter(thread *t)
+{
     self = t;
     simt_thread_index = t->index;
     t->block->ready[t->warp] &= ~(1u << t->lane);
 }
 
-static void fiber_main(void) {
+static void fiber_main(void)
+{
     for (;;) {
         thread *t = self;
         t->state = READY;
@@ -93,7 +117,8 @@ static void fiber_main(void) {
     }
 }
 
-static fiber *take_fiber(slot *s) {
+static fiber *take_fiber(slot *s)
+{
     fiber *f = s->free_fibers;
     if (f) {
         s->free_fibers = f->next_free;
@@ -111,14 +136,17 @@ static fiber *take_fiber(slot *s) {
     return f;
 }
 
-static void free_fiber(slot *s, fiber *f) {
+static void free_fiber(slot *s, fiber *f)
+{
     f->next_free = s->free_fibers;
     s->free_fibers = f;
 }
 
 static void jump(fiber *f) __attribute__((noreturn));
-static void jump(fiber *f) {
-    if (!f->fresh) _longjmp(f->here, 1);
+static void jump(fiber *f)
+{
+    if (!f->fresh)
+        _longjmp(f->here, 1);
     f->fresh = 0;
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = (void *)f->stack;
@@ -132,43 +160,52 @@ static void jump(fiber *f) {
 
 // Goes on with thread t. Never comes back here.
 static void resume(thread *t) __attribute__((noreturn));
-static void resume(thread *t) {
+static void resume(thread *t)
+{
     enter(t);
-    if (t->state == UNSTARTED) t->fiber = take_fiber(t->block->slot);
+    if (t->state == UNSTARTED)
+        t->fiber = take_fiber(t->block->slot);
     t->state = READY;
     jump(t->fiber);
 }
 
 // Thread t waits, or yields; other threads run until it is its turn again.
-static void __attribute__((noinline)) switch_from(thread *t, int yielding) {
+static void __attribute__((noinline)) switch_from(thread *t, int yielding)
+{
     thread *next = next_thread(t->block, t, yielding);
     if (next == t) {
         enter(t);
         return;
     }
-    if (!next) stuck(t->block);
-    if (!_setjmp(t->fiber->here)) resume(next);
+    if (!next)
+        stuck(t->block);
+    if (!_setjmp(t->fiber->here))
+        resume(next);
 }
 
-static void make_ready(thread *t) {
+static void make_ready(thread *t)
+{
     t->state = READY;
     t->block->ready[t->warp] |= 1u << t->lane;
 }
 
-static void yield(thread *t) {
+static void yield(thread *t)
+{
     make_ready(t);
     switch_from(t, 1);
 }
 
 // The thread can't go on until another has done something.
-static void spin(thread *t, uintptr_t pc) {
+static void spin(thread *t, uintptr_t pc)
+{
     if (++device.idle > 1u << 22) {
         static char what[256];
         uint64_t waiting = device.blocks - device.next_block;
-        snprintf(what, sizeof what,
-                 "it waits for a value that nothing that runs will write; %u block%s resident, %" PRIu64
-                 " not started",
-                 device.slots, device.slots == 1 ? "" : "s", waiting);
+        snprintf(
+            what, sizeof what,
+            "it waits for a value that nothing that runs will write; %u block%s resident, %" PRIu64
+            " not started",
+            device.slots, device.slots == 1 ? "" : "s", waiting);
         fault(t, SIMT_DEADLOCK, pc, t->spin_address, 0, NULL,
               "wait only for blocks that have started: take block numbers from an atomic counter",
               "%s", what);
@@ -182,5 +219,6 @@ static void spin(thread *t, uintptr_t pc) {
         switch_from(t, 1);
     else
         enter(t);
-    if (wrapped) interleave(t->block->slot, 1);
+    if (wrapped)
+        interleave(t->block->slot, 1);
 }

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
 // A launch from beginning to end; settings and counts.
 
-// ---- settings -------------------------------------------------------------------------------------------------------------
+// ---- settings -----------------------------------------------------------------------------------
 
-static int config_fits(const simt_config *c, const char **what) {
-    *what = c->order > SIMT_SHUFFLE                         ? "order must be forward, reverse or shuffle"
-            : c->resident < 1 || c->resident > MAX_SLOTS    ? "resident must be 1 to 16"
-            : c->check != 0 && c->check != 1                ? "check must be 0 or 1"
-            : c->count < 0 || c->count > 2                  ? "count must be 0, 1 or lines"
-                                                            : NULL;
+static int config_fits(const simt_config *c, const char **what)
+{
+    *what = c->order > SIMT_SHUFFLE ? "order must be forward, reverse or shuffle"
+            : c->resident < 1 || c->resident > MAX_SLOTS ? "resident must be 1 to 16"
+            : c->check != 0 && c->check != 1             ? "check must be 0 or 1"
+            : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
+                                                         : NULL;
     return !*what;
 }
 
-simt_config simt_get_config(void) { return device.config; }
+simt_config simt_get_config(void)
+{
+    return device.config;
+}
 
-int simt_set_config(const simt_config *config) {
+int simt_set_config(const simt_config *config)
+{
     const char *what;
     if (config_fits(config, &what)) {
         device.config = *config;
@@ -24,74 +29,102 @@ int simt_set_config(const simt_config *config) {
     return -1;
 }
 
-static int env_number(const char *name, unsigned long long most, unsigned long long *to) {
+static int env_number(const char *name, unsigned long long most, const char *or_else,
+                      unsigned long long *to)
+{
     const char *text = getenv(name);
-    if (!text) return 0;
+    if (!text)
+        return 0;
     char *end;
     errno = 0;
     unsigned long long v = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || v > most) {
-        fprintf(stderr, "simt: %s=%s: must be a number from 0 to %llu\n", name, text, most);
+        fprintf(stderr, "simt: %s=%s: must be a number from 0 to %llu%s\n", name, text, most,
+                or_else);
         exit(2);
     }
     *to = v;
     return 1;
 }
 
-__attribute__((constructor)) static void read_environment(void) {
+__attribute__((constructor)) static void read_environment(void)
+{
     simt_config c = device.config;
     unsigned long long v;
     const char *order = getenv("SIMT_ORDER"), *count = getenv("SIMT_COUNT"), *what;
     if (order) {
         static const char *const names[] = {"forward", "reverse", "shuffle"};
         int i = 0;
-        while (i < 3 && strcmp(order, names[i])) ++i;
+        while (i < 3 && strcmp(order, names[i]))
+            ++i;
         if (i == 3) {
             fprintf(stderr, "simt: SIMT_ORDER=%s: must be forward, reverse or shuffle\n", order);
             exit(2);
         }
         c.order = (simt_order)i;
     }
-    if (env_number("SIMT_SEED", ULLONG_MAX, &v)) c.seed = v;
-    if (env_number("SIMT_RESIDENT", UINT_MAX, &v)) c.resident = (unsigned)v;
-    if (env_number("SIMT_CHECK", 1, &v)) c.check = (int)v;
+    if (env_number("SIMT_SEED", ULLONG_MAX, "", &v))
+        c.seed = v;
+    if (env_number("SIMT_RESIDENT", UINT_MAX, "", &v))
+        c.resident = (unsigned)v;
+    if (env_number("SIMT_CHECK", 1, "", &v))
+        c.check = (int)v;
     if (count && !strcmp(count, "lines"))
         c.count = 2;
-    else if (env_number("SIMT_COUNT", 1, &v))
+    else if (env_number("SIMT_COUNT", 1, ", or lines", &v))
         c.count = (int)v;
     if (!config_fits(&c, &what)) {
-        fprintf(stderr, "simt: environment: %s\n", what);
+        fprintf(stderr, "simt: SIMT_RESIDENT: %s\n", what);
         exit(2);
     }
     device.config = c;
 }
 
-// ---- counts -----------------------------------------------------------------------------------------------------------------
+// ---- counts -------------------------------------------------------------------------------------
 
-int simt_traced(void) { return device.traced; }
-void simt_last_counts(simt_counts *counts) { *counts = device.counts; }
-void simt_total_counts(simt_counts *counts) { *counts = device.total; }
-void simt_reset_counts(void) { memset(&device.total, 0, sizeof device.total); }
-
-static void add_counts(simt_counts *to, const simt_counts *from) {
-    unsigned long long *t = (void *)to;
-    const unsigned long long *f = (const void *)from;
-    for (size_t i = 0; i < sizeof *to / sizeof *t; ++i) t[i] += f[i];
+int simt_traced(void)
+{
+    return device.traced;
+}
+void simt_last_counts(simt_counts *counts)
+{
+    *counts = device.counts;
+}
+void simt_total_counts(simt_counts *counts)
+{
+    *counts = device.total;
+}
+void simt_reset_counts(void)
+{
+    memset(&device.total, 0, sizeof device.total);
 }
 
-static double share(unsigned long long part, unsigned long long whole) {
+static void add_counts(simt_counts *to, const simt_counts *from)
+{
+    unsigned long long *t = (void *)to;
+    const unsigned long long *f = (const void *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *t; ++i)
+        t[i] += f[i];
+}
+
+static double share(unsigned long long part, unsigned long long whole)
+{
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-void simt_counts_print(FILE *f, const simt_counts *c) {
-    fprintf(f, "  blocks %llu  warps %llu  threads %llu  idle lanes %llu  barriers %llu  shuffles %llu\n",
-            c->blocks, c->warps, c->threads, c->idle_lanes, c->barriers, c->shuffles);
-    fprintf(f,
-            "  global loads %llu  stores %llu  accesses %llu  requests %llu (loads %llu)  sectors %llu "
-            "(loads %llu)  bytes %llu (loads %llu)\n",
-            c->global_loads, c->global_stores, c->global_accesses, c->global_requests,
-            c->global_load_requests, c->global_sectors, c->global_load_sectors, c->global_bytes,
-            c->global_load_bytes);
+void simt_counts_print(FILE *f, const simt_counts *c)
+{
+    fprintf(
+        f,
+        "  blocks %llu  warps %llu  threads %llu  idle lanes %llu  barriers %llu  shuffles %llu\n",
+        c->blocks, c->warps, c->threads, c->idle_lanes, c->barriers, c->shuffles);
+    fprintf(
+        f,
+        "  global loads %llu  stores %llu  accesses %llu  requests %llu (loads %llu)  sectors %llu "
+        "(loads %llu)  bytes %llu (loads %llu)\n",
+        c->global_loads, c->global_stores, c->global_accesses, c->global_requests,
+        c->global_load_requests, c->global_sectors, c->global_load_sectors, c->global_bytes,
+        c->global_load_bytes);
     fprintf(f, "  shared loads %llu  stores %llu  accesses %llu  wavefronts %llu  conflicts %llu\n",
             c->shared_loads, c->shared_stores, c->shared_accesses, c->shared_wavefronts,
             c->shared_conflicts);
@@ -101,16 +134,19 @@ void simt_counts_print(FILE *f, const simt_counts *c) {
             share(c->active_lanes, c->lane_slots));
 }
 
-static int by_line(const void *a, const void *b) {
+static int by_line(const void *a, const void *b)
+{
     const simt_line *p = a, *q = b;
     int order = strcmp(p->file, q->file);
     return order ? order : p->line - q->line;
 }
 
-size_t simt_last_lines(simt_line *lines, size_t max) {
+size_t simt_last_lines(simt_line *lines, size_t max)
+{
     unsigned *used = must(calloc(places.count + 1, sizeof *used)), n = 0;
     for (unsigned i = 0; i < places.count; ++i)
-        if (places.list[i].counts.slots) used[n++] = i;
+        if (places.list[i].counts.slots)
+            used[n++] = i;
     resolve(used, n);
     simt_line *all = must(malloc((n + 1) * sizeof *all));
     for (unsigned i = 0; i < n; ++i) {
@@ -133,13 +169,15 @@ size_t simt_last_lines(simt_line *lines, size_t max) {
             all[rows++] = all[i];
         }
     }
-    if (lines) memcpy(lines, all, (rows < max ? rows : max) * sizeof *lines);
+    if (lines)
+        memcpy(lines, all, (rows < max ? rows : max) * sizeof *lines);
     free(all);
     free(used);
     return rows;
 }
 
-void simt_lines_print(FILE *f) {
+void simt_lines_print(FILE *f)
+{
     size_t n = simt_last_lines(NULL, 0);
     simt_line *rows = must(malloc((n + 1) * sizeof *rows));
     simt_last_lines(rows, n);
@@ -147,15 +185,18 @@ void simt_lines_print(FILE *f) {
             "sectors", "wavefronts", "conflicts", "lanes", "line");
     for (size_t i = 0; i < n; ++i)
         fprintf(f, "  %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n", rows[i].loads,
-                rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors, rows[i].wavefronts,
-                rows[i].conflicts, share(rows[i].lanes, rows[i].slots), rows[i].file, rows[i].line);
+                rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors,
+                rows[i].wavefronts, rows[i].conflicts, share(rows[i].lanes, rows[i].slots),
+                rows[i].file, rows[i].line);
     free(rows);
 }
 
-// ---- the order of blocks ------------------------------------------------------------------------------------------------------
+// ---- the order of blocks ------------------------------------------------------------------------
 
-// A permutation of 0 .. n-1 without a table: a bijection of the next power of 2, walked until it lands inside.
-static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed) {
+// A permutation of 0 .. n-1 without a table: a bijection of the next power of 2, walked until it
+// lands inside.
+static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed)
+{
     unsigned bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 1;
     uint64_t mask = bits == 64 ? ~0ull : (1ull << bits) - 1;
     do {
@@ -169,17 +210,22 @@ static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed) {
     return i;
 }
 
-static uint64_t block_in_turn(uint64_t i) {
+static uint64_t block_in_turn(uint64_t i)
+{
     switch (device.config.order) {
-    case SIMT_REVERSE: return device.blocks - 1 - i;
-    case SIMT_SHUFFLE: return shuffled_block(i, device.blocks, device.config.seed);
-    default: return i;
+    case SIMT_REVERSE:
+        return device.blocks - 1 - i;
+    case SIMT_SHUFFLE:
+        return shuffled_block(i, device.blocks, device.config.seed);
+    default:
+        return i;
     }
 }
 
-// ---- blocks -------------------------------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
-static void begin_block(slot *s, uint64_t serial) {
+static void begin_block(slot *s, uint64_t serial)
+{
     block *b = &s->block;
     clock_set *clock = b->clock;
     memset(b, 0, sizeof *b);
@@ -221,13 +267,15 @@ static void begin_block(slot *s, uint64_t serial) {
         }
         if (++index.x == simt_block_size.x) {
             index.x = 0;
-            if (++index.y == simt_block_size.y) index.y = 0, ++index.z;
+            if (++index.y == simt_block_size.y)
+                index.y = 0, ++index.z;
         }
     }
     simt_block_index = b->index;
 }
 
-static void abandon_fibers(slot *s) {
+static void abandon_fibers(slot *s)
+{
     s->free_fibers = NULL;
     for (unsigned i = 0; i < s->fibers_made; ++i) {
         s->fibers[i]->fresh = 1;
@@ -236,24 +284,29 @@ static void abandon_fibers(slot *s) {
 }
 
 // Runs blocks until none is left, or some fault ended the launch.
-static void run_blocks(slot *s) {
+static void run_blocks(slot *s)
+{
     while (!device.failed && device.next_block < device.blocks) {
         begin_block(s, block_in_turn(device.next_block++));
         int how = _setjmp(s->root);
-        if (!how) resume(next_thread(&s->block, NULL, 0));
+        if (!how)
+            resume(next_thread(&s->block, NULL, 0));
         self = NULL;
         if (how == 1) {
             abandon_fibers(s);
             break;
         }
-        for (unsigned w = 0; w < s->block.warps; ++w) count_together(&s->block, w);
+        for (unsigned w = 0; w < s->block.warps; ++w)
+            count_together(&s->block, w);
         interleave(s, 4);
     }
     s->active = 0;
 }
 
-static slot *make_slot(int number) {
-    slot *s = must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+static slot *make_slot(int number)
+{
+    slot *s =
+        must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     s->number = number;
     s->block.clock = must(calloc(1, sizeof *s->block.clock));
     s->series = must(calloc(MAX_WARPS, sizeof *s->series));
@@ -262,15 +315,17 @@ static slot *make_slot(int number) {
     return s;
 }
 
-// ---- what the hardware catches where nothing is instrumented ----------------------------------------------------------------------
+// ---- what the hardware catches where nothing is instrumented ------------------------------------
 
-static void on_signal(int number, siginfo_t *info, void *context) {
+static void on_signal(int number, siginfo_t *info, void *context)
+{
     thread *t = self;
     if (!t) { // the host's own: let it be
         signal(number, SIG_DFL);
         return;
     }
-    uintptr_t a = (uintptr_t)info->si_addr, pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    uintptr_t a = (uintptr_t)info->si_addr,
+              pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (number == SIGFPE)
         fault(t, SIMT_TRAP, pc + 1, 0, 0, NULL, "compare the divisor with 0 first",
               "integer division by zero, or one that overflows");
@@ -281,21 +336,25 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     bad_address(t, a, 1, write ? WRITE : 0, pc + 1);
 }
 
-static void catch_signals(void) {
+static void catch_signals(void)
+{
     // Each OS thread needs a stack for this of its own, for a fiber's may be what overflowed.
     enum { SIGNAL_STACK = 256 << 10 };
     stack_t stack = {.ss_sp = must(malloc(SIGNAL_STACK)), .ss_size = SIGNAL_STACK};
     sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = on_signal,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE};
     for (int i = 0; i < 3; ++i) {
         struct sigaction old;
         sigaction(numbers[i], NULL, &old);
-        if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
+        if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
     }
 }
 
-static void *slot_main(void *argument) {
+static void *slot_main(void *argument)
+{
     slot *s = argument;
     s->shared = shared_base();
     catch_signals();
@@ -310,7 +369,7 @@ static void *slot_main(void *argument) {
     return NULL;
 }
 
-// ---- a launch -------------------------------------------------------------------------------------------------------------------
+// ---- a launch -----------------------------------------------------------------------------------
 
 static struct {
     const void **function;
@@ -318,27 +377,34 @@ static struct {
     size_t count;
 } opted;
 
-static int dynamic_limit(const void *function) {
+static int dynamic_limit(const void *function)
+{
     for (size_t i = 0; i < opted.count; ++i)
-        if (opted.function[i] == function) return opted.bytes[i];
+        if (opted.function[i] == function)
+            return opted.bytes[i];
     return DEFAULT_DYNAMIC;
 }
 
-static cudaError_t check_request(const simt_launch_request *r) {
+static cudaError_t check_request(const simt_launch_request *r)
+{
     dim3 g = r->grid, b = r->block;
-    if (!r->kernel) return cudaErrorInvalidDeviceFunction;
-    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535 || !b.x || !b.y || !b.z ||
-        b.x > MAX_THREADS || b.y > MAX_THREADS || b.z > 64 ||
+    if (!r->kernel)
+        return cudaErrorInvalidDeviceFunction;
+    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535 || !b.x || !b.y ||
+        !b.z || b.x > MAX_THREADS || b.y > MAX_THREADS || b.z > 64 ||
         (uint64_t)b.x * b.y * b.z > MAX_THREADS)
         return cudaErrorInvalidConfiguration;
-    if (r->shared_bytes > (size_t)dynamic_limit(r->kernel)) return cudaErrorInvalidValue;
-    if (r->cooperative && (uint64_t)g.x * g.y * g.z > MAX_SLOTS) return cudaErrorCooperativeLaunchTooLarge;
+    if (r->shared_bytes > (size_t)dynamic_limit(r->kernel))
+        return cudaErrorInvalidValue;
+    if (r->cooperative && (uint64_t)g.x * g.y * g.z > MAX_SLOTS)
+        return cudaErrorCooperativeLaunchTooLarge;
     return cudaSuccess;
 }
 
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
-static cudaError_t launch(const simt_launch_request *r) {
+static cudaError_t launch(const simt_launch_request *r)
+{
     program_make();
     device.request = r;
     device.traced = r->traced;
@@ -371,14 +437,16 @@ static cudaError_t launch(const simt_launch_request *r) {
     device.slots = device.blocks < wanted ? (unsigned)device.blocks : wanted;
     for (unsigned i = 0; i < device.slots; ++i) {
         slot *s = device.slot[i];
-        if (!s) s = device.slot[i] = make_slot((int)i);
+        if (!s)
+            s = device.slot[i] = make_slot((int)i);
         s->active = 1;
         count_begin(s);
         if (!i) {
             // Any host thread may launch, and it brings its own thread-local storage.
             s->shared = shared_base();
             static __thread int caught;
-            if (!caught++) catch_signals();
+            if (!caught++)
+                catch_signals();
         } else if (!s->started) {
             pthread_attr_t attributes;
             pthread_attr_init(&attributes);
@@ -393,7 +461,8 @@ static cudaError_t launch(const simt_launch_request *r) {
             pthread_attr_destroy(&attributes);
         }
     }
-    if (r->cooperative && device.slots < device.blocks) return cudaErrorCooperativeLaunchTooLarge;
+    if (r->cooperative && device.slots < device.blocks)
+        return cudaErrorCooperativeLaunchTooLarge;
 
     slot *first = device.slot[0];
     run_blocks(first);
@@ -403,7 +472,8 @@ static cudaError_t launch(const simt_launch_request *r) {
     }
 
     if (device.instrumented && !device.traced)
-        for (size_t i = 0; i < arena.count; ++i) arena.list[i].blind = 1;
+        for (size_t i = 0; i < arena.count; ++i)
+            arena.list[i].blind = 1;
     add_counts(&device.total, &device.counts);
     if (device.config.count) {
         char name[128];
@@ -412,18 +482,23 @@ static cudaError_t launch(const simt_launch_request *r) {
                 r->grid.z, r->block.x, r->block.y, r->block.z,
                 device.traced ? "" : " (not instrumented: accesses weren't counted)");
         simt_counts_print(stderr, &device.counts);
-        if (device.config.count > 1) simt_lines_print(stderr);
+        if (device.config.count > 1)
+            simt_lines_print(stderr);
     }
     return device.failed ? kind_error(device.report.kind) : cudaSuccess;
 }
 
-cudaError_t simt_launch(const simt_launch_request *request) {
-    if (self) return cudaErrorNotSupported; // a kernel launches no kernel
+cudaError_t simt_launch(const simt_launch_request *request)
+{
+    if (self)
+        return cudaErrorNotSupported; // a kernel launches no kernel
     pthread_mutex_lock(&launching);
     cudaError_t error = check_request(request);
-    if (!error) error = launch(request);
+    if (!error)
+        error = launch(request);
     device.request = NULL;
-    if (error) device.error = error;
+    if (error)
+        device.error = error;
     pthread_mutex_unlock(&launching);
     return error;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Device memory, what is known of each byte of it, and the program's own segments.
 
-// ---- shadow: what is known of a page of device memory -----------------------------------------------------------------
+// ---- shadow: what is known of a page of device memory -------------------------------------------
 
 // One side of a possible race.
 typedef struct {
@@ -21,25 +21,33 @@ typedef struct page {
     tick_t start; // of the block whose shared memory this is
 } page;
 
-static int bits_all(const uint8_t *bits, unsigned from, unsigned n) {
+static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
+{
     for (unsigned i = from; i < from + n; ++i)
-        if (!(bits[i >> 3] >> (i & 7) & 1)) return 0;
+        if (!(bits[i >> 3] >> (i & 7) & 1))
+            return 0;
     return 1;
 }
 
-// Whether some piece of an access was never written at all. Pieces, not bytes: a structure's padding is copied with it.
-static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole) {
+// Whether some piece of an access was never written at all. Pieces, not bytes: a structure's
+// padding is copied with it.
+static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole)
+{
     unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
     for (unsigned i = from; i < from + n;) {
         unsigned end = (i / piece + 1) * piece, any = 0;
-        if (end > from + n) end = from + n;
-        for (; i < end; ++i) any |= bits[i >> 3] >> (i & 7) & 1;
-        if (!any) return 1;
+        if (end > from + n)
+            end = from + n;
+        for (; i < end; ++i)
+            any |= bits[i >> 3] >> (i & 7) & 1;
+        if (!any)
+            return 1;
     }
     return 0;
 }
 
-static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value) {
+static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value)
+{
     for (unsigned i = from; i < from + n;) {
         if (!(i & 7) && i + 8 <= from + n) {
             unsigned bytes = (from + n - i) / 8;
@@ -49,39 +57,47 @@ static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value) {
             if (value)
                 bits[i >> 3] |= (uint8_t)(1u << (i & 7));
             else
-                bits[i >> 3] &= (uint8_t)~(1u << (i & 7));
+                bits[i >> 3] &= (uint8_t) ~(1u << (i & 7));
             ++i;
         }
     }
 }
 
-static page *new_page(void) { return must(calloc(1, sizeof(page))); }
+static page *new_page(void)
+{
+    return must(calloc(1, sizeof(page)));
+}
 
-static void drop_page(page **p) {
-    if (!*p) return;
+static void drop_page(page **p)
+{
+    if (!*p)
+        return;
     free((*p)->cells);
     free(*p);
     *p = NULL;
 }
 
 // The cells for [offset, offset + size) of a page: sets how many, and returns the first.
-static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count) {
+static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count)
+{
     if (!p->bytewise && ((offset | size) & 3)) {
         if (p->cells) {
             cell *fine = must(malloc(PAGE * sizeof *fine));
-            for (unsigned i = 0; i < PAGE; ++i) fine[i] = p->cells[i / 4];
+            for (unsigned i = 0; i < PAGE; ++i)
+                fine[i] = p->cells[i / 4];
             free(p->cells);
             p->cells = fine;
         }
         p->bytewise = 1;
     }
-    if (!p->cells) p->cells = must(calloc(p->bytewise ? PAGE : PAGE / 4, sizeof *p->cells));
+    if (!p->cells)
+        p->cells = must(calloc(p->bytewise ? PAGE : PAGE / 4, sizeof *p->cells));
     unsigned shift = p->bytewise ? 0 : 2;
     *count = size >> shift;
     return p->cells + (offset >> shift);
 }
 
-// ---- allocations: one range of addresses, handed out upwards and never twice -----------------------------------------
+// ---- allocations: one range of addresses, handed out upwards and never twice --------------------
 
 typedef struct {
     uintptr_t base;
@@ -98,12 +114,15 @@ static struct {
     size_t count, capacity, live_bytes;
 } arena;
 
-static void arena_make(void) {
-    if (arena.base) return;
+static void arena_make(void)
+{
+    if (arena.base)
+        return;
     for (size_t size = (size_t)1 << 40; size >= (size_t)1 << 30; size >>= 1) {
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         void *base = mmap(NULL, size, PROT_NONE, flags, -1, 0);
-        if (base == MAP_FAILED) continue;
+        if (base == MAP_FAILED)
+            continue;
         void *pages =
             mmap(NULL, size / PAGE * sizeof(page *), PROT_READ | PROT_WRITE, flags, -1, 0);
         if (pages == MAP_FAILED) {
@@ -119,10 +138,14 @@ static void arena_make(void) {
     must(NULL);
 }
 
-static int in_arena(uintptr_t a) { return a - arena.base < arena.end - arena.base; }
+static int in_arena(uintptr_t a)
+{
+    return a - arena.base < arena.end - arena.base;
+}
 
 // The allocation that begins last at or before an address; null when there is none.
-static allocation *allocation_at(uintptr_t a) {
+static allocation *allocation_at(uintptr_t a)
+{
     size_t low = 0, high = arena.count;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -134,15 +157,20 @@ static allocation *allocation_at(uintptr_t a) {
     return low ? &arena.list[low - 1] : NULL;
 }
 
-static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type) {
-    if (!pointer) return cudaErrorInvalidValue;
+static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
+{
+    if (!pointer)
+        return cudaErrorInvalidValue;
     *pointer = NULL;
-    if (!bytes) return cudaSuccess;
+    if (!bytes)
+        return cudaSuccess;
     arena_make();
-    if (bytes > arena.end - arena.next || (bytes + 2 * PAGE - 1) / PAGE * PAGE > arena.end - arena.next)
+    if (bytes > arena.end - arena.next ||
+        (bytes + 2 * PAGE - 1) / PAGE * PAGE > arena.end - arena.next)
         return cudaErrorMemoryAllocation;
     size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (mprotect((void *)arena.next, length, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
+    if (mprotect((void *)arena.next, length, PROT_READ | PROT_WRITE))
+        return cudaErrorMemoryAllocation;
     if (arena.count == arena.capacity) {
         arena.capacity = arena.capacity ? 2 * arena.capacity : 64;
         arena.list = must(realloc(arena.list, arena.capacity * sizeof *arena.list));
@@ -154,8 +182,10 @@ static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
     return cudaSuccess;
 }
 
-static cudaError_t arena_give(void *pointer, int host) {
-    if (!pointer) return cudaSuccess;
+static cudaError_t arena_give(void *pointer, int host)
+{
+    if (!pointer)
+        return cudaSuccess;
     allocation *a = in_arena((uintptr_t)pointer) ? allocation_at((uintptr_t)pointer) : NULL;
     if (!a || a->base != (uintptr_t)pointer || a->freed ||
         (host != (a->type == cudaMemoryTypeHost)))
@@ -164,23 +194,31 @@ static cudaError_t arena_give(void *pointer, int host) {
     arena.live_bytes -= a->size;
     size_t length = (a->size + PAGE - 1) / PAGE * PAGE, first = (a->base - arena.base) / PAGE;
     if (device.instrumented)
-        for (size_t i = 0; i < length / PAGE; ++i) drop_page(&arena.pages[first + i]);
-    mmap(pointer, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        for (size_t i = 0; i < length / PAGE; ++i)
+            drop_page(&arena.pages[first + i]);
+    mmap(pointer, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
     return cudaSuccess;
 }
 
-static page *arena_page(uintptr_t a) {
+static page *arena_page(uintptr_t a)
+{
     page **p = &arena.pages[(a - arena.base) / PAGE];
-    if (!*p) *p = new_page();
+    if (!*p)
+        *p = new_page();
     return *p;
 }
 
-// The runtime wrote [to, to + bytes), or (from not null) copied it from device memory whose unwritten bytes stay so.
-static void note_write(void *to, const void *from, size_t bytes) {
-    if (!device.instrumented || !in_arena((uintptr_t)to)) return;
+// The runtime wrote [to, to + bytes), or (from not null) copied it from device memory whose
+// unwritten bytes stay so.
+static void note_write(void *to, const void *from, size_t bytes)
+{
+    if (!device.instrumented || !in_arena((uintptr_t)to))
+        return;
     uintptr_t source = (uintptr_t)from;
     allocation *origin = from && in_arena(source) ? allocation_at(source) : NULL;
-    if (origin && origin->blind) origin = NULL;
+    if (origin && origin->blind)
+        origin = NULL;
     for (uintptr_t a = (uintptr_t)to, end = a + bytes; a < end;) {
         unsigned offset = (unsigned)(a % PAGE);
         unsigned n = end - a < PAGE - offset ? (unsigned)(end - a) : PAGE - offset;
@@ -197,7 +235,7 @@ static void note_write(void *to, const void *from, size_t bytes) {
     }
 }
 
-// ---- the program: its segments, and the names of its variables ---------------------------------------------------------
+// ---- the program: its segments, and the names of its variables ----------------------------------
 
 typedef struct {
     uintptr_t from, to;
@@ -221,7 +259,8 @@ static struct {
     page **pages; // of its writable data
 } program;
 
-static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name) {
+static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name)
+{
     if (r->count == r->capacity) {
         r->capacity = r->capacity ? 2 * r->capacity : 64;
         r->list = must(realloc(r->list, r->capacity * sizeof *r->list));
@@ -231,17 +270,21 @@ static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name)
     snprintf(e->name, sizeof e->name, "%s", name);
 }
 
-static int by_address(const void *a, const void *b) {
+static int by_address(const void *a, const void *b)
+{
     const range *p = a, *q = b;
     return p->from < q->from ? -1 : p->from > q->from;
 }
 
-static void sort_ranges(ranges *r) {
-    if (r->count) qsort(r->list, r->count, sizeof *r->list, by_address);
+static void sort_ranges(ranges *r)
+{
+    if (r->count)
+        qsort(r->list, r->count, sizeof *r->list, by_address);
 }
 
 // The range that holds an address; else, with `before`, the last that begins before it.
-static const range *find_range(const ranges *r, uintptr_t a, int before) {
+static const range *find_range(const ranges *r, uintptr_t a, int before)
+{
     size_t low = 0, high = r->count;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -250,50 +293,62 @@ static const range *find_range(const ranges *r, uintptr_t a, int before) {
         else
             high = mid;
     }
-    if (!low) return NULL;
+    if (!low)
+        return NULL;
     const range *e = &r->list[low - 1];
     return before || a < e->to ? e : NULL;
 }
 
 // _ZZ6kernelPfE4tile is `tile` to its author: keep the last name of the nest.
-static void plain_name(const char *symbol, char *to, size_t size) {
+static void plain_name(const char *symbol, char *to, size_t size)
+{
     const char *from = symbol;
     size_t length = strlen(symbol);
     if (!strncmp(symbol, "_Z", 2)) {
         for (const char *p = symbol; *p; ++p) {
-            if (*p < '1' || *p > '9' || (p > symbol && p[-1] >= '0' && p[-1] <= '9')) continue;
+            if (*p < '1' || *p > '9' || (p > symbol && p[-1] >= '0' && p[-1] <= '9'))
+                continue;
             char *end;
             unsigned long n = strtoul(p, &end, 10);
-            if (n <= strlen(end)) from = end, length = n;
-            if (n <= strlen(end)) p = end + n - 1;
+            if (n <= strlen(end))
+                from = end, length = n;
+            if (n <= strlen(end))
+                p = end + n - 1;
         }
     }
     snprintf(to, size, "%.*s", (int)length, from);
 }
 
-static int see_module(struct dl_phdr_info *info, size_t size, void *unused) {
+static int see_module(struct dl_phdr_info *info, size_t size, void *unused)
+{
     (void)size, (void)unused;
     program.base = info->dlpi_addr;
     program.fixed = UINTPTR_MAX;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + h->p_vaddr, to = from + h->p_memsz;
-        if (h->p_type == PT_TLS) program.shared_size = h->p_memsz;
-        if (h->p_type != PT_LOAD) continue;
+        if (h->p_type == PT_TLS)
+            program.shared_size = h->p_memsz;
+        if (h->p_type != PT_LOAD)
+            continue;
         if (h->p_flags & PF_W) {
             program.data = from & ~(uintptr_t)(PAGE - 1);
             program.data_end = to;
         }
-        if (from < program.fixed) program.fixed = from;
-        if (to > program.fixed_end) program.fixed_end = to;
+        if (from < program.fixed)
+            program.fixed = from;
+        if (to > program.fixed_end)
+            program.fixed_end = to;
     }
     return 1; // the first is the program itself
 }
 
-static void read_symbols(void) {
+static void read_symbols(void)
+{
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (fd < 0) return;
+    if (fd < 0)
+        return;
     if (fstat(fd, &status)) {
         close(fd);
         return;
@@ -301,7 +356,8 @@ static void read_symbols(void) {
     size_t size = (size_t)status.st_size;
     const char *file = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (file == MAP_FAILED) return;
+    if (file == MAP_FAILED)
+        return;
     const ElfW(Ehdr) *header = (const void *)file;
     if (size >= sizeof *header && header->e_shoff &&
         header->e_shoff + (size_t)header->e_shnum * sizeof(ElfW(Shdr)) <= size) {
@@ -313,13 +369,15 @@ static void read_symbols(void) {
             if (!strncmp(name, "simt_constant_", 14))
                 add_range(&program.constants, program.base + s->sh_addr,
                           program.base + s->sh_addr + s->sh_size, name);
-            if (s->sh_type != SHT_SYMTAB) continue;
+            if (s->sh_type != SHT_SYMTAB)
+                continue;
             const ElfW(Sym) *symbol = (const void *)(file + s->sh_offset);
             const char *strings = file + section[s->sh_link].sh_offset;
             for (size_t k = 0; k < s->sh_size / sizeof *symbol; ++k) {
                 const ElfW(Sym) *e = &symbol[k];
                 int type = ELF64_ST_TYPE(e->st_info);
-                if (!e->st_size || e->st_shndx == SHN_UNDEF) continue;
+                if (!e->st_size || e->st_shndx == SHN_UNDEF)
+                    continue;
                 const char *name = strings + e->st_name;
                 char plain[64];
                 plain_name(name, plain, sizeof plain);
@@ -337,8 +395,10 @@ static void read_symbols(void) {
     sort_ranges(&program.variables);
 }
 
-static void program_make(void) {
-    if (program.known) return;
+static void program_make(void)
+{
+    if (program.known)
+        return;
     program.known = 1;
     dl_iterate_phdr(see_module, NULL);
     read_symbols();
@@ -346,25 +406,29 @@ static void program_make(void) {
         must(calloc((program.data_end - program.data) / PAGE + 1, sizeof *program.pages));
 }
 
-static int see_shared(struct dl_phdr_info *info, size_t size, void *to) {
+static int see_shared(struct dl_phdr_info *info, size_t size, void *to)
+{
     (void)size;
     *(uintptr_t *)to = (uintptr_t)info->dlpi_tls_data;
     return 1;
 }
 
 // Where this OS thread's copy of the program's thread-local variables begins.
-static uintptr_t shared_base(void) {
+static uintptr_t shared_base(void)
+{
     uintptr_t base = 0;
     dl_iterate_phdr(see_shared, &base);
     return base;
 }
 
 // All records of who touched what, after which ticks may begin anew.
-static void forget_records(void) {
+static void forget_records(void)
+{
     for (size_t i = 0; i < arena.count; ++i)
         for (size_t k = 0; k < (arena.list[i].size + PAGE - 1) / PAGE; ++k) {
             page *p = arena.pages[(arena.list[i].base - arena.base) / PAGE + k];
-            if (!p) continue;
+            if (!p)
+                continue;
             free(p->cells);
             p->cells = NULL;
         }

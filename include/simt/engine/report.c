@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Places in the source, and the report of a fault.
 
-// ---- places: a hash from return address to a dense number -------------------------------------------------------------
+// ---- places: a hash from return address to a dense number ---------------------------------------
 
 static struct {
     place *list;
@@ -10,18 +10,21 @@ static struct {
     unsigned hash_size;
 } places;
 
-static unsigned place_slot(uintptr_t pc, int part) {
+static unsigned place_slot(uintptr_t pc, int part)
+{
     uint64_t h = (pc + (uintptr_t)part * 0x51ed27) * 0x9e3779b97f4a7c15u;
     unsigned i = (unsigned)(h >> 40) & (places.hash_size - 1);
     while (places.hash[i]) {
         place *p = &places.list[places.hash[i] - 1];
-        if (p->pc == pc && p->part == part) break;
+        if (p->pc == pc && p->part == part)
+            break;
         i = (i + 1) & (places.hash_size - 1);
     }
     return i;
 }
 
-static unsigned place_of(uintptr_t pc, int part) {
+static unsigned place_of(uintptr_t pc, int part)
+{
     if (2 * places.count >= places.hash_size) {
         free(places.hash);
         places.hash_size = places.hash_size ? 2 * places.hash_size : 1024;
@@ -44,16 +47,18 @@ static unsigned place_of(uintptr_t pc, int part) {
     return places.hash[i] - 1;
 }
 
-// ---- from an address to a line: addr2line, asked only when there is something to say -----------------------------------
+// ---- from an address to a line: addr2line, asked only when there is something to say ------------
 
-static int engine_file(const char *file) {
+static int engine_file(const char *file)
+{
     const char *name = strrchr(file, '/');
     name = name ? name + 1 : file;
     return !strcmp(name, "simt_device.h") || !strcmp(name, "cuda_runtime.h") ||
            !strcmp(name, "cuda_pipeline_primitives.h");
 }
 
-static void resolve_module(const char *module, uintptr_t base, const unsigned *wanted, unsigned n) {
+static void resolve_module(const char *module, uintptr_t base, const unsigned *wanted, unsigned n)
+{
     enum { BATCH = 200 };
     for (unsigned done = 0; done < n; done += BATCH) {
         unsigned batch = n - done < BATCH ? n - done : BATCH;
@@ -65,21 +70,24 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
                                        places.list[wanted[done + i]].pc - 1 - base);
         snprintf(command + length, sizeof command - length, " 2>/dev/null");
         FILE *out = popen(command, "r");
-        if (!out) return;
-        // For each address: the address, then a function and a file:line, once a level of inlining. The first that
-        // isn't a wrapper of ours is the place.
+        if (!out)
+            return;
+        // For each address: the address, then a function and a file:line, once a level of inlining.
+        // The first that isn't a wrapper of ours is the place.
         char text[1024], function[1024] = "";
         int current = -1, named = 0;
         place *p = NULL;
         while (fgets(text, sizeof text, out)) {
             text[strcspn(text, "\n")] = 0;
             if (text[0] == '0' && text[1] == 'x') {
-                if (++current >= (int)batch) break;
+                if (++current >= (int)batch)
+                    break;
                 p = &places.list[wanted[done + (unsigned)current]];
                 named = 0;
                 continue;
             }
-            if (!p) continue;
+            if (!p)
+                continue;
             if (!named) {
                 snprintf(function, sizeof function, "%s", text);
                 named = 1;
@@ -87,22 +95,27 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
             }
             named = 0;
             char *colon = strrchr(text, ':');
-            if (!colon || p->line) continue;
+            if (!colon || p->line)
+                continue;
             *colon = 0;
             int line = atoi(colon + 1);
-            if (line <= 0 || engine_file(text)) continue;
+            if (line <= 0 || engine_file(text))
+                continue;
             p->line = line;
             snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-            snprintf(p->function, sizeof p->function, "%.*s", (int)sizeof p->function - 1, function);
+            snprintf(p->function, sizeof p->function, "%.*s", (int)sizeof p->function - 1,
+                     function);
         }
         pclose(out);
     }
 }
 
-static void resolve(const unsigned *numbers, unsigned n) {
+static void resolve(const unsigned *numbers, unsigned n)
+{
     unsigned *left = must(malloc((n + 1) * sizeof *left)), count = 0;
     for (unsigned i = 0; i < n; ++i)
-        if (!places.list[numbers[i]].resolved) left[count++] = numbers[i];
+        if (!places.list[numbers[i]].resolved)
+            left[count++] = numbers[i];
     while (count) {
         // All that share the first one's module go in one question.
         Dl_info info;
@@ -112,7 +125,8 @@ static void resolve(const unsigned *numbers, unsigned n) {
         if (dladdr1((void *)(places.list[left[0]].pc - 1), &info, (void **)&map, RTLD_DL_LINKMAP) &&
             map) {
             base = map->l_addr;
-            if (map->l_name && *map->l_name) snprintf(module, sizeof module, "%s", map->l_name);
+            if (map->l_name && *map->l_name)
+                snprintf(module, sizeof module, "%s", map->l_name);
         }
         if (!*module) {
             ssize_t length = readlink("/proc/self/exe", module, sizeof module - 1);
@@ -132,88 +146,110 @@ static void resolve(const unsigned *numbers, unsigned n) {
                 left[others++] = left[i];
             }
         }
-        if (*module && !strchr(module, '\'')) resolve_module(module, base, batch, mine);
+        if (*module && !strchr(module, '\''))
+            resolve_module(module, base, batch, mine);
         free(batch);
         count = others;
     }
     free(left);
 }
 
-static const place *resolved(uintptr_t pc) {
+static const place *resolved(uintptr_t pc)
+{
     unsigned number = place_of(pc, 0);
     resolve(&number, 1);
     return &places.list[number];
 }
 
-static int same_line(uintptr_t a, uintptr_t b) {
-    if (a == b) return 1;
+static int same_line(uintptr_t a, uintptr_t b)
+{
+    if (a == b)
+        return 1;
     unsigned numbers[2] = {place_of(a, 0), place_of(b, 0)};
     resolve(numbers, 2);
     const place *p = &places.list[numbers[0]], *q = &places.list[numbers[1]];
     return p->line == q->line && !strcmp(p->file, q->file);
 }
 
-// ---- the report --------------------------------------------------------------------------------------------------------
+// ---- the report ---------------------------------------------------------------------------------
 
-const char *simt_kind_name(simt_kind kind) {
+const char *simt_kind_name(simt_kind kind)
+{
     static const char *const name[] = {
-        "no fault",   "out of bounds",     "use after free", "host pointer", "misaligned",
-        "unwritten",  "race",              "divergent barrier", "absent lane", "deadlock",
-        "assertion",  "trap",
+        "no fault",    "out of bounds", "use after free", "host pointer",
+        "misaligned",  "unwritten",     "race",           "divergent barrier",
+        "absent lane", "deadlock",      "assertion",      "trap",
     };
     return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "unknown kind";
 }
 
-static cudaError_t kind_error(simt_kind kind) {
+static cudaError_t kind_error(simt_kind kind)
+{
     switch (kind) {
-    case SIMT_OK: return cudaSuccess;
+    case SIMT_OK:
+        return cudaSuccess;
     case SIMT_OUT_OF_BOUNDS:
     case SIMT_USE_AFTER_FREE:
-    case SIMT_HOST_POINTER: return cudaErrorIllegalAddress;
-    case SIMT_MISALIGNED: return cudaErrorMisalignedAddress;
-    case SIMT_DEADLOCK: return cudaErrorLaunchTimeout;
-    case SIMT_ASSERT: return cudaErrorAssert;
-    case SIMT_TRAP: return cudaErrorIllegalInstruction;
-    default: return cudaErrorLaunchFailure;
+    case SIMT_HOST_POINTER:
+        return cudaErrorIllegalAddress;
+    case SIMT_MISALIGNED:
+        return cudaErrorMisalignedAddress;
+    case SIMT_DEADLOCK:
+        return cudaErrorLaunchTimeout;
+    case SIMT_ASSERT:
+        return cudaErrorAssert;
+    case SIMT_TRAP:
+        return cudaErrorIllegalInstruction;
+    default:
+        return cudaErrorLaunchFailure;
     }
 }
 
-static uint3 block_index(uint64_t serial) {
-    uint3 i = {(unsigned)(serial % device.grid_x), (unsigned)(serial / device.grid_x % device.grid_y),
+static uint3 block_index(uint64_t serial)
+{
+    uint3 i = {(unsigned)(serial % device.grid_x),
+               (unsigned)(serial / device.grid_x % device.grid_y),
                (unsigned)(serial / device.grid_x / device.grid_y)};
     return i;
 }
 
-static uint3 thread_index(unsigned id) {
+static uint3 thread_index(unsigned id)
+{
     uint3 i = {id % simt_block_size.x, id / simt_block_size.x % simt_block_size.y,
                id / simt_block_size.x / simt_block_size.y};
     return i;
 }
 
-static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc) {
+static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc)
+{
     uint3 b = block_index(block), t = thread_index(id);
     memset(to, 0, sizeof *to);
     to->block[0] = b.x, to->block[1] = b.y, to->block[2] = b.z;
     to->thread[0] = t.x, to->thread[1] = t.y, to->thread[2] = t.z;
-    if (!pc) return;
+    if (!pc)
+        return;
     const place *p = resolved(pc);
     snprintf(to->file, sizeof to->file, "%s", p->file);
     to->line = p->line;
 }
 
-static void name_kernel(char *to, size_t size) {
+static void name_kernel(char *to, size_t size)
+{
     // One past the entry, for a place is looked up at one before its address.
     const place *p = resolved((uintptr_t)device.request->kernel + 1);
     const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
     const char *end = strrchr(name, '(');
     snprintf(to, size, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
-    if (!*to) snprintf(to, size, "kernel at %p", device.request->kernel);
+    if (!*to)
+        snprintf(to, size, "kernel at %p", device.request->kernel);
 }
 
-static void say_place(char *to, size_t size, const simt_place *p) {
+static void say_place(char *to, size_t size, const simt_place *p)
+{
     int n = snprintf(to, size, "block (%u,%u,%u) thread (%u,%u,%u)", p->block[0], p->block[1],
                      p->block[2], p->thread[0], p->thread[1], p->thread[2]);
-    if (p->line && (size_t)n < size) snprintf(to + n, size - (size_t)n, ", %s:%d", p->file, p->line);
+    if (p->line && (size_t)n < size)
+        snprintf(to + n, size - (size_t)n, ", %s:%d", p->file, p->line);
 }
 
 static void unwind(void) __attribute__((noreturn));
@@ -228,13 +264,15 @@ typedef struct {
     const char *what; // "wrote it", "waits at a barrier"
 } party;
 
-// Records and prints the fault of thread t, and leaves the launch. The text says what happened, the hint what to do.
+// Records and prints the fault of thread t, and leaves the launch. The text says what happened, the
+// hint what to do.
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
                   const party *other, const char *hint, const char *format, ...)
     __attribute__((noreturn, format(printf, 8, 9)));
 
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
-                  const party *other, const char *hint, const char *format, ...) {
+                  const party *other, const char *hint, const char *format, ...)
+{
     unwritten_first(t->block, kind);
     simt_report *r = &device.report;
     memset(r, 0, sizeof *r);
@@ -265,5 +303,11 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
     unwind();
 }
 
-const simt_report *simt_last_report(void) { return &device.report; }
-void simt_print_reports(int on) { device.quiet = !on; }
+const simt_report *simt_last_report(void)
+{
+    return &device.report;
+}
+void simt_print_reports(int on)
+{
+    device.quiet = !on;
+}

@@ -1,103 +1,123 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime API, in the order of cuda_runtime_api.h.
 
-static cudaError_t outcome(cudaError_t error) {
-    if (error) device.error = error;
+static cudaError_t outcome(cudaError_t error)
+{
+    if (error)
+        device.error = error;
     return error;
 }
 
-// ---- errors -------------------------------------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
-cudaError_t cudaPeekAtLastError(void) { return device.error; }
+cudaError_t cudaPeekAtLastError(void)
+{
+    return device.error;
+}
 
-cudaError_t cudaGetLastError(void) {
+cudaError_t cudaGetLastError(void)
+{
     cudaError_t error = device.error;
     device.error = cudaSuccess;
     return error;
 }
 
 // What went wrong is told once, by this or by cudaGetLastError; then the device is as good as new.
-cudaError_t cudaDeviceSynchronize(void) { return cudaGetLastError(); }
+cudaError_t cudaDeviceSynchronize(void)
+{
+    return cudaGetLastError();
+}
 
-#define ERRORS(X)                                                                                      \
-    X(cudaSuccess, "no error")                                                                         \
-    X(cudaErrorInvalidValue, "invalid argument")                                                       \
-    X(cudaErrorMemoryAllocation, "out of memory")                                                      \
-    X(cudaErrorInitializationError, "initialization error")                                            \
-    X(cudaErrorInvalidConfiguration, "invalid configuration argument")                                 \
-    X(cudaErrorInvalidPitchValue, "invalid pitch argument")                                            \
-    X(cudaErrorInvalidSymbol, "invalid device symbol")                                                 \
-    X(cudaErrorInvalidHostPointer, "invalid host pointer")                                             \
-    X(cudaErrorInvalidDevicePointer, "invalid device pointer")                                         \
-    X(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy")                            \
-    X(cudaErrorInsufficientDriver, "driver version is insufficient for runtime version")               \
-    X(cudaErrorInvalidDeviceFunction, "invalid device function")                                       \
-    X(cudaErrorNoDevice, "no CUDA-capable device is detected")                                         \
-    X(cudaErrorInvalidDevice, "invalid device ordinal")                                                \
-    X(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device")     \
-    X(cudaErrorInvalidResourceHandle, "invalid resource handle")                                       \
-    X(cudaErrorSymbolNotFound, "named symbol not found")                                               \
-    X(cudaErrorNotReady, "device not ready")                                                           \
-    X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                             \
-    X(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                        \
-    X(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                               \
-    X(cudaErrorAssert, "device-side assert triggered")                                                 \
-    X(cudaErrorIllegalInstruction, "an illegal instruction was encountered")                           \
-    X(cudaErrorMisalignedAddress, "misaligned address")                                                \
-    X(cudaErrorLaunchFailure, "unspecified launch failure")                                            \
-    X(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch")                     \
-    X(cudaErrorNotPermitted, "operation not permitted")                                                \
-    X(cudaErrorNotSupported, "operation not supported")                                                \
-    X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")           \
+#define ERRORS(X)                                                                                  \
+    X(cudaSuccess, "no error")                                                                     \
+    X(cudaErrorInvalidValue, "invalid argument")                                                   \
+    X(cudaErrorMemoryAllocation, "out of memory")                                                  \
+    X(cudaErrorInitializationError, "initialization error")                                        \
+    X(cudaErrorInvalidConfiguration, "invalid configuration argument")                             \
+    X(cudaErrorInvalidPitchValue, "invalid pitch argument")                                        \
+    X(cudaErrorInvalidSymbol, "invalid device symbol")                                             \
+    X(cudaErrorInvalidHostPointer, "invalid host pointer")                                         \
+    X(cudaErrorInvalidDevicePointer, "invalid device pointer")                                     \
+    X(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy")                        \
+    X(cudaErrorInsufficientDriver, "driver version is insufficient for runtime version")           \
+    X(cudaErrorInvalidDeviceFunction, "invalid device function")                                   \
+    X(cudaErrorNoDevice, "no CUDA-capable device is detected")                                     \
+    X(cudaErrorInvalidDevice, "invalid device ordinal")                                            \
+    X(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device") \
+    X(cudaErrorInvalidResourceHandle, "invalid resource handle")                                   \
+    X(cudaErrorSymbolNotFound, "named symbol not found")                                           \
+    X(cudaErrorNotReady, "device not ready")                                                       \
+    X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                         \
+    X(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                    \
+    X(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                           \
+    X(cudaErrorAssert, "device-side assert triggered")                                             \
+    X(cudaErrorIllegalInstruction, "an illegal instruction was encountered")                       \
+    X(cudaErrorMisalignedAddress, "misaligned address")                                            \
+    X(cudaErrorLaunchFailure, "unspecified launch failure")                                        \
+    X(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch")                 \
+    X(cudaErrorNotPermitted, "operation not permitted")                                            \
+    X(cudaErrorNotSupported, "operation not supported")                                            \
+    X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")       \
     X(cudaErrorUnknown, "unknown error")
 
-const char *cudaGetErrorName(cudaError_t error) {
+const char *cudaGetErrorName(cudaError_t error)
+{
     switch (error) {
-#define NAME(name, text)                                                                               \
-    case name: return #name;
+#define NAME(name, text)                                                                           \
+    case name:                                                                                     \
+        return #name;
         ERRORS(NAME)
 #undef NAME
     }
     return "unrecognized error code";
 }
 
-const char *cudaGetErrorString(cudaError_t error) {
+const char *cudaGetErrorString(cudaError_t error)
+{
     switch (error) {
-#define TEXT(name, text)                                                                               \
-    case name: return text;
+#define TEXT(name, text)                                                                           \
+    case name:                                                                                     \
+        return text;
         ERRORS(TEXT)
 #undef TEXT
     }
     return "unrecognized error code";
 }
 
-// ---- the device: no GPU in particular, with the limits of a recent one --------------------------------------------------------
+// ---- the device: no GPU in particular, with the limits of a recent one --------------------------
 
 enum { PROCESSORS = 8, THREADS_PER_PROCESSOR = 2048, BLOCKS_PER_PROCESSOR = 32, REGISTERS = 65536 };
 static const size_t memory_bytes = (size_t)16 << 30;
 
-cudaError_t cudaGetDeviceCount(int *count) {
-    if (!count) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    if (!count)
+        return outcome(cudaErrorInvalidValue);
     *count = 1;
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDevice(int *number) {
-    if (!number) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaGetDevice(int *number)
+{
+    if (!number)
+        return outcome(cudaErrorInvalidValue);
     *number = 0;
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int number) {
+cudaError_t cudaSetDevice(int number)
+{
     return number ? outcome(cudaErrorInvalidDevice) : cudaSuccess;
 }
 
-cudaError_t cudaInitDevice(int number, unsigned device_flags, unsigned flags) {
+cudaError_t cudaInitDevice(int number, unsigned device_flags, unsigned flags)
+{
     (void)device_flags, (void)flags;
     return cudaSetDevice(number);
 }
 
-cudaError_t cudaDeviceReset(void) {
+cudaError_t cudaDeviceReset(void)
+{
     for (size_t i = 0; i < arena.count; ++i)
         if (!arena.list[i].freed)
             arena_give((void *)arena.list[i].base, arena.list[i].type == cudaMemoryTypeHost);
@@ -105,9 +125,12 @@ cudaError_t cudaDeviceReset(void) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number) {
-    if (!p) return outcome(cudaErrorInvalidValue);
-    if (number) return outcome(cudaErrorInvalidDevice);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
+{
+    if (!p)
+        return outcome(cudaErrorInvalidValue);
+    if (number)
+        return outcome(cudaErrorInvalidDevice);
     *p = (cudaDeviceProp){
         .name = "simt CPU device",
         .totalGlobalMem = memory_bytes,
@@ -142,46 +165,117 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int number) {
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int number)
+{
     cudaDeviceProp p;
     cudaError_t error = cudaGetDeviceProperties(&p, number);
-    if (error) return error;
-    if (!value) return outcome(cudaErrorInvalidValue);
+    if (error)
+        return error;
+    if (!value)
+        return outcome(cudaErrorInvalidValue);
     switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = (int)p.sharedMemPerBlock; break;
-    case cudaDevAttrTotalConstantMemory: *value = (int)p.totalConstMem; break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrMaxPitch: *value = (int)p.memPitch; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-    case cudaDevAttrClockRate: *value = 1000000; break;
-    case cudaDevAttrTextureAlignment: *value = (int)p.textureAlignment; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrCanMapHostMemory: *value = p.canMapHostMemory; break;
-    case cudaDevAttrConcurrentKernels: *value = p.concurrentKernels; break;
-    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = p.memoryBusWidth; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrAsyncEngineCount: *value = p.asyncEngineCount; break;
-    case cudaDevAttrUnifiedAddressing: *value = p.unifiedAddressing; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)p.sharedMemPerMultiprocessor; break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
-    case cudaDevAttrManagedMemory: *value = p.managedMemory; break;
-    case cudaDevAttrConcurrentManagedAccess: *value = p.concurrentManagedAccess; break;
-    case cudaDevAttrCooperativeLaunch: *value = p.cooperativeLaunch; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)p.sharedMemPerBlockOptin; break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
-    case cudaDevAttrReservedSharedMemoryPerBlock: *value = (int)p.reservedSharedMemPerBlock; break;
-    case cudaDevAttrMemoryPoolsSupported: *value = p.memoryPoolsSupported; break;
+    case cudaDevAttrMaxThreadsPerBlock:
+        *value = p.maxThreadsPerBlock;
+        break;
+    case cudaDevAttrMaxBlockDimX:
+        *value = p.maxThreadsDim[0];
+        break;
+    case cudaDevAttrMaxBlockDimY:
+        *value = p.maxThreadsDim[1];
+        break;
+    case cudaDevAttrMaxBlockDimZ:
+        *value = p.maxThreadsDim[2];
+        break;
+    case cudaDevAttrMaxGridDimX:
+        *value = p.maxGridSize[0];
+        break;
+    case cudaDevAttrMaxGridDimY:
+        *value = p.maxGridSize[1];
+        break;
+    case cudaDevAttrMaxGridDimZ:
+        *value = p.maxGridSize[2];
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+        *value = (int)p.sharedMemPerBlock;
+        break;
+    case cudaDevAttrTotalConstantMemory:
+        *value = (int)p.totalConstMem;
+        break;
+    case cudaDevAttrWarpSize:
+        *value = p.warpSize;
+        break;
+    case cudaDevAttrMaxPitch:
+        *value = (int)p.memPitch;
+        break;
+    case cudaDevAttrMaxRegistersPerBlock:
+        *value = p.regsPerBlock;
+        break;
+    case cudaDevAttrClockRate:
+        *value = 1000000;
+        break;
+    case cudaDevAttrTextureAlignment:
+        *value = (int)p.textureAlignment;
+        break;
+    case cudaDevAttrMultiProcessorCount:
+        *value = p.multiProcessorCount;
+        break;
+    case cudaDevAttrCanMapHostMemory:
+        *value = p.canMapHostMemory;
+        break;
+    case cudaDevAttrConcurrentKernels:
+        *value = p.concurrentKernels;
+        break;
+    case cudaDevAttrMemoryClockRate:
+        *value = 1000000;
+        break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = p.memoryBusWidth;
+        break;
+    case cudaDevAttrL2CacheSize:
+        *value = p.l2CacheSize;
+        break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = p.maxThreadsPerMultiProcessor;
+        break;
+    case cudaDevAttrAsyncEngineCount:
+        *value = p.asyncEngineCount;
+        break;
+    case cudaDevAttrUnifiedAddressing:
+        *value = p.unifiedAddressing;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = p.major;
+        break;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = p.minor;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+        *value = (int)p.sharedMemPerMultiprocessor;
+        break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+        *value = p.regsPerMultiprocessor;
+        break;
+    case cudaDevAttrManagedMemory:
+        *value = p.managedMemory;
+        break;
+    case cudaDevAttrConcurrentManagedAccess:
+        *value = p.concurrentManagedAccess;
+        break;
+    case cudaDevAttrCooperativeLaunch:
+        *value = p.cooperativeLaunch;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = (int)p.sharedMemPerBlockOptin;
+        break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+        *value = p.maxBlocksPerMultiProcessor;
+        break;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+        *value = (int)p.reservedSharedMemPerBlock;
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = p.memoryPoolsSupported;
+        break;
     case cudaDevAttrKernelExecTimeout:
     case cudaDevAttrIntegrated:
     case cudaDevAttrComputeMode:
@@ -190,97 +284,135 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int num
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrStreamPrioritiesSupported:
     case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrClusterLaunch: *value = 0; break;
-    default: return outcome(cudaErrorInvalidValue);
+    case cudaDevAttrClusterLaunch:
+        *value = 0;
+        break;
+    default:
+        return outcome(cudaErrorInvalidValue);
     }
     return cudaSuccess;
 }
 
-cudaError_t cudaDriverGetVersion(int *version) {
-    if (!version) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    if (!version)
+        return outcome(cudaErrorInvalidValue);
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}
 
-cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
-    if (!available || !total) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    if (!available || !total)
+        return outcome(cudaErrorInvalidValue);
     *total = memory_bytes;
     *available = arena.live_bytes < memory_bytes ? memory_bytes - arena.live_bytes : 0;
     return cudaSuccess;
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
-static cudaError_t take_device(void **pointer, size_t bytes, cudaMemoryType type) {
-    if (pointer && bytes > memory_bytes - (arena.live_bytes < memory_bytes ? arena.live_bytes : memory_bytes)) {
+static cudaError_t take_device(void **pointer, size_t bytes, cudaMemoryType type)
+{
+    if (pointer && bytes > memory_bytes - (arena.live_bytes < memory_bytes ? arena.live_bytes
+                                                                           : memory_bytes)) {
         *pointer = NULL;
         return outcome(cudaErrorMemoryAllocation);
     }
     return outcome(arena_take(pointer, bytes, type));
 }
 
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+cudaError_t cudaMalloc(void **pointer, size_t bytes)
+{
     return take_device(pointer, bytes, cudaMemoryTypeDevice);
 }
-cudaError_t cudaFree(void *pointer) { return outcome(arena_give(pointer, 0)); }
-cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaFree(void *pointer)
+{
+    return outcome(arena_give(pointer, 0));
+}
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
+{
     (void)stream;
     return cudaMalloc(pointer, bytes);
 }
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
     (void)stream;
     return cudaFree(pointer);
 }
-cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
-    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
+{
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+        return outcome(cudaErrorInvalidValue);
     return take_device(pointer, bytes, cudaMemoryTypeManaged);
 }
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+cudaError_t cudaMallocHost(void **pointer, size_t bytes)
+{
     return outcome(arena_take(pointer, bytes, cudaMemoryTypeHost));
 }
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
     (void)flags;
     return cudaMallocHost(pointer, bytes);
 }
-cudaError_t cudaFreeHost(void *pointer) { return outcome(arena_give(pointer, 1)); }
+cudaError_t cudaFreeHost(void *pointer)
+{
+    return outcome(arena_give(pointer, 1));
+}
 
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
-    if (!pointer || !pitch || width > SIZE_MAX - 511) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    if (!pointer || !pitch || width > SIZE_MAX - 511)
+        return outcome(cudaErrorInvalidValue);
     *pitch = (width + 511) / 512 * 512;
     size_t bytes;
-    if (__builtin_mul_overflow(*pitch, height, &bytes)) return outcome(cudaErrorMemoryAllocation);
+    if (__builtin_mul_overflow(*pitch, height, &bytes))
+        return outcome(cudaErrorMemoryAllocation);
     return cudaMalloc(pointer, bytes);
 }
 
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
-    if (!attributes) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer)
+{
+    if (!attributes)
+        return outcome(cudaErrorInvalidValue);
     uintptr_t a = (uintptr_t)pointer;
     const allocation *m = in_arena(a) ? allocation_at(a) : NULL;
     *attributes = (cudaPointerAttributes){cudaMemoryTypeUnregistered, -1, NULL, (void *)pointer};
     if (m && !m->freed && a - m->base < m->size) {
         *attributes = (cudaPointerAttributes){m->type, 0, (void *)pointer, NULL};
-        if (m->type != cudaMemoryTypeDevice) attributes->hostPointer = (void *)pointer;
+        if (m->type != cudaMemoryTypeDevice)
+            attributes->hostPointer = (void *)pointer;
     }
     return cudaSuccess;
 }
 
-// Whether a range is what the copy's direction says it is: inside one live allocation, or host memory.
-static int range_fits(const void *pointer, size_t bytes, int on_device, int on_host) {
+// Whether a range is what the copy's direction says it is: inside one live allocation, or host
+// memory.
+static int range_fits(const void *pointer, size_t bytes, int on_device, int on_host)
+{
     uintptr_t a = (uintptr_t)pointer;
     if (in_arena(a)) {
         const allocation *m = allocation_at(a);
-        if (!m || m->freed || a - m->base > m->size || bytes > m->size - (a - m->base)) return 0;
+        if (!m || m->freed || a - m->base > m->size || bytes > m->size - (a - m->base))
+            return 0;
         return m->type == cudaMemoryTypeDevice ? on_device : 1;
     }
-    if (program.known && a >= program.data && a < program.data_end) return 1; // of a symbol, or of the host
+    if (program.known && a >= program.data && a < program.data_end)
+        return 1; // of a symbol, or of the host
     return on_host;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    if ((unsigned)kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-    if (!bytes) return cudaSuccess;
+static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    if ((unsigned)kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    if (!bytes)
+        return cudaSuccess;
     int any = kind == cudaMemcpyDefault;
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -293,85 +425,110 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
     return outcome(copy(to, from, bytes, kind));
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream) {
+                            cudaStream_t stream)
+{
     (void)stream;
     return cudaMemcpy(to, from, bytes, kind);
 }
 
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind) {
-    if (width > to_pitch || width > from_pitch) return outcome(cudaErrorInvalidPitchValue);
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind)
+{
+    if (width > to_pitch || width > from_pitch)
+        return outcome(cudaErrorInvalidPitchValue);
     for (size_t row = 0; width && row < height; ++row) {
-        cudaError_t error = cudaMemcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch,
-                                       width, kind);
-        if (error) return error;
+        cudaError_t error = cudaMemcpy((char *)to + row * to_pitch,
+                                       (const char *)from + row * from_pitch, width, kind);
+        if (error)
+            return error;
     }
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
+{
     (void)stream;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
 
-cudaError_t cudaMemset(void *to, int value, size_t bytes) {
-    if (!bytes) return cudaSuccess;
+cudaError_t cudaMemset(void *to, int value, size_t bytes)
+{
+    if (!bytes)
+        return cudaSuccess;
     program_make();
-    if (!to || !range_fits(to, bytes, 1, 0)) return outcome(cudaErrorInvalidValue);
+    if (!to || !range_fits(to, bytes, 1, 0))
+        return outcome(cudaErrorInvalidValue);
     memset(to, value, bytes);
     note_write(to, NULL, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
     (void)stream;
     return cudaMemset(to, value, bytes);
 }
-cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
-    if (width > pitch) return outcome(cudaErrorInvalidPitchValue);
+cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
+{
+    if (width > pitch)
+        return outcome(cudaErrorInvalidPitchValue);
     for (size_t row = 0; width && row < height; ++row) {
         cudaError_t error = cudaMemset((char *)to + row * pitch, value, width);
-        if (error) return error;
+        if (error)
+            return error;
     }
     return cudaSuccess;
 }
 
-static int is_symbol(const void *symbol) {
+static int is_symbol(const void *symbol)
+{
     program_make();
     uintptr_t a = (uintptr_t)symbol;
     return a >= program.fixed && a < program.fixed_end;
 }
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
-                               cudaMemcpyKind kind) {
-    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+                               cudaMemcpyKind kind)
+{
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
         return outcome(cudaErrorInvalidMemcpyDirection);
-    if (!is_symbol(symbol)) return outcome(cudaErrorInvalidSymbol);
-    if (!from) return outcome(cudaErrorInvalidValue);
+    if (!is_symbol(symbol))
+        return outcome(cudaErrorInvalidSymbol);
+    if (!from)
+        return outcome(cudaErrorInvalidValue);
     memmove((char *)symbol + offset, from, bytes);
     return cudaSuccess;
 }
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
-                                 cudaMemcpyKind kind) {
-    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+                                 cudaMemcpyKind kind)
+{
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
         return outcome(cudaErrorInvalidMemcpyDirection);
-    if (!is_symbol(symbol)) return outcome(cudaErrorInvalidSymbol);
-    if (!to) return outcome(cudaErrorInvalidValue);
+    if (!is_symbol(symbol))
+        return outcome(cudaErrorInvalidSymbol);
+    if (!to)
+        return outcome(cudaErrorInvalidValue);
     memmove(to, (const char *)symbol + offset, bytes);
     note_write(to, NULL, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
-    if (!pointer) return outcome(cudaErrorInvalidValue);
-    if (!is_symbol(symbol)) return outcome(cudaErrorInvalidSymbol);
+cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
+{
+    if (!pointer)
+        return outcome(cudaErrorInvalidValue);
+    if (!is_symbol(symbol))
+        return outcome(cudaErrorInvalidSymbol);
     *pointer = (void *)symbol;
     return cudaSuccess;
 }
 
-// ---- streams and events ----------------------------------------------------------------------------------------------------------
+// ---- streams and events -------------------------------------------------------------------------
 
 struct CUstream_st {
     unsigned flags;
@@ -381,113 +538,153 @@ struct CUevent_st {
     struct timespec when;
 };
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-    if (!stream || flags > cudaStreamNonBlocking) return outcome(cudaErrorInvalidValue);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    if (!stream || flags > cudaStreamNonBlocking)
+        return outcome(cudaErrorInvalidValue);
     *stream = malloc(sizeof **stream);
-    if (!*stream) return outcome(cudaErrorMemoryAllocation);
+    if (!*stream)
+        return outcome(cudaErrorMemoryAllocation);
     (*stream)->flags = flags;
     return cudaSuccess;
 }
-cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
     return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return outcome(cudaErrorInvalidResourceHandle);
     free(stream);
     return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
     (void)stream;
     return cudaDeviceSynchronize();
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
     (void)stream;
     return cudaPeekAtLastError();
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
     (void)stream, (void)flags;
     return event ? cudaSuccess : outcome(cudaErrorInvalidResourceHandle);
 }
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
+{
     (void)stream;
-    if (!function) return outcome(cudaErrorInvalidValue);
+    if (!function)
+        return outcome(cudaErrorInvalidValue);
     function(data);
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
     (void)flags;
-    if (!event) return outcome(cudaErrorInvalidValue);
+    if (!event)
+        return outcome(cudaErrorInvalidValue);
     *event = calloc(1, sizeof **event);
     return *event ? cudaSuccess : outcome(cudaErrorMemoryAllocation);
 }
-cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    if (!event) return outcome(cudaErrorInvalidResourceHandle);
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    if (!event)
+        return outcome(cudaErrorInvalidResourceHandle);
     free(event);
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
     (void)stream;
-    if (!event) return outcome(cudaErrorInvalidResourceHandle);
+    if (!event)
+        return outcome(cudaErrorInvalidResourceHandle);
     clock_gettime(CLOCK_MONOTONIC, &event->when);
     event->recorded = 1;
     return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
     return event ? cudaSuccess : outcome(cudaErrorInvalidResourceHandle);
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-    if (!milliseconds) return outcome(cudaErrorInvalidValue);
-    if (!start || !stop || !start->recorded || !stop->recorded) return outcome(cudaErrorInvalidResourceHandle);
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return cudaEventSynchronize(event);
+}
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop)
+{
+    if (!milliseconds)
+        return outcome(cudaErrorInvalidValue);
+    if (!start || !stop || !start->recorded || !stop->recorded)
+        return outcome(cudaErrorInvalidResourceHandle);
     *milliseconds = (float)(1e3 * (double)(stop->when.tv_sec - start->when.tv_sec) +
                             1e-6 * (double)(stop->when.tv_nsec - start->when.tv_nsec));
     return cudaSuccess;
 }
 
-// ---- graphs -------------------------------------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
+{
     (void)stream, (void)mode;
     return outcome(cudaErrorNotSupported);
 }
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
     (void)stream;
-    if (graph) *graph = NULL;
+    if (graph)
+        *graph = NULL;
     return outcome(cudaErrorNotSupported);
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
+{
     (void)stream;
-    if (!status) return outcome(cudaErrorInvalidValue);
+    if (!status)
+        return outcome(cudaErrorInvalidValue);
     *status = cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
     (void)graph, (void)flags;
-    if (exec) *exec = NULL;
+    if (exec)
+        *exec = NULL;
     return outcome(cudaErrorNotSupported);
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
     (void)exec, (void)stream;
     return outcome(cudaErrorNotSupported);
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
     (void)exec;
     return outcome(cudaErrorNotSupported);
 }
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
     (void)graph;
     return outcome(cudaErrorNotSupported);
 }
 
-// ---- functions ------------------------------------------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
-cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value) {
-    if (!function) return outcome(cudaErrorInvalidDeviceFunction);
-    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > MAX_DYNAMIC)
+cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value)
+{
+    if (!function)
+        return outcome(cudaErrorInvalidDeviceFunction);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)
+        return cudaSuccess;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        value > MAX_DYNAMIC)
         return outcome(cudaErrorInvalidValue);
     for (size_t i = 0; i < opted.count; ++i)
         if (opted.function[i] == function) {
@@ -501,9 +698,12 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
     return cudaSuccess;
 }
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function) {
-    if (!attributes) return outcome(cudaErrorInvalidValue);
-    if (!function) return outcome(cudaErrorInvalidDeviceFunction);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function)
+{
+    if (!attributes)
+        return outcome(cudaErrorInvalidValue);
+    if (!function)
+        return outcome(cudaErrorInvalidDeviceFunction);
     // Registers and static shared memory are the compiler's to know, and this one doesn't.
     *attributes = (cudaFuncAttributes){.maxThreadsPerBlock = MAX_THREADS,
                                        .ptxVersion = 90,
@@ -513,20 +713,26 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *fu
     return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config) {
+cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config)
+{
     (void)config;
     return function ? cudaSuccess : outcome(cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int block_size,
-                                                          size_t dynamic_bytes) {
-    if (!blocks || block_size < 1) return outcome(cudaErrorInvalidValue);
-    if (!function) return outcome(cudaErrorInvalidDeviceFunction);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                          int block_size, size_t dynamic_bytes)
+{
+    if (!blocks || block_size < 1)
+        return outcome(cudaErrorInvalidValue);
+    if (!function)
+        return outcome(cudaErrorInvalidDeviceFunction);
     int warps = (block_size + LANES - 1) / LANES;
     int fit = block_size > MAX_THREADS ? 0 : THREADS_PER_PROCESSOR / LANES / warps;
     size_t by_shared = (MAX_DYNAMIC + 1024) / (dynamic_bytes + 1024);
-    if (dynamic_bytes > (size_t)dynamic_limit(function)) by_shared = 0;
-    if ((size_t)fit > by_shared) fit = (int)by_shared;
+    if (dynamic_bytes > (size_t)dynamic_limit(function))
+        by_shared = 0;
+    if ((size_t)fit > by_shared)
+        fit = (int)by_shared;
     *blocks = fit < BLOCKS_PER_PROCESSOR ? fit : BLOCKS_PER_PROCESSOR;
     return cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the engine share. One OS thread at a time runs device code (it has the baton), so none of this needs
-// a lock of its own.
+// What the parts of the engine share. One OS thread at a time runs device code (it has the baton),
+// so none of this needs a lock of its own.
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -43,24 +43,25 @@ enum {
 
 typedef uint64_t tick_t; // counts synchronisations; see order.c
 
-// What a fence makes visible: its thread's accesses up to `own`, its block's before `since`, its warp's before `warp`.
+// What a fence makes visible: its thread's accesses up to `own`, its block's before `since`, its
+// warp's before `warp`.
 typedef struct {
     tick_t own, since, warp;
 } fenced;
 
-// ---- places ----------------------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 // One instruction of the program, known by the return address of the hook it called.
 typedef struct {
     uintptr_t pc;
-    int part; // of an access wider than 16 bytes, which counts as several
+    int part;         // of an access wider than 16 bytes, which counts as several
     simt_line counts; // of this launch
     int resolved;
     char file[256], function[128];
     int line;
 } place;
 
-// ---- threads and blocks ----------------------------------------------------------------------------------------------
+// ---- threads and blocks -------------------------------------------------------------------------
 
 typedef struct fiber {
     jmp_buf here;
@@ -92,9 +93,9 @@ typedef struct thread {
     uintptr_t spin_pc, spin_address;
 
     // ordering
-    fenced near, far;             // by its last fence of any width; by its last device-wide one
-    struct acquired *pending;     // read, not yet fenced
-    tick_t seen[LANES];           // last __syncwarp with each lane
+    fenced near, far;         // by its last fence of any width; by its last device-wide one
+    struct acquired *pending; // read, not yet fenced
+    tick_t seen[LANES];       // last __syncwarp with each lane
 
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
@@ -122,7 +123,8 @@ typedef struct block {
     int count;
     int fenced; // some thread fenced since the last barrier
 
-    // A read of what nothing had written. Whoever writes it before the next barrier makes it a race, which says more.
+    // A read of what nothing had written. Whoever writes it before the next barrier makes it a
+    // race, which says more.
     struct {
         thread *by;
         uintptr_t pc, address;
@@ -152,7 +154,7 @@ typedef struct slot {
     struct series_table *series; // [MAX_WARPS]
 } slot;
 
-// ---- the device ------------------------------------------------------------------------------------------------------
+// ---- the device ---------------------------------------------------------------------------------
 
 static struct {
     simt_config config;
@@ -184,22 +186,30 @@ uint3 simt_block_size, simt_grid_size;
 
 // Every `extern __shared__` array is this one.
 __thread unsigned char simt_dynamic_shared[MAX_DYNAMIC] __attribute__((aligned(1024)));
-void simt_no_init(void) {}
+void simt_no_init(void)
+{
+}
 
 #define RETURN_PC ((uintptr_t)__builtin_return_address(0))
 
-static void *must(void *p) {
-    if (p && p != MAP_FAILED) return p;
+static void *must(void *p)
+{
+    if (p && p != MAP_FAILED)
+        return p;
     fprintf(stderr, "simt: out of host memory; use a smaller problem or fewer resident blocks\n");
     abort();
 }
 
 // splitmix64
-static uint64_t draw(uint64_t *state) {
+static uint64_t draw(uint64_t *state)
+{
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
 
-static unsigned below(unsigned n) { return (unsigned)(draw(&device.random) % n); }
+static unsigned below(unsigned n)
+{
+    return (unsigned)(draw(&device.random) % n);
+}

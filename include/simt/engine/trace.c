@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The compiler's hooks. -fsanitize=thread puts a call before each load and store; here is what it calls.
+// The compiler's hooks. -fsanitize=thread puts a call before each load and store; here is what it
+// calls.
 
 enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8 };
 // ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
 
-// ---- what is wrong with an address --------------------------------------------------------------------------------------
+// ---- what is wrong with an address --------------------------------------------------------------
 
-static int mapped(uintptr_t a) {
+static int mapped(uintptr_t a)
+{
     unsigned char in_core;
     return !mincore((void *)(a & ~(uintptr_t)(PAGE - 1)), 1, &in_core);
 }
@@ -14,7 +16,8 @@ static int mapped(uintptr_t a) {
 static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc)
     __attribute__((noreturn));
 
-static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc) {
+static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc)
+{
     const char *verb = flags & UPDATE ? "atomic update" : flags & WRITE ? "write" : "read";
     const char *plural = size == 1 ? "" : "s";
     slot *s = t->block->slot;
@@ -29,23 +32,26 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
         if (m && m->freed && past < m->size)
             fault(t, SIMT_USE_AFTER_FREE, pc, a, size, NULL,
                   "free the memory after the last kernel that uses it",
-                  "%s of %zu byte%s, %zu bytes into an allocation of %zu bytes that was freed", verb,
-                  size, plural, past, m->size);
-        if (m && (next == arena.list + arena.count || past - m->size < next->base - a || past < m->size))
+                  "%s of %zu byte%s, %zu bytes into an allocation of %zu bytes that was freed",
+                  verb, size, plural, past, m->size);
+        if (m &&
+            (next == arena.list + arena.count || past - m->size < next->base - a || past < m->size))
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
-                  "%s of %zu byte%s that ends %zu byte%s past an allocation of %zu bytes%s", verb, size,
-                  plural, past + size - m->size, past + size - m->size == 1 ? "" : "s", m->size,
-                  m->freed ? " (freed)" : "");
+                  "%s of %zu byte%s that ends %zu byte%s past an allocation of %zu bytes%s", verb,
+                  size, plural, past + size - m->size, past + size - m->size == 1 ? "" : "s",
+                  m->size, m->freed ? " (freed)" : "");
         if (next < arena.list + arena.count)
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with 0 first",
-                  "%s of %zu byte%s, %zu bytes before an allocation of %zu bytes", verb, size, plural,
-                  next->base - a, next->size);
+                  "%s of %zu byte%s, %zu bytes before an allocation of %zu bytes", verb, size,
+                  plural, next->base - a, next->size);
         fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
-              "%s of %zu byte%s at %#" PRIxPTR ", where nothing was allocated", verb, size, plural, a);
+              "%s of %zu byte%s at %#" PRIxPTR ", where nothing was allocated", verb, size, plural,
+              a);
     }
     for (unsigned i = 0; i < MAX_SLOTS; ++i) {
         const slot *o = device.slot[i];
-        if (!o) continue;
+        if (!o)
+            continue;
         if (a - o->shared < program.shared_size) {
             uintptr_t dynamic = (uintptr_t)simt_dynamic_shared;
             if (o != s)
@@ -62,7 +68,8 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
             const range *r = find_range(&program.shared, a - o->shared, 1);
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
                   "%s of %zu byte%s that ends %zu bytes past the shared variable %s", verb, size,
-                  plural, r ? (size_t)(a + size - o->shared - r->to) : 0, r ? r->name : "(unnamed)");
+                  plural, r ? (size_t)(a + size - o->shared - r->to) : 0,
+                  r ? r->name : "(unnamed)");
         }
         for (unsigned k = 0; k < o->fibers_made; ++k)
             if (a - o->fibers[k]->stack < STACK_BYTES)
@@ -78,17 +85,19 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
           "%s of %zu byte%s at %#" PRIxPTR ", where there is no memory", verb, size, plural, a);
 }
 
-// ---- races ----------------------------------------------------------------------------------------------------------------
+// ---- races --------------------------------------------------------------------------------------
 
-static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size, int flags,
-                        uintptr_t pc) __attribute__((noreturn));
+static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size,
+                        int flags, uintptr_t pc) __attribute__((noreturn));
 
-static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size, int flags,
-                        uintptr_t pc) {
+static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size,
+                        int flags, uintptr_t pc)
+{
     int same = x->block == (uint32_t)t->block->serial;
     party other = {1, x->block, x->thread, places.list[x->place].pc,
-                   x_wrote ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
-                           : x->atomic ? "read it (atomic or volatile)" : "read it"};
+                   x_wrote     ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
+                   : x->atomic ? "read it (atomic or volatile)"
+                               : "read it"};
     const range *v = find_range(&program.variables, a, 0);
     char name[100] = "";
     if (a - t->block->slot->shared < program.shared_size) {
@@ -100,14 +109,19 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
     }
     fault(t, SIMT_RACE, pc, a, size, &other,
           same ? "put __syncthreads() between them, or make both atomic"
-               : "between blocks: a later launch, or __threadfence() and an atomic flag; or make both atomic",
-          "%s of %zu byte%s%s that another thread touched, with nothing between them to order the two",
-          flags & UPDATE ? "atomic update" : flags & WRITE ? "write" : "read", size,
-          size == 1 ? "" : "s", name);
+               : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
+                 "both atomic",
+          "%s of %zu byte%s%s that another thread touched, with nothing between them to order the "
+          "two",
+          flags & UPDATE  ? "atomic update"
+          : flags & WRITE ? "write"
+                          : "read",
+          size, size == 1 ? "" : "s", name);
 }
 
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
-                       int shared, uintptr_t pc, unsigned number) {
+                       int shared, uintptr_t pc, unsigned number)
+{
     record me = {.tick = device.tick,
                  .thread = t->id,
                  .atomic = !!(flags & ATOMIC),
@@ -118,7 +132,8 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
     cell *c = page_cells(p, offset, size, &count);
     for (cell *end = c + count; c < end; ++c) {
         const record *w = &c->write;
-        if (!(w->atomic && me.atomic) && !ordered(t, w, shared)) report_race(t, w, 1, a, size, flags, pc);
+        if (!(w->atomic && me.atomic) && !ordered(t, w, shared))
+            report_race(t, w, 1, a, size, flags, pc);
         if (flags & WRITE) {
             for (int i = 0; i < 2; ++i) {
                 const record *r = &c->read[i];
@@ -144,11 +159,13 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
     }
 }
 
-// ---- reads of what nothing wrote -----------------------------------------------------------------------------------------
+// ---- reads of what nothing wrote ----------------------------------------------------------------
 
-static void report_unwritten(block *b) {
+static void report_unwritten(block *b)
+{
     thread *t = b->unwritten.by;
-    if (!t) return;
+    if (!t)
+        return;
     b->unwritten.by = NULL;
     unsigned size = b->unwritten.size;
     int shared = b->unwritten.shared;
@@ -161,14 +178,18 @@ static void report_unwritten(block *b) {
 }
 
 // A fault that follows from what such a read gave is told as the read; a race is the better story.
-static void unwritten_first(block *b, simt_kind kind) {
-    if (kind != SIMT_RACE) report_unwritten(b);
+static void unwritten_first(block *b, simt_kind kind)
+{
+    if (kind != SIMT_RACE)
+        report_unwritten(b);
 }
 
-// ---- one access -----------------------------------------------------------------------------------------------------------
+// ---- one access ---------------------------------------------------------------------------------
 
-static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size, int flags,
-                        int shared, uintptr_t whole, size_t whole_size, uintptr_t pc, unsigned number) {
+static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size,
+                        int flags, int shared, uintptr_t whole, size_t whole_size, uintptr_t pc,
+                        unsigned number)
+{
     unsigned offset = (unsigned)(a % PAGE);
     if (shared && p->start != t->block->start) {
         memset(p->written, 0, sizeof p->written);
@@ -185,16 +206,19 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         t->block->unwritten.update = flags & UPDATE;
     }
     check_race(t, p, offset, size, whole, flags, shared, pc, number);
-    if (flags & WRITE && (shared || m)) bits_set(p->written, offset, size, 1);
+    if (flags & WRITE && (shared || m))
+        bits_set(p->written, offset, size, 1);
 }
 
-static void note_progress(thread *t) {
+static void note_progress(thread *t)
+{
     device.idle = 0;
     t->spin_pc = 0;
 }
 
 // A look at a value that may not have changed since the last look.
-static void note_look(thread *t, uintptr_t a, uintptr_t pc) {
+static void note_look(thread *t, uintptr_t a, uintptr_t pc)
+{
     if (t->spin_address == a && t->spin_pc) {
         spin(t, pc);
     } else if (t->spin_pc && ++t->accesses % 64 == 0) {
@@ -204,10 +228,12 @@ static void note_look(thread *t, uintptr_t a, uintptr_t pc) {
     t->spin_pc = pc;
 }
 
-static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part) {
+static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part)
+{
     block *b = t->block;
     slot *s = b->slot;
-    if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES) return;
+    if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES)
+        return;
     t->last_pc = pc;
     if (++t->accesses >= QUANTUM) {
         t->accesses = 0;
@@ -219,7 +245,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     }
 
     // Other threads may run now; the access happens after that.
-    if ((flags & (ATOMIC | WRITE)) == ATOMIC) note_look(t, a, pc);
+    if ((flags & (ATOMIC | WRITE)) == ATOMIC)
+        note_look(t, a, pc);
 
     int check = device.config.check, shared = 0;
     const allocation *m = NULL;
@@ -243,13 +270,16 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         } else if (check && program.shared.count) {
             static const range *recent;
             const range *r = recent;
-            if (!r || offset < r->from || offset >= r->to) r = find_range(&program.shared, offset, 0);
-            if (!r || offset + size > r->to) bad_address(t, a, size, flags, pc);
+            if (!r || offset < r->from || offset >= r->to)
+                r = find_range(&program.shared, offset, 0);
+            if (!r || offset + size > r->to)
+                bad_address(t, a, size, flags, pc);
             recent = r;
         }
         pages = s->shared_pages, base = s->shared & ~(uintptr_t)(PAGE - 1);
     } else if (a >= program.data && a < program.data_end) {
-        if (find_range(&program.constants, a, 0)) return;
+        if (find_range(&program.constants, a, 0))
+            return;
         pages = program.pages, base = program.data;
     } else if (a - (uintptr_t)device.request->arguments < device.request->arguments_size ||
                (a >= program.fixed && a < program.fixed_end && !(flags & WRITE))) {
@@ -262,7 +292,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
 
     unsigned number = place_of(pc, part);
     if (check) {
-        // The hooks for 16 bytes serve types aligned to 8 too; for those of 16, -fsanitize=alignment is exact.
+        // The hooks for 16 bytes serve types aligned to 8 too; for those of 16,
+        // -fsanitize=alignment is exact.
         size_t alignment = size > 8 ? 8 : size;
         if (size <= 16 && !(flags & UNALIGNED) && !(size & (size - 1)) && a & (alignment - 1))
             fault(t, SIMT_MISALIGNED, pc, a, size, NULL,
@@ -271,17 +302,22 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
                   flags & WRITE ? "write" : "read", size, a, size);
         for (uintptr_t at = a, end = a + size; at < end;) {
             unsigned n = (unsigned)(PAGE - at % PAGE);
-            if (n > end - at) n = (unsigned)(end - at);
+            if (n > end - at)
+                n = (unsigned)(end - at);
             page **p = &pages[(at - base) / PAGE];
-            if (!*p) *p = new_page();
+            if (!*p)
+                *p = new_page();
             check_bytes(t, *p, m, at, n, flags, shared, a, size, pc, number);
             at += n;
         }
     }
     count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
-    if (flags & UPDATE) return; // simt_atomic goes on
-    if (flags & WRITE) note_progress(t);
-    if (!(flags & ATOMIC)) return;
+    if (flags & UPDATE)
+        return; // simt_atomic goes on
+    if (flags & WRITE)
+        note_progress(t);
+    if (!(flags & ATOMIC))
+        return;
     if (flags & WRITE)
         order_write(t, a, 0);
     else
@@ -289,22 +325,28 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
 }
 
 // Host code that reaches for device memory: a GPU's host would have crashed here.
-static void host_access(const void *p, size_t size, int flags, uintptr_t pc) {
+static void host_access(const void *p, size_t size, int flags, uintptr_t pc)
+{
     const allocation *m = allocation_at((uintptr_t)p);
-    if (!device.config.check || (m && m->type != cudaMemoryTypeDevice && !m->freed)) return;
+    if (!device.config.check || (m && m->type != cudaMemoryTypeDevice && !m->freed))
+        return;
     const place *at = resolved(pc);
     fflush(stdout);
     fprintf(stderr,
-            "simt: host code %s %zu bytes of device memory at %p, %s:%d\n  fix:   copy with cudaMemcpy, or "
+            "simt: host code %s %zu bytes of device memory at %p, %s:%d\n  fix:   copy with "
+            "cudaMemcpy, or "
             "allocate with cudaMallocManaged\n",
             flags & WRITE ? "writes" : "reads", size, p, at->file, at->line);
     abort();
 }
 
-static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
+static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
+{
     thread *t = self;
-    if (!t && in_arena((uintptr_t)p)) host_access(p, size, flags, pc);
-    if (!t || !device.traced || !size) return;
+    if (!t && in_arena((uintptr_t)p))
+        host_access(p, size, flags, pc);
+    if (!t || !device.traced || !size)
+        return;
     uintptr_t a = (uintptr_t)p;
     if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {
         access_memory(t, a, size, flags, pc, 0);
@@ -314,31 +356,63 @@ static inline void hook(const void *p, size_t size, int flags, uintptr_t pc) {
     size_t step = a % 16 == 0 ? 16 : a % 8 == 0 ? 8 : a % 4 == 0 ? 4 : a % 2 == 0 ? 2 : 1;
     int part = 0;
     for (size_t done = 0; done < size; done += step) {
-        while (size - done < step) step /= 2;
+        while (size - done < step)
+            step /= 2;
         access_memory(t, a + done, step, flags, pc, ++part);
     }
 }
 
-void simt_touch(const void *address, size_t bytes, int write, int aligned) {
+void simt_touch(const void *address, size_t bytes, int write, int aligned)
+{
     hook(address, bytes, (write ? WRITE : 0) | (aligned ? 0 : UNALIGNED), RETURN_PC);
 }
 
-// ---- the hooks' names -------------------------------------------------------------------------------------------------------
+// ---- the hooks' names ---------------------------------------------------------------------------
 
-void __tsan_init(void) { device.instrumented = 1; }
-void __tsan_func_entry(void *pc) { (void)pc; }
-void __tsan_func_exit(void) {}
+void __tsan_init(void)
+{
+    device.instrumented = 1;
+}
+void __tsan_func_entry(void *pc)
+{
+    (void)pc;
+}
+void __tsan_func_exit(void)
+{
+}
 
-#define HOOKS(n)                                                                                       \
-    void __tsan_read##n(void *p) { hook(p, n, 0, RETURN_PC); }                                         \
-    void __tsan_write##n(void *p) { hook(p, n, WRITE, RETURN_PC); }                                    \
-    void __tsan_volatile_read##n(void *p) { hook(p, n, ATOMIC, RETURN_PC); }                           \
-    void __tsan_volatile_write##n(void *p) { hook(p, n, WRITE | ATOMIC, RETURN_PC); }                  \
-    void __tsan_unaligned_read##n(void *p) { hook(p, n, UNALIGNED, RETURN_PC); }                       \
-    void __tsan_unaligned_write##n(void *p) { hook(p, n, WRITE | UNALIGNED, RETURN_PC); }              \
-    void __tsan_unaligned_volatile_read##n(void *p) { hook(p, n, ATOMIC | UNALIGNED, RETURN_PC); }     \
-    void __tsan_unaligned_volatile_write##n(void *p) {                                                 \
-        hook(p, n, WRITE | ATOMIC | UNALIGNED, RETURN_PC);                                             \
+#define HOOKS(n)                                                                                   \
+    void __tsan_read##n(void *p)                                                                   \
+    {                                                                                              \
+        hook(p, n, 0, RETURN_PC);                                                                  \
+    }                                                                                              \
+    void __tsan_write##n(void *p)                                                                  \
+    {                                                                                              \
+        hook(p, n, WRITE, RETURN_PC);                                                              \
+    }                                                                                              \
+    void __tsan_volatile_read##n(void *p)                                                          \
+    {                                                                                              \
+        hook(p, n, ATOMIC, RETURN_PC);                                                             \
+    }                                                                                              \
+    void __tsan_volatile_write##n(void *p)                                                         \
+    {                                                                                              \
+        hook(p, n, WRITE | ATOMIC, RETURN_PC);                                                     \
+    }                                                                                              \
+    void __tsan_unaligned_read##n(void *p)                                                         \
+    {                                                                                              \
+        hook(p, n, UNALIGNED, RETURN_PC);                                                          \
+    }                                                                                              \
+    void __tsan_unaligned_write##n(void *p)                                                        \
+    {                                                                                              \
+        hook(p, n, WRITE | UNALIGNED, RETURN_PC);                                                  \
+    }                                                                                              \
+    void __tsan_unaligned_volatile_read##n(void *p)                                                \
+    {                                                                                              \
+        hook(p, n, ATOMIC | UNALIGNED, RETURN_PC);                                                 \
+    }                                                                                              \
+    void __tsan_unaligned_volatile_write##n(void *p)                                               \
+    {                                                                                              \
+        hook(p, n, WRITE | ATOMIC | UNALIGNED, RETURN_PC);                                         \
     }
 HOOKS(1)
 HOOKS(2)
@@ -346,60 +420,80 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-void __tsan_read_range(void *p, unsigned long size) { hook(p, size, UNALIGNED, RETURN_PC); }
-void __tsan_write_range(void *p, unsigned long size) { hook(p, size, WRITE | UNALIGNED, RETURN_PC); }
-void __tsan_vptr_update(void **p, void *value) { (void)value, hook(p, 8, WRITE, RETURN_PC); }
-void __tsan_vptr_read(void **p) { hook(p, 8, 0, RETURN_PC); }
+void __tsan_read_range(void *p, unsigned long size)
+{
+    hook(p, size, UNALIGNED, RETURN_PC);
+}
+void __tsan_write_range(void *p, unsigned long size)
+{
+    hook(p, size, WRITE | UNALIGNED, RETURN_PC);
+}
+void __tsan_vptr_update(void **p, void *value)
+{
+    (void)value, hook(p, 8, WRITE, RETURN_PC);
+}
+void __tsan_vptr_read(void **p)
+{
+    hook(p, 8, 0, RETURN_PC);
+}
 
 // The compiler's own atomics, as std::atomic uses them in host code, or __atomic_ in a kernel.
 #define LOOK (ATOMIC)
-#define ATOMICS(bits, T)                                                                               \
-    T __tsan_atomic##bits##_load(const volatile T *p, int order) {                                     \
-        (void)order;                                                                                   \
-        hook((const void *)p, sizeof(T), LOOK, RETURN_PC);                                             \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                   \
-    }                                                                                                  \
-    void __tsan_atomic##bits##_store(volatile T *p, T v, int order) {                                  \
-        (void)order;                                                                                   \
-        hook((const void *)p, sizeof(T), WRITE | ATOMIC, RETURN_PC);                                   \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                      \
-    }                                                                                                  \
-    ATOMIC_UPDATE(bits, T, exchange, __atomic_exchange_n)                                              \
-    ATOMIC_UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                              \
-    ATOMIC_UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                              \
-    ATOMIC_UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                              \
-    ATOMIC_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                                \
-    ATOMIC_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                              \
-    ATOMIC_UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)                                            \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order,      \
-                                                      int failure) {                                   \
-        (void)order, (void)failure;                                                                    \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
-        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
-    }                                                                                                  \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,        \
-                                                    int failure) {                                     \
-        (void)order, (void)failure;                                                                    \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
-        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
-    }                                                                                                  \
-    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,            \
-                                                 int failure) {                                        \
-        (void)order, (void)failure;                                                                    \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
-        __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
-        return expected;                                                                               \
+#define ATOMICS(bits, T)                                                                           \
+    T __tsan_atomic##bits##_load(const volatile T *p, int order)                                   \
+    {                                                                                              \
+        (void)order;                                                                               \
+        hook((const void *)p, sizeof(T), LOOK, RETURN_PC);                                         \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \
+    }                                                                                              \
+    void __tsan_atomic##bits##_store(volatile T *p, T v, int order)                                \
+    {                                                                                              \
+        (void)order;                                                                               \
+        hook((const void *)p, sizeof(T), WRITE | ATOMIC, RETURN_PC);                               \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                  \
+    }                                                                                              \
+    ATOMIC_UPDATE(bits, T, exchange, __atomic_exchange_n)                                          \
+    ATOMIC_UPDATE(bits, T, fetch_add, __atomic_fetch_add)                                          \
+    ATOMIC_UPDATE(bits, T, fetch_sub, __atomic_fetch_sub)                                          \
+    ATOMIC_UPDATE(bits, T, fetch_and, __atomic_fetch_and)                                          \
+    ATOMIC_UPDATE(bits, T, fetch_or, __atomic_fetch_or)                                            \
+    ATOMIC_UPDATE(bits, T, fetch_xor, __atomic_fetch_xor)                                          \
+    ATOMIC_UPDATE(bits, T, fetch_nand, __atomic_fetch_nand)                                        \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order,  \
+                                                      int failure)                                 \
+    {                                                                                              \
+        (void)order, (void)failure;                                                                \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                              \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,    \
+                                                    int failure)                                   \
+    {                                                                                              \
+        (void)order, (void)failure;                                                                \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                              \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,        \
+                                                 int failure)                                      \
+    {                                                                                              \
+        (void)order, (void)failure;                                                                \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
+        return expected;                                                                           \
     }
-#define ATOMIC_UPDATE(bits, T, name, builtin)                                                          \
-    T __tsan_atomic##bits##_##name(volatile T *p, T v, int order) {                                    \
-        (void)order;                                                                                   \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                            \
-        return builtin(p, v, __ATOMIC_SEQ_CST);                                                        \
+#define ATOMIC_UPDATE(bits, T, name, builtin)                                                      \
+    T __tsan_atomic##bits##_##name(volatile T *p, T v, int order)                                  \
+    {                                                                                              \
+        (void)order;                                                                               \
+        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        return builtin(p, v, __ATOMIC_SEQ_CST);                                                    \
     }
 
-static void update_hook(const void *p, size_t size, uintptr_t pc) {
+static void update_hook(const void *p, size_t size, uintptr_t pc)
+{
     thread *t = self;
-    if (!t || !device.traced) return;
+    if (!t || !device.traced)
+        return;
     note_look(t, (uintptr_t)p, pc);
     access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE, pc, 0);
     order_read(t, (uintptr_t)p, 1);
@@ -410,14 +504,19 @@ ATOMICS(8, unsigned char)
 ATOMICS(16, unsigned short)
 ATOMICS(32, unsigned)
 ATOMICS(64, unsigned long)
-void __tsan_atomic_thread_fence(int order) {
+void __tsan_atomic_thread_fence(int order)
+{
     (void)order;
-    if (self && device.traced) order_fence(self, 1);
+    if (self && device.traced)
+        order_fence(self, 1);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-void __tsan_atomic_signal_fence(int order) { (void)order; }
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+}
 
-// ---- -fsanitize=bounds, alignment: an index beyond a declared array, an address that its type can't have -------------------
+// ---- -fsanitize=bounds, alignment: an index, or an address, that its type can't have -------------
 
 struct type_description {
     uint16_t kind, info;
@@ -437,29 +536,38 @@ struct alignment_site {
     unsigned char log_alignment, kind;
 };
 
-static void misaligned_type(const struct alignment_site *site, uintptr_t a, uintptr_t pc) {
+static void misaligned_type(const struct alignment_site *site, uintptr_t a, uintptr_t pc)
+{
     thread *t = self;
     unsigned long alignment = 1ul << site->log_alignment;
     if (!t) {
-        fprintf(stderr, "simt: host code: %#" PRIxPTR " is no address for %s, aligned to %lu, at %s:%u\n", a,
-                site->type->name, alignment, site->file, site->line);
+        fprintf(stderr,
+                "simt: host code: %#" PRIxPTR " is no address for %s, aligned to %lu, at %s:%u\n",
+                a, site->type->name, alignment, site->file, site->line);
         return;
     }
-    if (!device.config.check) return;
-    fault(t, SIMT_MISALIGNED, pc, a, 0, NULL, "round the address to the size, or access smaller pieces",
+    if (!device.config.check)
+        return;
+    fault(t, SIMT_MISALIGNED, pc, a, 0, NULL,
+          "round the address to the size, or access smaller pieces",
           "access of type %s at %#" PRIxPTR ", no multiple of %lu", site->type->name, a, alignment);
 }
 
-void __ubsan_handle_type_mismatch_v1(void *site, uintptr_t a) { misaligned_type(site, a, RETURN_PC); }
-void __ubsan_handle_type_mismatch_v1_abort(void *site, uintptr_t a) {
+void __ubsan_handle_type_mismatch_v1(void *site, uintptr_t a)
+{
+    misaligned_type(site, a, RETURN_PC);
+}
+void __ubsan_handle_type_mismatch_v1_abort(void *site, uintptr_t a)
+{
     misaligned_type(site, a, RETURN_PC);
     abort();
 }
 
-static void out_of_declared(const struct bounds_site *site, uintptr_t index, uintptr_t pc) {
+static void out_of_declared(const struct bounds_site *site, uintptr_t index, uintptr_t pc)
+{
     int is_signed = site->index->info & 1;
     unsigned bits = 1u << (site->index->info >> 1);
-    long long value = bits == 32 ? is_signed ? (int32_t)index : (long long)(uint32_t)index
+    long long value = bits == 32   ? is_signed ? (int32_t)index : (long long)(uint32_t)index
                       : bits == 64 ? (long long)index
                       : is_signed  ? (long long)(int64_t)(index << (64 - bits)) >> (64 - bits)
                                    : (long long)(index & ((1ull << bits) - 1));
@@ -469,16 +577,19 @@ static void out_of_declared(const struct bounds_site *site, uintptr_t index, uin
                 site->array->name, site->file, site->line);
         return;
     }
-    if (!device.config.check) return;
+    if (!device.config.check)
+        return;
     fault(t, SIMT_OUT_OF_BOUNDS, pc, 0, 0, NULL, "compare the index with the size first",
           "index %lld is outside an array of type %s (%s:%u)", value, site->array->name, site->file,
           site->line);
 }
 
-void __ubsan_handle_out_of_bounds(void *site, uintptr_t index) {
+void __ubsan_handle_out_of_bounds(void *site, uintptr_t index)
+{
     out_of_declared(site, index, RETURN_PC);
 }
-void __ubsan_handle_out_of_bounds_abort(void *site, uintptr_t index) {
+void __ubsan_handle_out_of_bounds_abort(void *site, uintptr_t index)
+{
     out_of_declared(site, index, RETURN_PC);
     abort();
 }

@@ -1,39 +1,50 @@
 // SPDX-License-Identifier: MIT
-// What threads do together: barriers, warp functions, atomics, fences; and what becomes of those that never come.
+// What threads do together: barriers, warp functions, atomics, fences; and what becomes of those
+// that never come.
 
-// ---- the block's barrier ------------------------------------------------------------------------------------------------
+// ---- the block's barrier ------------------------------------------------------------------------
 
-static void describe(const thread *t, party *to, const char *what) {
-    static const char *const doing[] = {
-        [UNSTARTED] = "hasn't started", [READY] = "is running", [AT_BARRIER] = "waits at this barrier",
-        [AT_WARP] = "waits for lanes of its warp", [DONE] = "had returned from the kernel"};
+static void describe(const thread *t, party *to, const char *what)
+{
+    static const char *const doing[] = {[UNSTARTED] = "hasn't started",
+                                        [READY] = "is running",
+                                        [AT_BARRIER] = "waits at this barrier",
+                                        [AT_WARP] = "waits for lanes of its warp",
+                                        [DONE] = "had returned from the kernel"};
     *to = (party){1, t->block->serial, t->id,
                   t->state == AT_BARRIER || t->state == AT_WARP ? t->wait_pc : t->last_pc,
                   what ? what : doing[t->state]};
 }
 
 static void barrier_without(thread *waiting, const thread *returned) __attribute__((noreturn));
-static void barrier_without(thread *waiting, const thread *returned) {
+static void barrier_without(thread *waiting, const thread *returned)
+{
     party other;
     describe(returned, &other, NULL);
-    fault(waiting, SIMT_DIVERGENT_BARRIER, waiting->wait_pc, 0, 0, &other,
-          "let every thread reach the barrier: guard the work, not the return",
-          "a thread waits at a block-wide barrier that another has left the kernel without reaching");
+    fault(
+        waiting, SIMT_DIVERGENT_BARRIER, waiting->wait_pc, 0, 0, &other,
+        "let every thread reach the barrier: guard the work, not the return",
+        "a thread waits at a block-wide barrier that another has left the kernel without reaching");
 }
 
-static thread *some_gone(block *b) {
+static thread *some_gone(block *b)
+{
     for (unsigned w = 0; w < b->warps; ++w)
-        if (b->gone[w]) return &b->thread[w * LANES + (unsigned)__builtin_ctz(b->gone[w])];
+        if (b->gone[w])
+            return &b->thread[w * LANES + (unsigned)__builtin_ctz(b->gone[w])];
     return NULL;
 }
 
-// Every live thread has come. The last to come, `t`, is running already; null when the last to come was one that returned.
-static void complete_barrier(block *b, thread *t) {
+// Every live thread has come. The last to come, `t`, is running already; null when the last to come
+// was one that returned.
+static void complete_barrier(block *b, thread *t)
+{
     report_unwritten(b);
     int op = b->first->wait_op;
     for (unsigned i = 0; i < b->threads; ++i) {
         thread *u = &b->thread[i];
-        if (u->state != AT_BARRIER) continue;
+        if (u->state != AT_BARRIER)
+            continue;
         u->result = op == SIMT_SYNC_COUNT ? (uint64_t)b->count
                     : op == SIMT_SYNC_AND ? (uint64_t)((unsigned)b->count == b->arrived)
                                           : (uint64_t)(b->count != 0);
@@ -44,14 +55,18 @@ static void complete_barrier(block *b, thread *t) {
     }
     ++device.counts.barriers;
     device.idle = 0;
-    for (unsigned w = 0; w < b->warps; ++w) count_together(b, w);
+    for (unsigned w = 0; w < b->warps; ++w)
+        count_together(b, w);
     b->arrived = 0, b->count = 0, b->first = NULL;
-    if (device.traced) order_barrier(b);
+    if (device.traced)
+        order_barrier(b);
 }
 
-int simt_barrier(int op, int predicate) {
+int simt_barrier(int op, int predicate)
+{
     thread *t = self;
-    if (!t) return 0;
+    if (!t)
+        return 0;
     block *b = t->block;
     t->wait_pc = RETURN_PC;
     t->wait_op = op;
@@ -68,7 +83,8 @@ int simt_barrier(int op, int predicate) {
               "threads of one block wait at different barriers");
     }
     b->count += !!predicate;
-    if (b->exited && device.config.check) barrier_without(t, some_gone(b));
+    if (b->exited && device.config.check)
+        barrier_without(t, some_gone(b));
     if (b->arrived == b->live) {
         complete_barrier(b, t);
         interleave(b->slot, 4);
@@ -78,35 +94,46 @@ int simt_barrier(int op, int predicate) {
     return (int)t->result;
 }
 
-// ---- warp functions -----------------------------------------------------------------------------------------------------
+// ---- warp functions -----------------------------------------------------------------------------
 
-// What a lane gets whose source gave nothing: recognisable, and not a number as a float or a double.
+// What a lane gets whose source gave nothing: recognisable, and not a number as a float or a
+// double.
 static const uint64_t nothing = 0x7ff7deadffc0deadu;
 
-static const char *warp_name(int op) {
-    return op == SIMT_WARP_SYNC                        ? "__syncwarp"
-           : op <= SIMT_SHFL_XOR                       ? "a shuffle"
-           : op <= SIMT_BALLOT                         ? "a vote"
-           : op <= SIMT_MATCH_ALL                      ? "a match"
-                                                       : "a reduction";
+static const char *warp_name(int op)
+{
+    return op == SIMT_WARP_SYNC   ? "__syncwarp"
+           : op <= SIMT_SHFL_XOR  ? "a shuffle"
+           : op <= SIMT_BALLOT    ? "a vote"
+           : op <= SIMT_MATCH_ALL ? "a match"
+                                  : "a reduction";
 }
 
-static uint64_t shuffled(thread *t, const thread *lane, uint32_t mask) {
-    unsigned width = (unsigned)t->width, first = t->lane & ~(width - 1), delta = (unsigned)t->source;
+static uint64_t shuffled(thread *t, const thread *lane, uint32_t mask)
+{
+    unsigned width = (unsigned)t->width, first = t->lane & ~(width - 1),
+             delta = (unsigned)t->source;
     unsigned from = t->lane;
     switch (t->wait_op) {
-    case SIMT_SHFL: from = first | (delta & (width - 1)); break;
+    case SIMT_SHFL:
+        from = first | (delta & (width - 1));
+        break;
     case SIMT_SHFL_UP:
-        if (delta <= t->lane - first) from = t->lane - delta;
+        if (delta <= t->lane - first)
+            from = t->lane - delta;
         break;
     case SIMT_SHFL_DOWN:
-        if (delta < first + width - t->lane) from = t->lane + delta;
+        if (delta < first + width - t->lane)
+            from = t->lane + delta;
         break;
     default:
-        if ((t->lane ^ delta) < first + width) from = t->lane ^ delta;
+        if ((t->lane ^ delta) < first + width)
+            from = t->lane ^ delta;
     }
-    if (mask >> from & 1) return lane[from].value;
-    // The tail of a shift is undefined and harmless until used; asking for one lane by name is meant.
+    if (mask >> from & 1)
+        return lane[from].value;
+    // The tail of a shift is undefined and harmless until used; asking for one lane by name is
+    // meant.
     if (device.config.check && (t->wait_op == SIMT_SHFL || t->wait_op == SIMT_SHFL_XOR))
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL,
               "name the source lane in the mask, and let it take part",
@@ -114,51 +141,83 @@ static uint64_t shuffled(thread *t, const thread *lane, uint32_t mask) {
     return nothing;
 }
 
-static uint64_t reduced(int op, const thread *lane, uint32_t mask) {
+static uint64_t reduced(int op, const thread *lane, uint32_t mask)
+{
     unsigned first = (unsigned)__builtin_ctz(mask);
     uint32_t r = (uint32_t)lane[first].value;
     for (uint32_t m = mask & (mask - 1); m; m &= m - 1) {
         uint32_t v = (uint32_t)lane[__builtin_ctz(m)].value;
         switch (op) {
-        case SIMT_REDUCE_ADD: r += v; break;
-        case SIMT_REDUCE_MIN: r = v < r ? v : r; break;
-        case SIMT_REDUCE_MAX: r = v > r ? v : r; break;
-        case SIMT_REDUCE_MIN_SIGNED: r = (int32_t)v < (int32_t)r ? v : r; break;
-        case SIMT_REDUCE_MAX_SIGNED: r = (int32_t)v > (int32_t)r ? v : r; break;
-        case SIMT_REDUCE_AND: r &= v; break;
-        case SIMT_REDUCE_OR: r |= v; break;
-        default: r ^= v;
+        case SIMT_REDUCE_ADD:
+            r += v;
+            break;
+        case SIMT_REDUCE_MIN:
+            r = v < r ? v : r;
+            break;
+        case SIMT_REDUCE_MAX:
+            r = v > r ? v : r;
+            break;
+        case SIMT_REDUCE_MIN_SIGNED:
+            r = (int32_t)v < (int32_t)r ? v : r;
+            break;
+        case SIMT_REDUCE_MAX_SIGNED:
+            r = (int32_t)v > (int32_t)r ? v : r;
+            break;
+        case SIMT_REDUCE_AND:
+            r &= v;
+            break;
+        case SIMT_REDUCE_OR:
+            r |= v;
+            break;
+        default:
+            r ^= v;
         }
     }
     return r;
 }
 
 // Every lane of the mask has come; t is the last, or null.
-static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *last) {
+static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *last)
+{
     thread *lane = &b->thread[warp * LANES];
     uint32_t ballot = 0;
     for (uint32_t m = mask; m; m &= m - 1)
-        if (lane[__builtin_ctz(m)].value) ballot |= m & -m;
+        if (lane[__builtin_ctz(m)].value)
+            ballot |= m & -m;
     for (uint32_t m = mask; m; m &= m - 1) {
         thread *t = &lane[__builtin_ctz(m)];
         uint64_t r = 0;
         switch (op) {
-        case SIMT_WARP_SYNC: break;
+        case SIMT_WARP_SYNC:
+            break;
         case SIMT_SHFL:
         case SIMT_SHFL_UP:
         case SIMT_SHFL_DOWN:
-        case SIMT_SHFL_XOR: r = shuffled(t, lane, mask); break;
-        case SIMT_ALL: r = ballot == mask; break;
-        case SIMT_ANY: r = ballot != 0; break;
-        case SIMT_UNI: r = ballot == mask || !ballot; break;
-        case SIMT_BALLOT: r = ballot; break;
+        case SIMT_SHFL_XOR:
+            r = shuffled(t, lane, mask);
+            break;
+        case SIMT_ALL:
+            r = ballot == mask;
+            break;
+        case SIMT_ANY:
+            r = ballot != 0;
+            break;
+        case SIMT_UNI:
+            r = ballot == mask || !ballot;
+            break;
+        case SIMT_BALLOT:
+            r = ballot;
+            break;
         case SIMT_MATCH_ANY:
         case SIMT_MATCH_ALL:
             for (uint32_t k = mask; k; k &= k - 1)
-                if (lane[__builtin_ctz(k)].value == t->value) r |= k & -k;
-            if (op == SIMT_MATCH_ALL && r != mask) r = 0;
+                if (lane[__builtin_ctz(k)].value == t->value)
+                    r |= k & -k;
+            if (op == SIMT_MATCH_ALL && r != mask)
+                r = 0;
             break;
-        default: r = reduced(op, lane, mask);
+        default:
+            r = reduced(op, lane, mask);
         }
         t->result = r;
     }
@@ -170,25 +229,34 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
             make_ready(t);
     }
     device.idle = 0;
-    if (op != SIMT_WARP_SYNC) ++device.counts.shuffles;
-    if (mask == (b->lanes[warp] & ~b->gone[warp])) count_together(b, warp);
-    if (op == SIMT_WARP_SYNC && device.traced) order_warp(b, warp, mask);
+    if (op != SIMT_WARP_SYNC)
+        ++device.counts.shuffles;
+    if (mask == (b->lanes[warp] & ~b->gone[warp]))
+        count_together(b, warp);
+    if (op == SIMT_WARP_SYNC && device.traced)
+        order_warp(b, warp, mask);
 }
 
-unsigned simt_lane(void) { return self ? self->lane : 0; }
+unsigned simt_lane(void)
+{
+    return self ? self->lane : 0;
+}
 
-static uint32_t warp_arrived(const block *b, unsigned warp, int op, unsigned mask) {
+static uint32_t warp_arrived(const block *b, unsigned warp, int op, unsigned mask)
+{
     const thread *lane = &b->thread[warp * LANES];
     uint32_t arrived = 0;
     for (uint32_t m = mask & b->lanes[warp]; m; m &= m - 1) {
         const thread *t = &lane[__builtin_ctz(m)];
-        if (t->state == AT_WARP && t->wait_op == op && t->wait_mask == mask) arrived |= m & -m;
+        if (t->state == AT_WARP && t->wait_op == op && t->wait_mask == mask)
+            arrived |= m & -m;
     }
     return arrived;
 }
 
 static void absent(thread *waiting, const thread *missing) __attribute__((noreturn));
-static void absent(thread *waiting, const thread *missing) {
+static void absent(thread *waiting, const thread *missing)
+{
     party other;
     describe(missing, &other, NULL);
     fault(waiting, SIMT_ABSENT_LANE, waiting->wait_pc, 0, 0, &other,
@@ -198,10 +266,12 @@ static void absent(thread *waiting, const thread *missing) {
 }
 
 unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, int source, int width,
-                             int bytes) {
+                             int bytes)
+{
     (void)bytes;
     thread *t = self;
-    if (!t) return value;
+    if (!t)
+        return value;
     block *b = t->block;
     t->wait_pc = t->last_pc = RETURN_PC;
     t->wait_op = op;
@@ -218,7 +288,8 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
               "a shuffle has width %d", width);
     t->state = AT_WARP;
     uint32_t all = mask & b->lanes[t->warp], gone = all & b->gone[t->warp];
-    if (gone && device.config.check) absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(gone)]);
+    if (gone && device.config.check)
+        absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(gone)]);
     if (warp_arrived(b, t->warp, op, mask) == (all & ~gone))
         complete_warp(b, t->warp, all & ~gone, op, t);
     else
@@ -226,16 +297,19 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     return t->result;
 }
 
-// ---- those that never come ------------------------------------------------------------------------------------------------
+// ---- those that never come ----------------------------------------------------------------------
 
 // No thread of the block can run, and some have not returned.
-static void stuck(block *b) {
+static void stuck(block *b)
+{
     for (unsigned i = 0; i < b->threads; ++i) {
         thread *t = &b->thread[i];
-        if (t->state != AT_WARP) continue;
-        uint32_t missing = t->wait_mask & b->lanes[t->warp] &
-                           ~warp_arrived(b, t->warp, t->wait_op, t->wait_mask);
-        if (missing) absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(missing)]);
+        if (t->state != AT_WARP)
+            continue;
+        uint32_t missing =
+            t->wait_mask & b->lanes[t->warp] & ~warp_arrived(b, t->warp, t->wait_op, t->wait_mask);
+        if (missing)
+            absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(missing)]);
     }
     for (unsigned i = 0; i < b->threads; ++i)
         if (b->thread[i].state == AT_BARRIER) {
@@ -245,7 +319,8 @@ static void stuck(block *b) {
     abort(); // a live thread is ready or waits for one of these
 }
 
-static void thread_done(thread *t) {
+static void thread_done(thread *t)
+{
     block *b = t->block;
     fiber *f = t->fiber;
     t->state = DONE;
@@ -255,14 +330,18 @@ static void thread_done(thread *t) {
     ++b->exited;
     b->gone[t->warp] |= 1u << t->lane;
     if (b->arrived) {
-        if (device.config.check) barrier_without(b->first, t);
-        if (b->arrived == b->live) complete_barrier(b, NULL);
+        if (device.config.check)
+            barrier_without(b->first, t);
+        if (b->arrived == b->live)
+            complete_barrier(b, NULL);
     }
     thread *lane = &b->thread[t->warp * LANES];
     for (uint32_t m = b->lanes[t->warp] & ~b->gone[t->warp]; m; m &= m - 1) {
         thread *u = &lane[__builtin_ctz(m)];
-        if (u->state != AT_WARP || !(u->wait_mask >> t->lane & 1)) continue;
-        if (device.config.check) absent(u, t);
+        if (u->state != AT_WARP || !(u->wait_mask >> t->lane & 1))
+            continue;
+        if (device.config.check)
+            absent(u, t);
         uint32_t all = u->wait_mask & b->lanes[t->warp] & ~b->gone[t->warp];
         if (warp_arrived(b, t->warp, u->wait_op, u->wait_mask) == all)
             complete_warp(b, t->warp, all, u->wait_op, NULL);
@@ -274,24 +353,31 @@ static void thread_done(thread *t) {
         enter(next);
         return;
     }
-    if (!next && b->live) stuck(b);
-    if (!next) report_unwritten(b);
-    if (_setjmp(f->here)) return; // some thread begins on this stack
+    if (!next && b->live)
+        stuck(b);
+    if (!next)
+        report_unwritten(b);
+    if (_setjmp(f->here))
+        return; // some thread begins on this stack
     free_fiber(b->slot, f);
-    if (next) resume(next);
+    if (next)
+        resume(next);
     longjmp(b->slot->root, 2);
 }
 
-// ---- atomics, fences, time --------------------------------------------------------------------------------------------------
+// ---- atomics, fences, time ----------------------------------------------------------------------
 
-static uint64_t sign_extended(uint64_t v, int bytes) {
+static uint64_t sign_extended(uint64_t v, int bytes)
+{
     return bytes == 4 ? (uint64_t)(int64_t)(int32_t)v : v;
 }
 
-static uint64_t combined(int op, uint64_t old, uint64_t v, uint64_t compare, int bytes) {
+static uint64_t combined(int op, uint64_t old, uint64_t v, uint64_t compare, int bytes)
+{
     int64_t a = (int64_t)sign_extended(old, bytes), b = (int64_t)sign_extended(v, bytes);
     switch (op) {
-    case SIMT_ATOMIC_ADD: return old + v;
+    case SIMT_ATOMIC_ADD:
+        return old + v;
     case SIMT_ATOMIC_ADD_FLOAT:
         if (bytes == 4) {
             uint32_t x = (uint32_t)old, y = (uint32_t)v;
@@ -307,37 +393,54 @@ static uint64_t combined(int op, uint64_t old, uint64_t v, uint64_t compare, int
             memcpy(&old, &f, 8);
             return old;
         }
-    case SIMT_ATOMIC_EXCHANGE: return v;
-    case SIMT_ATOMIC_MIN: return v < old ? v : old;
-    case SIMT_ATOMIC_MAX: return v > old ? v : old;
-    case SIMT_ATOMIC_MIN_SIGNED: return b < a ? v : old;
-    case SIMT_ATOMIC_MAX_SIGNED: return b > a ? v : old;
-    case SIMT_ATOMIC_INC: return old >= v ? 0 : old + 1;
-    case SIMT_ATOMIC_DEC: return !old || old > v ? v : old - 1;
-    case SIMT_ATOMIC_CAS: return old == compare ? v : old;
-    case SIMT_ATOMIC_AND: return old & v;
-    case SIMT_ATOMIC_OR: return old | v;
-    default: return old ^ v;
+    case SIMT_ATOMIC_EXCHANGE:
+        return v;
+    case SIMT_ATOMIC_MIN:
+        return v < old ? v : old;
+    case SIMT_ATOMIC_MAX:
+        return v > old ? v : old;
+    case SIMT_ATOMIC_MIN_SIGNED:
+        return b < a ? v : old;
+    case SIMT_ATOMIC_MAX_SIGNED:
+        return b > a ? v : old;
+    case SIMT_ATOMIC_INC:
+        return old >= v ? 0 : old + 1;
+    case SIMT_ATOMIC_DEC:
+        return !old || old > v ? v : old - 1;
+    case SIMT_ATOMIC_CAS:
+        return old == compare ? v : old;
+    case SIMT_ATOMIC_AND:
+        return old & v;
+    case SIMT_ATOMIC_OR:
+        return old | v;
+    default:
+        return old ^ v;
     }
 }
 
 unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long long value,
-                               unsigned long long compare) {
+                               unsigned long long compare)
+{
     thread *t = self;
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
         access_memory(t, a, (size_t)bytes, WRITE | ATOMIC | UPDATE, pc, 0);
-        if (!(a - t->fiber->stack < STACK_BYTES)) order_read(t, a, 1);
+        if (!(a - t->fiber->stack < STACK_BYTES))
+            order_read(t, a, 1);
     }
     uint64_t old = 0;
     memcpy(&old, address, (size_t)bytes);
     uint64_t now = combined(op, old, value, compare, bytes);
-    if (bytes < 8) now &= (1ull << 8 * bytes) - 1;
+    if (bytes < 8)
+        now &= (1ull << 8 * bytes) - 1;
     memcpy(address, &now, (size_t)bytes);
-    if (!t) return old;
+    if (!t)
+        return old;
     // A poll, by atomicAdd(p, 0) or a CAS that fails, releases nothing.
-    int wrote = now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
-    if (device.traced && wrote) order_write(t, a, 1);
+    int wrote =
+        now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
+    if (device.traced && wrote)
+        order_write(t, a, 1);
     if (now != old)
         note_progress(t);
     else
@@ -345,27 +448,38 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     return old;
 }
 
-void simt_fence(int device_wide) {
+void simt_fence(int device_wide)
+{
     thread *t = self;
-    if (!t) return;
-    if (device.traced) order_fence(t, device_wide);
+    if (!t)
+        return;
+    if (device.traced)
+        order_fence(t, device_wide);
     interleave(t->block->slot, 4);
 }
 
-void simt_sleep(void) {
+void simt_sleep(void)
+{
     thread *t = self;
-    if (t) spin(t, RETURN_PC);
+    if (t)
+        spin(t, RETURN_PC);
 }
 
-void simt_trap(void) {
+void simt_trap(void)
+{
     thread *t = self;
-    if (!t) abort();
+    if (!t)
+        abort();
     fault(t, SIMT_TRAP, RETURN_PC, 0, 0, NULL, "see why the kernel gave up here", "__trap()");
 }
 
-long long simt_clock(void) { return self ? (long long)__builtin_ia32_rdtsc() : (long long)clock(); }
+long long simt_clock(void)
+{
+    return self ? (long long)__builtin_ia32_rdtsc() : (long long)clock();
+}
 
-void __assert_fail(const char *what, const char *file, unsigned line, const char *function) {
+void __assert_fail(const char *what, const char *file, unsigned line, const char *function)
+{
     thread *t = self;
     if (t)
         fault(t, SIMT_ASSERT, RETURN_PC, 0, 0, NULL, "see why it doesn't hold",
