@@ -98,7 +98,7 @@ def convert(text, path):
             name = ''.join(tokens[start:opened]).strip()
             first = solid(tokens, paren + 1, 1)
             comma = '' if first < len(tokens) and tokens[first] == ')' else ', '
-            # The name moves behind the launch; the newlines in it stay, for the sake of line numbers.
+            # The name moves behind the launch; newlines stay, for the sake of line numbers.
             config = tokens[opened + 1:close]
             tokens[start:paren + 1] = (['simt_chevrons', '('] + config + [')'] +
                                        tokens[close + 1:paren] + ['(' + name + comma])

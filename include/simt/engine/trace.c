@@ -516,7 +516,7 @@ void __tsan_atomic_signal_fence(int order)
     (void)order;
 }
 
-// ---- -fsanitize=bounds, alignment: an index, or an address, that its type can't have -------------
+// ---- -fsanitize=bounds, alignment: an index, or an address, that a type can't have --------------
 
 struct type_description {
     uint16_t kind, info;
