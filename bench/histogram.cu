@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+//
+// bench/histogram.cu: the rungs of the histogram ladder and histogram.h beside
+// cub::DeviceHistogram::HistogramEven and a device copy; with --sweep, every pair of knobs of the rungs
+// that have a CFACTOR.
+//
+// The file includes itself: once for each pair of knobs, and once for each problem.
+
+#if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
+
+#define COARSEN_NAME SWEEP_NAME(contiguous)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/contiguous.h>
+VARIANT(contiguous, 0);
+
+#define COARSEN_NAME SWEEP_NAME(interleaved)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/interleaved.h>
+VARIANT(interleaved, 0);
+
+#define COARSEN_NAME SWEEP_NAME(vectorized)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/vectorized.h>
+VARIANT(vectorized, 0);
+
+#define COARSEN_NAME SWEEP_NAME(per_lane)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/per_lane.h>
+VARIANT(per_lane, SWEEP_BLOCK_DIM >= 512 ? 32768 : SWEEP_BLOCK_DIM * 64);
+
+#elif defined(                                                                                     \
+    PROBLEM) // ---- one problem: PROBLEM_TYPE, PROBLEM_BINS, PROBLEM_BIN(x) --------------
+
+#define PROBLEM_NAME(stem) COARSEN_JOIN(COARSEN_JOIN(PROBLEM, _), stem)
+
+#define COARSEN_NAME       PROBLEM_NAME(basic)
+#define COARSEN_TYPE       PROBLEM_TYPE
+#define NUM_BINS           PROBLEM_BINS
+#define COARSEN_BIN        PROBLEM_BIN
+#include <coarsen/histogram/basic.h>
+RUNG(basic, "basic", 24);
+
+#define COARSEN_NAME PROBLEM_NAME(private_global)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/private_global.h>
+RUNG(private_global, "private_global", 24);
+
+#if PROBLEM_BINS <= 12288
+#define COARSEN_NAME PROBLEM_NAME(private_shared)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/private_shared.h>
+RUNG(private_shared, "private_shared", 26);
+
+#define COARSEN_NAME PROBLEM_NAME(contiguous)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/contiguous.h>
+RUNG(contiguous, "contiguous", 40);
+
+#define COARSEN_NAME PROBLEM_NAME(interleaved)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/interleaved.h>
+RUNG(interleaved, "interleaved", 40);
+
+#define COARSEN_NAME PROBLEM_NAME(vectorized)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/vectorized.h>
+RUNG(vectorized, "vectorized", 40);
+
+#define COARSEN_NAME PROBLEM_NAME(aggregated)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/aggregated.h>
+RUNG(aggregated, "aggregated", 40);
+#endif
+
+#define COARSEN_NAME PROBLEM_NAME(histogram)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram.h>
+RUNG(histogram, "histogram.h", 40);
+
+struct PROBLEM {
+    typedef PROBLEM_TYPE type;
+    enum { bins = PROBLEM_BINS };
+    static __device__ long long bin(PROBLEM_TYPE x)
+    {
+        return PROBLEM_BIN(x);
+    }
+    static const std::vector<rung<PROBLEM_TYPE>> &rungs()
+    {
+        return PROBLEM_NAME(rungs);
+    }
+};
+
+#undef PROBLEM_NAME
+#undef PROBLEM
+#undef PROBLEM_TYPE
+#undef PROBLEM_BINS
+#undef PROBLEM_BIN
+
+#else // ---- the bench ------------------------------------------------------------------------------
+
+#include "harness.h"
+
+#include <coarsen/base.h>
+#include <cub/device/device_histogram.cuh>
+
+#include <climits>
+
+template <typename T> struct rung {
+    const char *kernel, *knobs;
+    int max_exponent; // it takes too long, or too much memory, beyond
+    std::function<size_t(size_t)> scratch_bytes;
+    std::function<cudaError_t(const T *, unsigned int *, size_t, void *, size_t, cudaStream_t)>
+        launch;
+    std::function<void(bench_entry *)> describe;
+};
+
+template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
+{
+    list.push_back(entry);
+    return true;
+}
+
+static std::vector<rung<unsigned char>> variants;
+
+#define RUNG(stem, kernel, max_exponent)                                                           \
+    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) = add<PROBLEM_TYPE>(                \
+        PROBLEM_NAME(rungs),                                                                       \
+        {kernel, "", max_exponent, PROBLEM_NAME(COARSEN_JOIN(stem, _scratch_bytes)),               \
+         PROBLEM_NAME(COARSEN_JOIN(stem, _launch)), nullptr})
+
+#define VARIANT(stem, shared_bytes)                                                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<unsigned char>(                 \
+        variants, {#stem, SWEEP_KNOBS, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),         \
+                   COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {               \
+                       bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel),             \
+                                       SWEEP_BLOCK_DIM, shared_bytes);                             \
+                   }})
+
+static std::vector<rung<unsigned char>> bytes_256_rungs;
+#define PROBLEM        bytes_256
+#define PROBLEM_TYPE   unsigned char
+#define PROBLEM_BINS   256
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+
+static std::vector<rung<int>> small_256_rungs, small_2048_rungs, small_16384_rungs,
+    small_65536_rungs;
+#define PROBLEM        small_256
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   256
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+#define PROBLEM        small_2048
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   2048
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+#define PROBLEM        small_16384
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   16384
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+#define PROBLEM        small_65536
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   65536
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+
+static std::vector<rung<int>> full_256_rungs, full_2048_rungs, full_16384_rungs, full_65536_rungs;
+#define PROBLEM        full_256
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   256
+#define PROBLEM_BIN(x) (((x) >> 24) + 128)
+#include "histogram.cu"
+#define PROBLEM        full_2048
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   2048
+#define PROBLEM_BIN(x) (((x) >> 21) + 1024)
+#include "histogram.cu"
+#define PROBLEM        full_16384
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   16384
+#define PROBLEM_BIN(x) (((x) >> 18) + 8192)
+#include "histogram.cu"
+#define PROBLEM        full_65536
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   65536
+#define PROBLEM_BIN(x) (((x) >> 16) + 32768)
+#include "histogram.cu"
+
+static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
+#define PROBLEM        floats_256
+#define PROBLEM_TYPE   float
+#define PROBLEM_BINS   256
+#define PROBLEM_BIN(x) ((x) >= 0 && (x) < 1 ? (int)((x)*256) : -1)
+#include "histogram.cu"
+#define PROBLEM        floats_2048
+#define PROBLEM_TYPE   float
+#define PROBLEM_BINS   2048
+#define PROBLEM_BIN(x) ((x) >= 0 && (x) < 1 ? (int)((x)*2048) : -1)
+#include "histogram.cu"
+
+#define SWEEP_VARIANT "histogram.cu"
+#include "sweep.h"
+
+// ---- data -----------------------------------------------------------------------------------------
+
+enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT };
+static const char *const data_names[] = {"uniform",   "full range", "16 values",
+                                         "one value", "long runs",  "text"};
+
+// The letters of English by how often they come, roughly, from a byte of random bits.
+__device__ static unsigned char letter(unsigned int random)
+{
+    const char *const letters =
+        "                      eeeeeeeeeeeeeetttttttttaaaaaaaa"
+        "ooooooooiiiiiiinnnnnnnsssssshhhhhhrrrrrrddddlllluuucccmmmwwffggyypp"
+        "bvk,.\n";
+    return letters[random % 128];
+}
+
+template <typename T>
+__global__ void fill_kernel(T *out, size_t n, enum data data, unsigned int range, bool real)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        const uint64_t bits = bench_random(5, data == RUNS ? i / 4001 : i);
+        const uint32_t high = (uint32_t)(bits >> 32);
+        if (real)
+            out[i] = (T)((double)(high >> 8) / (1 << 24));
+        else if (data == TEXT)
+            out[i] = (T)letter(high);
+        else
+            out[i] = (T)(data == FULL        ? high
+                         : data == VALUES_16 ? high % 16
+                         : data == ONE_VALUE ? 77
+                                             : high % range);
+    }
+}
+
+// ---- the reference: an atomic for each bin that a warp meets, by none of what is timed --------------
+
+template <typename Problem>
+__global__ void reference_kernel(const typename Problem::type *in, size_t n, unsigned int *counts)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        const long long bin = Problem::bin(in[i]);
+        const unsigned int same = __match_any_sync(__activemask(), bin);
+        if (bin >= 0 && bin < Problem::bins && threadIdx.x % 32 == (unsigned)__ffs(same) - 1)
+            atomicAdd(counts + bin, __popc(same));
+    }
+}
+
+// ---- contests -------------------------------------------------------------------------------------
+
+// lower and upper: of CUB's even bins, which are to be the problem's.
+template <typename Problem, typename Level>
+static void histogram(bench &b, const char *type, enum data data, Level lower, Level upper,
+                      const std::vector<int> &exponents,
+                      const std::vector<rung<typename Problem::type>> &list = Problem::rungs())
+{
+    typedef typename Problem::type T;
+    const size_t bins = Problem::bins;
+    for (int e : exponents) {
+        const size_t n = (size_t)1 << e;
+        bench_contest contest("histogram", type, n);
+        contest.data = std::string(data_names[data]) + " in " + std::to_string(bins) + " bins";
+        if (!b.fits(2.0 * n * sizeof(T), contest.data.c_str()))
+            continue;
+        const std::shared_ptr<void> input = bench_alloc(n * sizeof(T));
+        const std::shared_ptr<void> other = bench_alloc(n * sizeof(T));
+        const std::shared_ptr<void> result = bench_alloc(bins * sizeof(unsigned int));
+        T *const in = (T *)input.get(), *const copy = (T *)other.get();
+        unsigned int *const counts = (unsigned int *)result.get();
+        fill_kernel<<<1024, 256>>>(in, n, data, (unsigned int)bins, (T)0.5 != 0);
+        BENCH_CHECK(cudaGetLastError());
+
+        std::vector<unsigned int> wanted(bins);
+        const auto exact = [=](const T *from, std::vector<unsigned int> *into) {
+            const std::shared_ptr<void> reference = bench_zeroed(bins * sizeof(unsigned int));
+            reference_kernel<Problem><<<1024, 256>>>(from, n, (unsigned int *)reference.get());
+            BENCH_CHECK(cudaGetLastError());
+            BENCH_CHECK(cudaMemcpy(into->data(), reference.get(), bins * sizeof(unsigned int),
+                                   cudaMemcpyDeviceToHost));
+        };
+        exact(in, &wanted);
+        const auto compare = [=](const std::vector<unsigned int> &got, std::string *why) {
+            for (size_t bin = 0; bin < bins; bin++)
+                if (got[bin] != wanted[bin]) {
+                    *why = "bin " + std::to_string(bin) + " is " + std::to_string(got[bin]) +
+                           ", not " + std::to_string(wanted[bin]);
+                    return false;
+                }
+            return true;
+        };
+
+        bench_entry counted; // what every entry but the copy shares
+        counted.bytes = n * sizeof(T);
+        counted.work = n;
+        counted.poison = [=] {
+            BENCH_CHECK(cudaMemset(counts, 0xa5, bins * sizeof(unsigned int)));
+        };
+        counted.check = [=](std::string *why) {
+            std::vector<unsigned int> got(bins);
+            BENCH_CHECK(cudaMemcpy(got.data(), counts, bins * sizeof(unsigned int),
+                                   cudaMemcpyDeviceToHost));
+            return compare(got, why);
+        };
+
+        bench_entry copied;
+        copied.kernel = "copy";
+        copied.bytes = 2.0 * n * sizeof(T); // it reads and writes
+        copied.launch = [=](cudaStream_t stream) {
+            return cudaMemcpyAsync(copy, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
+        };
+        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xa5, n * sizeof(T))); };
+        copied.check = [=](std::string *why) {
+            std::vector<unsigned int> got(bins);
+            exact(copy, &got);
+            return compare(got, why);
+        };
+        contest.entries.push_back(copied);
+
+        size_t cub_bytes = 0;
+        BENCH_CHECK(cub::DeviceHistogram::HistogramEven(nullptr, cub_bytes, (const T *)in, counts,
+                                                        (int)bins + 1, lower, upper, (int)n));
+        const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
+        bench_entry cub = counted;
+        cub.kernel = "CUB";
+        cub.launch = [=](cudaStream_t stream) {
+            size_t bytes = cub_bytes;
+            return cub::DeviceHistogram::HistogramEven(cub_scratch.get(), bytes, (const T *)in,
+                                                       counts, (int)bins + 1, lower, upper, (int)n,
+                                                       stream);
+        };
+        contest.entries.push_back(cub);
+
+        for (const rung<T> &r : list) {
+            const size_t scratch_bytes = r.scratch_bytes(n);
+            if (e > r.max_exponent || scratch_bytes > (size_t)16 << 30)
+                continue;
+            const std::shared_ptr<void> scratch = bench_alloc(scratch_bytes);
+            bench_entry entry = counted;
+            entry.kernel = r.kernel;
+            entry.knobs = r.knobs;
+            if (r.describe)
+                r.describe(&entry);
+            entry.launch = [=](cudaStream_t stream) {
+                return r.launch(in, counts, n, scratch.get(), scratch_bytes, stream);
+            };
+            contest.entries.push_back(entry);
+        }
+        b.run(contest);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bench b(argc, argv,
+            {"Histograms: the rungs of coarsen's ladder beside CUB's HistogramEven and a copy.",
+             "G/s", 20, 30});
+    const std::vector<int> sizes = b.exponents(2);
+    std::vector<int> words; // sizes of problems of 4-byte elements
+    for (int e : sizes)
+        if (e >= 24 && e <= 28)
+            words.push_back(e);
+    if (b.sweep) {
+        histogram<bytes_256>(b, "bytes", UNIFORM, 0, 256, b.exponents(4), variants);
+        return b.finish();
+    }
+    for (enum data data : {UNIFORM, VALUES_16, ONE_VALUE, RUNS, TEXT})
+        histogram<bytes_256>(b, "bytes", data, 0, 256, sizes);
+
+    histogram<small_256>(b, "int", UNIFORM, 0, 256, words);
+    histogram<small_2048>(b, "int", UNIFORM, 0, 2048, words);
+    histogram<small_16384>(b, "int", UNIFORM, 0, 16384, words);
+    histogram<small_65536>(b, "int", UNIFORM, 0, 65536, words);
+    for (enum data data : {ONE_VALUE, RUNS}) {
+        histogram<small_2048>(b, "int", data, 0, 2048, words);
+        histogram<small_65536>(b, "int", data, 0, 65536, words);
+    }
+    const long long least = INT_MIN, past = INT_MAX + 1ll;
+    histogram<full_256>(b, "int", FULL, least, past, words);
+    histogram<full_2048>(b, "int", FULL, least, past, words);
+    histogram<full_16384>(b, "int", FULL, least, past, words);
+    histogram<full_65536>(b, "int", FULL, least, past, words);
+
+    histogram<floats_256>(b, "float", UNIFORM, 0.0f, 1.0f, words);
+    histogram<floats_2048>(b, "float", UNIFORM, 0.0f, 1.0f, words);
+    return b.finish();
+}
+
+#endif
