@@ -11,7 +11,7 @@ INCLUDES = {
     "nvrtc": ["-D__CUDACC_RTC__"],  # which leaves the host part out, and so needs no runtime
 }
 # The preprocessor looks at the values of these only.
-NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": "64"}
 
 
 def macros(source, includes, folder):

@@ -64,8 +64,7 @@
 #endif
 #ifndef NUM_BINS
 #error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
-#endif
-#if NUM_BINS < 1 || NUM_BINS > 2147483647
+#elif NUM_BINS < 1 || NUM_BINS > 2147483647
 #error "coarsen/histogram: NUM_BINS must be from 1 to 2147483647"
 #endif
 #ifndef COARSEN_BIN

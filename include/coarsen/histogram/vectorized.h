@@ -53,8 +53,7 @@
 #endif
 #ifndef NUM_BINS
 #error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
-#endif
-#if NUM_BINS < 1 || NUM_BINS > 12288
+#elif NUM_BINS < 1 || NUM_BINS > 12288
 #error "coarsen/histogram: NUM_BINS must be from 1 to 12288"
 #endif
 #ifndef COARSEN_BIN

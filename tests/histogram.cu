@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of the histogram: right at every boundary, for every kind of bin and data, at any
+// alignment, in any order of blocks; and what it promises of errors and counts.
+
+#include "device.h"
+
+#include <math.h>
+
+// ---- The inclusions -----------------------------------------------------------------------------
+
+// All rungs on bytes and on ints whose bins leave some out on either side; few threads, so that there
+// are many blocks.
+#define BIN_INT(x)   ((x)-20)
+
+#define COARSEN_NAME basic_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#include <coarsen/histogram/basic.h>
+
+#define COARSEN_NAME  basic_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     32
+#include <coarsen/histogram/basic.h>
+
+#define COARSEN_NAME private_global_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#include <coarsen/histogram/private_global.h>
+
+#define COARSEN_NAME  private_global_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#include <coarsen/histogram/private_global.h>
+
+#define COARSEN_NAME private_shared_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#include <coarsen/histogram/private_shared.h>
+
+#define COARSEN_NAME  private_shared_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#include <coarsen/histogram/private_shared.h>
+
+#define COARSEN_NAME contiguous_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#define CFACTOR      1
+#include <coarsen/histogram/contiguous.h>
+
+#define COARSEN_NAME  contiguous_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#define CFACTOR       5
+#include <coarsen/histogram/contiguous.h>
+
+#define COARSEN_NAME interleaved_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#define CFACTOR      3
+#include <coarsen/histogram/interleaved.h>
+
+#define COARSEN_NAME  interleaved_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#define CFACTOR       8
+#include <coarsen/histogram/interleaved.h>
+
+#define COARSEN_NAME vectorized_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#define CFACTOR      1
+#include <coarsen/histogram/vectorized.h>
+
+#define COARSEN_NAME  vectorized_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#define CFACTOR       3
+#include <coarsen/histogram/vectorized.h>
+
+#define COARSEN_NAME aggregated_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#define CFACTOR      1
+#include <coarsen/histogram/aggregated.h>
+
+#define COARSEN_NAME  aggregated_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#define CFACTOR       3
+#include <coarsen/histogram/aggregated.h>
+
+// per_lane with 32 columns, which 8 bins a thread leave room for, and with each number below: 1 bin,
+// 16 columns, ..., one, and more bins than a block has room for, in 2 ranges and in 4.
+#define COARSEN_NAME per_lane_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define CFACTOR      1
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME  per_lane_i32
+#define COARSEN_TYPE  int
+#define NUM_BINS      100
+#define COARSEN_BIN   BIN_INT
+#define COARSEN_COUNT unsigned long long
+#define BLOCK_DIM     96
+#define CFACTOR       3
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME   per_lane_1
+#define COARSEN_TYPE   int
+#define NUM_BINS       1
+#define COARSEN_BIN(x) ((x)&1)
+#define BLOCK_DIM      32
+#include <coarsen/histogram/per_lane.h>
+
+#define BIN_SHORT(x) ((x) >> 3)
+
+#define COARSEN_NAME per_lane_201
+#define COARSEN_TYPE short
+#define NUM_BINS     201
+#define COARSEN_BIN  BIN_SHORT
+#define BLOCK_DIM    64
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME per_lane_509
+#define COARSEN_TYPE short
+#define NUM_BINS     509
+#define COARSEN_BIN  BIN_SHORT
+#define BLOCK_DIM    64
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME per_lane_1000
+#define COARSEN_TYPE short
+#define NUM_BINS     1000
+#define COARSEN_BIN  BIN_SHORT
+#define BLOCK_DIM    64
+#include <coarsen/histogram/per_lane.h>
+
+#define BIN_WORD(x)  ((x) % 300000)
+
+#define COARSEN_NAME per_lane_20000
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     20000
+#define COARSEN_BIN  BIN_WORD
+#define BLOCK_DIM    256
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME per_lane_65536
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     65536
+#define COARSEN_BIN  BIN_WORD
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME  per_lane_200003
+#define COARSEN_TYPE  unsigned int
+#define NUM_BINS      200003
+#define COARSEN_BIN   BIN_WORD
+#define COARSEN_COUNT unsigned long long
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME basic_65536
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     65536
+#define COARSEN_BIN  BIN_WORD
+#include <coarsen/histogram/basic.h>
+
+// Even bins of floats, out of range and NaN left out; custom ranges; 8-byte and 12-byte elements.
+#define BIN_EVEN(x)  ((x) >= -1 && (x) < 1 ? (int)(((x) + 1) * 128) : -1)
+
+#define COARSEN_NAME histogram_f32
+#define COARSEN_TYPE float
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_EVEN
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME aggregated_f32
+#define COARSEN_TYPE float
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_EVEN
+#include <coarsen/histogram/aggregated.h>
+
+static inline __host__ __device__ int range_of(float x)
+{
+    return x < -3 ? -1 : x < -0.5f ? 0 : x < 0 ? 1 : x < 0.125f ? 2 : x < 10 ? 3 : 4;
+}
+#define COARSEN_NAME histogram_ranges
+#define COARSEN_TYPE float
+#define NUM_BINS     4
+#define COARSEN_BIN  range_of
+#define BLOCK_DIM    64
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME histogram_u64
+#define COARSEN_TYPE unsigned long long
+#define NUM_BINS     1000
+#define BLOCK_DIM    64
+#include <coarsen/histogram.h>
+
+typedef struct {
+    int r, g, b;
+} colour;
+#define BIN_LUMA(c)  (((c).r * 77 + (c).g * 150 + (c).b * 29) >> 8)
+#define COARSEN_NAME histogram_colour
+#define COARSEN_TYPE colour
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_LUMA
+#define BLOCK_DIM    64
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME vectorized_colour
+#define COARSEN_TYPE colour
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_LUMA
+#define BLOCK_DIM    64
+#include <coarsen/histogram/vectorized.h>
+
+// ---- Running one --------------------------------------------------------------------------------
+
+template <class T, class C> struct rung {
+    const char *name;
+    size_t bins;
+    size_t (*scratch_bytes)(size_t);
+    cudaError_t (*launch)(const T *, C *, size_t, void *, size_t, cudaStream_t);
+};
+#define RUNG(name, T, C, bins) (rung<T, C>{#name, bins, name##_scratch_bytes, name##_launch})
+
+static const size_t sizes[] = {0,    1,    2,    3,    15,   16,   17,   31,   32,   33,   47,
+                               63,   64,   65,   95,   96,   97,   255,  256,  257,  383,  384,
+                               385,  511,  512,  513,  767,  768,  769,  997,  1023, 1024, 1025,
+                               1151, 1153, 2047, 2049, 3071, 3073, 4099, 8193, 16411};
+
+// How the elements follow each other.
+enum { ANY, ONE, RUNS, KINDS };
+static const char *const kinds[KINDS] = {"any data", "one value", "long runs"};
+
+static uint64_t bits_of(int kind, size_t n, size_t i)
+{
+    return test_random(n, kind == ONE ? 1 : kind == RUNS ? i / 37 : i);
+}
+
+// One test: the rung against `bin`, at every size up to `most`, each kind of data, alignment and
+// order of blocks. bin says where an element belongs, or that it does not: it is written apart from
+// the rung's COARSEN_BIN.
+template <class T, class C, class Make, class Bin>
+static void check(const rung<T, C> &r, size_t most, Make make, Bin bin)
+{
+    size_t counted = 0, all = 0;
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes) && sizes[s] <= most; s++)
+        for (int k = 0; k < test_order_count(); k++) {
+            // Every order at a few sizes, one of them in turn at the others.
+            const size_t n = sizes[s], offset = (n + k) % 5;
+            const int kind = (int)((s + k) % KINDS);
+            if (n % 64 != 1 && k != (int)(s % test_order_count()))
+                continue;
+            if (r.bins >= 20000 && (s % 5 != 0 || k % 3 != 2)) // they take their time
+                continue;
+            std::vector<T> x(n);
+            std::vector<C> want(r.bins, 0), got(r.bins);
+            for (size_t i = 0; i < n; i++) {
+                x[i] = make(bits_of(kind, n, i));
+                const long long b = bin(x[i]);
+                if (b >= 0 && b < (long long)r.bins)
+                    want[b]++, counted++;
+                all++;
+            }
+            const char *order = test_order(k);
+            test_array in(n * sizeof(T), offset * sizeof(T)), counts(r.bins * sizeof(C), sizeof(C));
+            test_array scratch(r.scratch_bytes(n));
+            if (n > 0)
+                in.fill(x.data());
+            cudaError_t status = r.launch((const T *)in.get(), (C *)counts.get(), n, scratch.get(),
+                                          scratch.bytes, 0);
+            if (status == cudaSuccess)
+                status = cudaDeviceSynchronize();
+            counts.read(got.data());
+            size_t wrong = 0;
+            while (wrong < r.bins && got[wrong] == want[wrong])
+                wrong++;
+            const bool clean = in.intact() && counts.intact() && scratch.intact();
+            if (status != cudaSuccess || wrong < r.bins || !clean) {
+                tap_ok(0, "%s: n = %zu, offset %zu, %s, %s: %s%s", r.name, n, offset, kinds[kind],
+                       order,
+                       status != cudaSuccess ? cudaGetErrorString(status)
+                       : wrong < r.bins      ? "wrong counts"
+                                             : "right counts",
+                       clean ? "" : ", wrote outside its arrays");
+                if (status == cudaSuccess && wrong < r.bins)
+                    tap_diag("bin %zu is %llu, not %llu", wrong, (unsigned long long)got[wrong],
+                             (unsigned long long)want[wrong]);
+                test_order(0);
+                return;
+            }
+        }
+    test_order(0);
+    tap_ok(counted > 0, "%s: right at every size up to %zu, %zu of %zu elements counted", r.name,
+           most, counted, all);
+}
+
+static unsigned char any_byte(uint64_t bits)
+{
+    return (unsigned char)bits;
+}
+static long long bin_byte(unsigned char x)
+{
+    return x;
+}
+static int any_int(uint64_t bits) // most of them in the 100 bins from 20 on, some extreme
+{
+    return bits % 97 == 0 ? INT32_MIN : bits % 97 == 1 ? INT32_MAX - 30 : (int)(bits >> 8) % 150;
+}
+static long long bin_int(int x)
+{
+    return (long long)x - 20;
+}
+static short any_short(uint64_t bits)
+{
+    return (short)bits;
+}
+static long long bin_short(short x)
+{
+    return x < 0 ? -1 : x / 8;
+}
+static unsigned int any_word(uint64_t bits)
+{
+    return (unsigned int)bits;
+}
+static long long bin_word(unsigned int x)
+{
+    return (long long)x - x / 300000 * 300000LL;
+}
+static float any_float(uint64_t bits)
+{
+    const float special[] = {NAN, INFINITY, -INFINITY, -0.0f, 1.0f, -1.0f, 3e38f, nextafterf(1, 0)};
+    return bits % 17 == 0 ? special[bits / 17 % 8] : (float)(int)(bits >> 32) * 0x1.2p-31f;
+}
+static long long bin_even(float x)
+{
+    return x >= -1 && x < 1 ? (long long)floorf((x + 1) * 128) : -1;
+}
+static long long bin_ranges(float x)
+{
+    const float edges[] = {-3, -0.5f, 0, 0.125f, 10};
+    long long bin = -1;
+    for (int e = 0; e < 5; e++)
+        bin += x >= edges[e];
+    return x != x ? 4 : bin; // range_of takes a NaN for what is past the end
+}
+
+// ---- What is promised of errors -----------------------------------------------------------------
+
+template <class T, class C> static void check_errors(const rung<T, C> &r)
+{
+    const size_t n = 100000, bytes = r.scratch_bytes(n);
+    test_array in(n * sizeof(T)), counts(r.bins * sizeof(C)), scratch(bytes);
+    const T *const x = (const T *)in.get();
+    const T *const odd = (const T *)((const char *)x + 1);
+    C *const y = (C *)counts.get();
+    void *const s = scratch.get();
+    bool ok = true;
+    ok &= r.launch(NULL, y, n, s, bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, NULL, n, s, bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, NULL, 0, s, bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, (C *)((char *)y + 1), n, s, bytes, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, y, SIZE_MAX / sizeof(T), s, SIZE_MAX, 0) == cudaErrorInvalidValue;
+    ok &= r.launch(x, y, SIZE_MAX, s, bytes, 0) == cudaErrorInvalidValue;
+    if (sizeof(T) > 1)
+        ok &= r.launch(odd, y, n, s, bytes, 0) == cudaErrorInvalidValue;
+    if (bytes > 0) {
+        ok &= r.launch(x, y, n, NULL, bytes, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, s, bytes - 1, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, s, 0, 0) == cudaErrorInvalidValue;
+        ok &= r.launch(x, y, n, (char *)s + 1, bytes, 0) == cudaErrorInvalidValue;
+    }
+    ok &= cudaDeviceSynchronize() == cudaSuccess && cudaGetLastError() == cudaSuccess;
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    tap_ok(in.untouched() && counts.untouched() && scratch.untouched(),
+           "%s: wrong arguments write nothing", r.name);
+    bool enough = true;
+    for (size_t m = 0; m <= n; m = m * 3 / 2 + 1)
+        enough &= r.scratch_bytes(m) <= bytes;
+    tap_ok(enough, "%s: scratch for n is enough for less", r.name);
+    if (bytes == 0) {
+        std::vector<C> got(r.bins);
+        in.zero();
+        const cudaError_t status = r.launch(x, y, n, NULL, 0, 0);
+        tap_ok(status == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess,
+               "%s: takes NULL for the scratch it does not need", r.name);
+    }
+}
+
+#ifdef SIMT
+
+// ---- Counts -------------------------------------------------------------------------------------
+
+// The case of the literature: N = 524288, 1024 threads a block, 128 bins.
+#define COARSEN_NAME basic_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#include <coarsen/histogram/basic.h>
+#define COARSEN_NAME private_global_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#include <coarsen/histogram/private_global.h>
+#define COARSEN_NAME private_shared_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#include <coarsen/histogram/private_shared.h>
+#define COARSEN_NAME contiguous_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#define CFACTOR      4
+#include <coarsen/histogram/contiguous.h>
+#define COARSEN_NAME interleaved_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#define CFACTOR      4
+#include <coarsen/histogram/interleaved.h>
+#define COARSEN_NAME vectorized_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#define CFACTOR      1
+#include <coarsen/histogram/vectorized.h>
+#define COARSEN_NAME aggregated_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#define CFACTOR      1
+#include <coarsen/histogram/aggregated.h>
+#define COARSEN_NAME per_lane_1024
+#define COARSEN_TYPE int
+#define NUM_BINS     128
+#define BLOCK_DIM    1024
+#define CFACTOR      1
+#include <coarsen/histogram/per_lane.h>
+
+static const size_t N = 524288;
+
+static simt_counts count(const rung<int, unsigned int> &r, const std::vector<int> &x)
+{
+    simt_counts c;
+    test_array in(N * 4), counts(r.bins * 4), scratch(r.scratch_bytes(N));
+    in.fill(x.data());
+    CHECK(r.launch((const int *)in.get(), (unsigned int *)counts.get(), N, scratch.get(),
+                   scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    simt_last_counts(&c);
+    return c;
+}
+
+// The atomics of the copies' commit: the bins that each block met, `block(i)` being i's.
+template <class Block>
+static unsigned long long commits(const std::vector<int> &x, size_t blocks, Block block)
+{
+    std::vector<bool> met(blocks * 128);
+    unsigned long long sum = 0;
+    for (size_t i = 0; i < N; i++)
+        if (!met[block(i) * 128 + x[i]])
+            met[block(i) * 128 + x[i]] = true, sum++;
+    return sum;
+}
+
+// The figures of docs/histogram.md.
+static void check_counts(void)
+{
+    typedef unsigned long long u64;
+    const char *const data[] = {"uniform", "runs of 64", "one value"};
+    for (int d = 0; d < 3; d++) {
+        std::vector<int> x(N);
+        for (size_t i = 0; i < N; i++)
+            x[i] = (int)(test_random(9, d == 0 ? i : d == 1 ? i / 64 : 0) % 128);
+        const u64 by_1024 = commits(x, 512, [](size_t i) { return i / 1024; });
+        const u64 by_4096 = commits(x, 128, [](size_t i) { return i / 4096; });
+        const u64 by_rows = commits(x, 128, [](size_t i) { return i / 1024 % 128; });
+        u64 runs = 0; // of the 4 neighbours that a thread counts
+        for (size_t i = 0; i < N; i++)
+            runs += i % 4 == 0 || x[i] != x[i - 1];
+
+        const struct {
+            const char *name;
+            rung<int, unsigned int> r;
+            u64 global, shared, requests;
+        } table[] = {
+            {"basic", RUNG(basic_1024, int, unsigned int, 128), N, 0, N / 32},
+            {"private_shared", RUNG(private_shared_1024, int, unsigned int, 128), by_1024, N,
+             N / 32},
+            {"contiguous", RUNG(contiguous_1024, int, unsigned int, 128), by_4096, N, N / 32 * 4},
+            {"interleaved", RUNG(interleaved_1024, int, unsigned int, 128), by_rows, N, N / 32},
+            {"vectorized", RUNG(vectorized_1024, int, unsigned int, 128), by_4096, N, N / 32},
+            {"aggregated", RUNG(aggregated_1024, int, unsigned int, 128), by_4096, runs, N / 32},
+        };
+        for (size_t t = 0; t < sizeof(table) / sizeof(*table); t++) {
+            const simt_counts c = count(table[t].r, x);
+            tap_ok(c.atomics_global == table[t].global && c.atomics_shared == table[t].shared &&
+                       c.global_load_requests == table[t].requests,
+                   "%s, %s: %llu global atomics (%llu), %llu shared (%llu), %llu load requests "
+                   "(%llu)",
+                   table[t].name, data[d], c.atomics_global, table[t].global, c.atomics_shared,
+                   table[t].shared, c.global_load_requests, table[t].requests);
+        }
+        // Its first block's copy is the result, so it adds none.
+        u64 met = 0;
+        for (int b = 0; b < 128; b++)
+            for (size_t i = 0; i < 1024; i++)
+                if (x[i] == b) {
+                    met++;
+                    break;
+                }
+        const simt_counts global = count(RUNG(private_global_1024, int, unsigned int, 128), x);
+        tap_ok(global.atomics_global == N + by_1024 - met && global.atomics_shared == 0,
+               "private_global, %s: %llu global atomics (%llu)", data[d], global.atomics_global,
+               N + by_1024 - met);
+        tap_ok(by_1024 <= 512 * 128 && by_4096 <= 128 * 128 && by_rows <= 128 * 128,
+               "%s: no more than the literature's 65536 and 16384 atomics", data[d]);
+
+        const simt_counts lanes = count(RUNG(per_lane_1024, int, unsigned int, 128), x);
+        tap_ok(lanes.atomics_shared == N && lanes.atomic_collisions == 0 &&
+                   lanes.shared_conflicts == 0,
+               "per_lane, %s: %llu shared atomics, %llu collide, %llu bank conflicts", data[d],
+               lanes.atomics_shared, lanes.atomic_collisions, lanes.shared_conflicts);
+        const simt_counts shared = count(RUNG(vectorized_1024, int, unsigned int, 128), x);
+        tap_ok(d == 0 ? shared.shared_conflicts > N / 32 : shared.atomic_collisions > N / 2,
+               "vectorized, %s: %llu of %llu shared atomics collide, %llu bank conflicts", data[d],
+               shared.atomic_collisions, shared.atomics_shared, shared.shared_conflicts);
+    }
+}
+
+#else
+
+// ---- Only on a GPU ------------------------------------------------------------------------------
+
+#define COARSEN_NAME  long_count
+#define COARSEN_TYPE  unsigned char
+#define NUM_BINS      256
+#define COARSEN_COUNT unsigned long long
+#include <coarsen/histogram.h>
+
+// More than 2^32 elements, all but two of one value: 32-bit counts go on from 0, 64-bit ones hold it.
+static void check_big(void)
+{
+    const size_t n = ((size_t)1 << 32) + 4099;
+    unsigned char *in = NULL;
+    if (cudaMalloc((void **)&in, n + 1) != cudaSuccess) {
+        cudaGetLastError();
+        tap_skip("n > 2^32: not that much memory");
+        return;
+    }
+    unsigned char *const x = in + 1;
+    CHECK(cudaMemset(in, 77, n + 1));
+    CHECK(cudaMemset(x, 3, 1));
+    CHECK(cudaMemset(x + n - 1, 5, 1));
+    const rung<unsigned char, unsigned int> rungs[] = {
+        RUNG(contiguous_u8, unsigned char, unsigned int, 256),
+        RUNG(interleaved_u8, unsigned char, unsigned int, 256),
+        RUNG(vectorized_u8, unsigned char, unsigned int, 256),
+        RUNG(aggregated_u8, unsigned char, unsigned int, 256),
+        RUNG(per_lane_u8, unsigned char, unsigned int, 256)};
+    for (size_t i = 0; i < sizeof(rungs) / sizeof(*rungs); i++) {
+        test_array counts(256 * 4);
+        std::vector<unsigned int> got(256);
+        CHECK(rungs[i].launch(x, (unsigned int *)counts.get(), n, NULL, 0, 0));
+        CHECK(cudaDeviceSynchronize());
+        counts.read(got.data());
+        tap_ok(got[77] == 4097 && got[3] == 1 && got[5] == 1 && got[0] == 0,
+               "%s: n = 2^32 + 4099: %u, want 4097", rungs[i].name, got[77]);
+    }
+    test_array counts(256 * 8);
+    std::vector<unsigned long long> got(256);
+    CHECK(long_count_launch(x, (unsigned long long *)counts.get(), n, NULL, 0, 0));
+    CHECK(cudaDeviceSynchronize());
+    counts.read(got.data());
+    tap_ok(got[77] == n - 2 && got[3] == 1 && got[5] == 1 && got[0] == 0,
+           "long_count: n = 2^32 + 4099: %llu, want %zu", got[77], n - 2);
+    CHECK(cudaFree(in));
+}
+
+static void check_graph(void)
+{
+    const size_t n = 1000003;
+    std::vector<unsigned int> x(n), want(65536), got(65536);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = any_word(test_random(11, i));
+        if (bin_word(x[i]) < 65536)
+            want[bin_word(x[i])]++;
+    }
+    test_array in(n * 4), counts(65536 * 4);
+    in.fill(x.data());
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(per_lane_65536_launch((unsigned int *)in.get(), (unsigned int *)counts.get(), n, NULL, 0,
+                                stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    bool ok = true;
+    for (int i = 0; i < 3; i++) {
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        counts.read(got.data());
+        ok &= got == want;
+    }
+    tap_ok(ok, "a launch is captured in a graph and replayed");
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+#endif
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+int main(void)
+{
+    typedef unsigned char u8;
+    typedef unsigned int u32;
+    typedef unsigned long long u64;
+    test_begin();
+
+    const size_t most = 8193, all = 16411;
+    check(RUNG(basic_u8, u8, u32, 256), most, any_byte, bin_byte);
+    check(RUNG(basic_i32, int, u64, 100), most, any_int, bin_int);
+    check(RUNG(basic_65536, u32, u32, 65536), most, any_word, bin_word);
+    check(RUNG(private_global_u8, u8, u32, 256), most, any_byte, bin_byte);
+    check(RUNG(private_global_i32, int, u64, 100), most, any_int, bin_int);
+    check(RUNG(private_shared_u8, u8, u32, 256), most, any_byte, bin_byte);
+    check(RUNG(private_shared_i32, int, u64, 100), most, any_int, bin_int);
+    check(RUNG(contiguous_u8, u8, u32, 256), most, any_byte, bin_byte);
+    check(RUNG(contiguous_i32, int, u64, 100), most, any_int, bin_int);
+    check(RUNG(interleaved_u8, u8, u32, 256), most, any_byte, bin_byte);
+    check(RUNG(interleaved_i32, int, u64, 100), most, any_int, bin_int);
+    check(RUNG(vectorized_u8, u8, u32, 256), all, any_byte, bin_byte);
+    check(RUNG(vectorized_i32, int, u64, 100), all, any_int, bin_int);
+    check(RUNG(aggregated_u8, u8, u32, 256), all, any_byte, bin_byte);
+    check(RUNG(aggregated_i32, int, u64, 100), all, any_int, bin_int);
+    check(RUNG(aggregated_f32, float, u32, 256), all, any_float, bin_even);
+    check(RUNG(per_lane_u8, u8, u32, 256), all, any_byte, bin_byte);
+    check(RUNG(per_lane_i32, int, u64, 100), all, any_int, bin_int);
+    check(
+        RUNG(per_lane_1, int, u32, 1), all, [](uint64_t bits) { return (int)bits; },
+        [](int x) { return x % 2 == 0 ? 0LL : -1LL; });
+    check(RUNG(per_lane_201, short, u32, 201), most, any_short, bin_short);
+    check(RUNG(per_lane_509, short, u32, 509), most, any_short, bin_short);
+    check(RUNG(per_lane_1000, short, u32, 1000), most, any_short, bin_short);
+    check(RUNG(per_lane_20000, u32, u32, 20000), most, any_word, bin_word);
+    check(RUNG(per_lane_65536, u32, u32, 65536), most, any_word, bin_word);
+    check(RUNG(per_lane_200003, u32, u64, 200003), most, any_word, bin_word);
+    check(RUNG(histogram_f32, float, u32, 256), all, any_float, bin_even);
+    check(RUNG(histogram_ranges, float, u32, 4), all, any_float, bin_ranges);
+    check(
+        RUNG(histogram_u64, u64, u32, 1000), most,
+        [](uint64_t bits) { return (u64)(bits % 5 == 0 ? bits : bits % 1200); },
+        [](u64 x) { return x < 1000 ? (long long)x : -1; });
+    auto any_colour = [](uint64_t bits) {
+        return colour{(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16 & 255)};
+    };
+    auto bin_luma = [](colour c) { return (c.r * 77 + c.g * 150 + c.b * 29) / 256LL; };
+    check(RUNG(histogram_colour, colour, u32, 256), most, any_colour, bin_luma);
+    check(RUNG(vectorized_colour, colour, u32, 256), most, any_colour, bin_luma);
+
+    check_errors(RUNG(basic_i32, int, u64, 100));
+    check_errors(RUNG(private_global_i32, int, u64, 100));
+    check_errors(RUNG(private_shared_i32, int, u64, 100));
+    check_errors(RUNG(contiguous_i32, int, u64, 100));
+    check_errors(RUNG(interleaved_i32, int, u64, 100));
+    check_errors(RUNG(vectorized_i32, int, u64, 100));
+    check_errors(RUNG(aggregated_i32, int, u64, 100));
+    check_errors(RUNG(per_lane_i32, int, u64, 100));
+    check_errors(RUNG(per_lane_200003, u32, u64, 200003));
+    check_errors(RUNG(histogram_f32, float, u32, 256));
+
+#ifdef SIMT
+    check_counts();
+#else
+    check_graph();
+    check_big();
+#endif
+    return tap_done();
+}
