@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // demo [FILE.npy] [--n N]: climbs each ladder, on the array in the file and on a generated one of N
-// elements. A table has a row for each rung: its result, checked, and on a GPU its time and bandwidth
-// beside a device-to-device copy's, or on the CPU device what it counted.
+// elements. A table has a row for each rung: its result, checked, and on a GPU its time and
+// bandwidth beside a device-to-device copy's, or on the CPU device what it counted.
 //
 // Exit status: 0; 1 when a result is wrong, or the file or the device fails; 2 when called wrongly.
 
@@ -18,7 +18,7 @@
 
 static const ladder *const ladders[] = {&reduce_ladder};
 
-// ---- Progress: what is running, on a terminal -----------------------------------------------------
+// ---- Progress: what is running, on a terminal ---------------------------------------------------
 
 __attribute__((format(printf, 1, 2))) static void progress(const char *format, ...)
 {
@@ -89,8 +89,8 @@ static ladder_input input_from_file(const char *path)
     return input;
 }
 
-// Whole numbers from 1 to 8, of either sign, that depend on nothing but their index (SplitMix64). The
-// sum of any part of 2^28 of them has a standard deviation below 2^17, so it stays below 2^24.
+// Whole numbers from 1 to 8, of either sign, that depend on nothing but their index (SplitMix64).
+// The sum of any part of 2^28 of them has a standard deviation below 2^17, so it stays below 2^24.
 static ladder_input input_generated(size_t n)
 {
     float *values = host_array(n, "the generated array");
@@ -108,7 +108,7 @@ static ladder_input input_generated(size_t n)
     return input;
 }
 
-// ---- The tables -----------------------------------------------------------------------------------
+// ---- The tables ---------------------------------------------------------------------------------
 
 static void print_lessons(const ladder *l)
 {

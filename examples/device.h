@@ -3,7 +3,7 @@
 // device.h: what the examples' host code needs on either device, a GPU or the CPU device, simt.
 //
 //     CHECK(cudaMalloc(&p, bytes));                       // or a line on stderr, and exit 1
-//     float *p = (float *)device_alloc(bytes);            // device memory of its own; freed by cudaFree
+//     float *p = (float *)device_alloc(bytes);            // device memory, freed by cudaFree
 //     float *p = (float *)device_copy(from, bytes);       // the same, with the host's bytes in it
 
 #ifndef DEVICE_H

@@ -9,8 +9,8 @@
 //     ... array.type, array.count, array.data ...
 //     npy_free(&array);
 //
-// It takes little-endian f4, f8, i4 and i8, any shape, in C and Fortran order alike: the elements come
-// as they lie in the file. No byte of the file is trusted. Host only, and of the C library alone.
+// It takes little-endian f4, f8, i4 and i8, any shape, in C and Fortran order alike: the elements
+// come as they lie in the file. No byte of the file is trusted. Needs the C library alone.
 //
 // Source: the format's description, numpy.lib.format in NumPy's reference.
 
@@ -122,8 +122,8 @@ static inline const char *npy_string(const char *p, char *text, size_t size)
     return *p == quote ? p + 1 : NULL;
 }
 
-// (), (3,), (3, 4), (3, 4,): the product goes to *count. *overflow when it or a dimension is more than
-// a size_t holds; an empty dimension makes the whole array empty, whatever the others.
+// (), (3,), (3, 4), (3, 4,): the product goes to *count. *overflow when it or a dimension is more
+// than a size_t holds; an empty dimension makes the whole array empty, whatever the others.
 static inline const char *npy_shape(const char *p, size_t *count, bool *overflow)
 {
     size_t dimensions = 0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// stats FILE.npy: the count, sum, mean, least and greatest element of an array, and where those two are.
+// stats FILE.npy: count, sum and mean of an array, its least and greatest element, and where they are.
 //
-// npy.h reads the array; coarsen/reduce.h reduces it, to its sum and, with the pairs of coarsen/arg.h,
-// to its least and its greatest element with their indices. stats_of.h holds that for one type.
+// npy.h reads the array; coarsen/reduce.h reduces it, to its sum and, with the pairs of
+// coarsen/arg.h, to its least and its greatest element with their indices. stats_of.h holds that
+// for one type.
 //
-// The sum of f4 and f8 is a double, that of i4 and i8 is exact. As in NumPy, a NaN is both least and
-// greatest, and of equal elements the first is named. An index counts the elements as the file holds
-// them, from 0. Exit status: 0; 1 when the file or the device fails; 2 when called wrongly.
+// The sum of f4 and f8 is a double, that of i4 and i8 is exact. As in NumPy, a NaN is both least
+// and greatest, and of equal elements the first is named. An index counts the elements as the file
+// holds them, from 0. Exit status: 0; 1 when the file or the device fails; 2 when called wrongly.
 
 #include "device.h"
 #include "npy.h"

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// stats_of.h: the statistics of arrays of one element type. stats.cu includes it once for each type it
-// takes, as it would a header of coarsen's, with
+// stats_of.h: the statistics of arrays of one element type. stats.cu includes it once for each type
+// it takes, as it would a header of coarsen's, with
 //
 //     STATS_NAME              what every name this makes begins with
 //     STATS_TYPE              element type
 //     STATS_SUM               type of the sum
 //     STATS_PRINT(label, x)   prints an element or a sum
 //
-// Defines void NAME_stats(const void *array, size_t n), which copies the host's array to the device,
-// reduces it there and prints the results.
+// Defines void NAME_stats(const void *array, size_t n), which copies the host's array to the
+// device, reduces it there and prints the results.
 
 #define STATS_JOIN(suffix) COARSEN_JOIN(STATS_NAME, suffix)
 
-// An element with its index; then three reductions of the array: to its sum, its least, its greatest.
+// An element with its index; then three reductions: to the sum, the least and the greatest.
 
 #define COARSEN_NAME       STATS_JOIN(_at)
 #define COARSEN_TYPE       STATS_TYPE

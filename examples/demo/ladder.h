@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ladder.h: what the demo knows of a pattern. Each pattern has a file beside this one that defines its
-// ladder, and a line in demo.cu's list.
+// ladder.h: what the demo knows of a pattern. Each pattern has a file beside this one that defines
+// its ladder, and a line in demo.cu's list.
 
 #ifndef LADDER_H
 #define LADDER_H

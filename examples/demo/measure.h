@@ -9,7 +9,7 @@
 //     measure_finish(l, rung, n)   right after it, and the result read; returns a measure
 //     measure_print(&m)            ends the rung's line
 //     measure_end()                once: what the columns mean
-//     MEASURE_LOG2_N               how many elements make for a fair measure, in patience and in bytes
+//     MEASURE_LOG2_N               how many elements make for a fair measure and a short wait
 
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -117,8 +117,9 @@ static int measure_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The median time of a launch, in milliseconds. Before each run the L2 cache is filled with something
-// else; that also keeps the device busy until the run is queued, so that no run waits for the host.
+// The median time of a launch, in milliseconds. Before each run the L2 cache is filled with
+// something else; that also keeps the device busy until the run is queued, so that no run waits for
+// the host.
 static double measure_median(void (*reset)(void), cudaError_t (*launch)(void))
 {
     static float runs[MEASURE_RUNS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads each file named on its standard input, a path a line, and prints a line for each: its type, its
-// count and its bytes in hexadecimal, or the error. test_npy.py builds it with the sanitizers.
+// Reads each file named on its standard input, a path a line, and prints a line for each: its type,
+// its count and its bytes in hexadecimal, or the error. test_npy.py builds it with the sanitizers.
 
 #include "npy.h"
 

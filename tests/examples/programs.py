@@ -17,7 +17,8 @@ def have_gpu():
     except OSError:
         return False
     count = ctypes.c_int(0)
-    return driver.cuInit(0) == 0 and not driver.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
+    return (driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and
+            count.value > 0)
 
 
 if not have_gpu():
@@ -30,7 +31,8 @@ else:
 # Parameters of tests, the endings of the programs' names: those that can run; and all, for the one
 # test of each program that says what was left out.
 DEVICES = ["simt"] if NO_CUDA else ["simt", "cuda"]
-ALL_DEVICES = ["simt", pytest.param("cuda", marks=pytest.mark.skipif(bool(NO_CUDA), reason=NO_CUDA))]
+ALL_DEVICES = ["simt", pytest.param("cuda", marks=pytest.mark.skipif(NO_CUDA != "",
+                                                                     reason=NO_CUDA))]
 
 
 def run(name, *arguments, cwd=ROOT):

@@ -50,8 +50,8 @@ def test_sizes_and_types(device, n, dtype, tmp_path):
 
 
 def test_counts(tmp_path):
-    """Those of shared.h can be told by heart: 256 floats lie on 8 lines, the result on one more; its
-    1024 threads halve 10 times; and it has no atomics."""
+    """Those of shared.h are plain: 256 floats lie on 8 lines, the result on one more; its 1024
+    threads halve 10 times; and it has no atomics."""
     np.save(tmp_path / "array.npy", np.ones(256, "f4"))
     shared = demo("simt", tmp_path / "array.npy", "--n", "0")[2]
     requests, accesses, _, barriers, atomics, busy = shared[3].split()
@@ -105,11 +105,13 @@ def test_a_wrong_rung_is_seen(tmp_path):
     assert text.count("if (i < n)") == 1
     rung.write_text(text.replace("if (i < n)", "if (i + 1 < n)"))
     flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
-    subprocess.run([*shlex.split(os.environ.get("CXX") or "g++"), "-x", "c++", "-O1", "-c", *flags,
-                    f"-I{tmp_path}/include/simt", f"-I{tmp_path}/include", "-o", tmp_path / "demo.o",
+    compiler = shlex.split(os.environ.get("CXX") or "g++")
+    subprocess.run([*compiler, "-x", "c++", "-O1", "-c", *flags, f"-I{tmp_path}/include/simt",
+                    f"-I{tmp_path}/include", "-o", tmp_path / "demo.o",
                     tmp_path / "examples/demo.cu"], check=True)
-    subprocess.run([*shlex.split(os.environ.get("CXX") or "g++"), "-o", tmp_path / "demo",
-                    tmp_path / "demo.o", library, "-lpthread", "-ldl"], check=True)
-    done = subprocess.run([tmp_path / "demo", "--n", "1000"], cwd=ROOT, text=True, capture_output=True)
+    subprocess.run([*compiler, "-o", tmp_path / "demo", tmp_path / "demo.o", library, "-lpthread",
+                    "-ldl"], check=True)
+    done = subprocess.run([tmp_path / "demo", "--n", "1000"], cwd=ROOT, text=True,
+                          capture_output=True)
     assert done.returncode == 1 and "2 results are wrong" in done.stderr
     assert [row[2] for row in rows(done.stdout)] == ["yes", "yes", "yes", "NO", "yes", "yes"] * 2

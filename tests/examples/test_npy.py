@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/npy.h beside NumPy's own reader, on good files and on damaged ones, under the sanitizers."""
+"""examples/npy.h beside NumPy's own reader, on good and on damaged files, under the sanitizers."""
 import io
 import os
 import random
@@ -33,7 +33,8 @@ def check(tmp_path_factory):
             paths[-1].write_bytes(content)
         # Refuse what could not be allocated as malloc does, with NULL.
         done = subprocess.run([program], input="".join(f"{path}\n" for path in paths), text=True,
-                              capture_output=True, env={"ASAN_OPTIONS": "allocator_may_return_null=1"})
+                              capture_output=True,
+                              env={"ASAN_OPTIONS": "allocator_may_return_null=1"})
         assert done.returncode == 0, done.stderr
         results = []
         for path, line in zip(paths, done.stdout.splitlines(), strict=True):
@@ -135,9 +136,10 @@ def test_damaged_files(check):
     rng = random.Random(1)
     originals = [saved(np.arange(12, dtype=kind).reshape(3, 4)) for kind in TYPES]
     files = []
+    syntax = b"(){}',:0123L <>|fiTF"
     for whole in originals:
         for at in range(len(whole) - 12 * 4):  # the header and the first data
-            for byte in (0, 0xff, *rng.sample(range(256), 3), *rng.sample(b"(){}',:0123L <>|fiTF", 3)):
+            for byte in (0, 0xff, *rng.sample(range(256), 3), *rng.sample(syntax, 3)):
                 files.append(whole[:at] + bytes([byte]) + whole[at + 1:])
         for _ in range(300):
             at, end = sorted(rng.sample(range(len(whole)), 2))
