@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// stats FILE.npy: count, sum and mean of an array, its least and greatest element, and where they are.
+// stats FILE.npy: count, sum and mean of an array; its least and greatest element, with indices.
 //
 // npy.h reads the array; coarsen/reduce.h reduces it, to its sum and, with the pairs of
 // coarsen/arg.h, to its least and its greatest element with their indices. stats_of.h holds that
