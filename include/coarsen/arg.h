@@ -67,7 +67,8 @@ COARSEN_HOST_DEVICE COARSEN_NAME NAME_none(void)
 // a or b: the one that is an element, else the NaN, else the one said to win, else the first.
 COARSEN_HOST_DEVICE COARSEN_NAME NAME_pick(COARSEN_NAME a, COARSEN_NAME b, bool a_wins, bool b_wins)
 {
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
+    const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
     if (a.index == ~(size_t)0 || b.index == ~(size_t)0)
         return a.index < b.index ? a : b;
     if (a_nan != b_nan)

@@ -193,8 +193,8 @@ COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
 
 // Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is
 // used. i: the index in the array of vectors[0]. count: as many of a row's elements as there are.
-COARSEN_DEVICE COARSEN_ACC NAME_add(COARSEN_ACC sum, const NAME_vector *vectors, size_t i,
-                                    size_t count, bool evict_first)
+COARSEN_DEVICE COARSEN_ACC NAME_add(COARSEN_ACC sum, const NAME_vector *vectors,
+                                    COARSEN_UNUSED size_t i, size_t count, bool evict_first)
 {
     NAME_vector load[COARSE_FACTOR];
 #pragma unroll

@@ -433,7 +433,9 @@ static cudaError_t launch(const simt_launch_request *r)
     device.start = ++device.tick;
     order_begin();
 
-    unsigned wanted = r->cooperative ? MAX_SLOTS : device.config.resident;
+    // Code that is not instrumented can't be interrupted where it waits for another block, so there
+    // a block runs to its end before the next one starts.
+    unsigned wanted = r->cooperative ? MAX_SLOTS : r->traced ? device.config.resident : 1;
     device.slots = device.blocks < wanted ? (unsigned)device.blocks : wanted;
     for (unsigned i = 0; i < device.slots; ++i) {
         slot *s = device.slot[i];
