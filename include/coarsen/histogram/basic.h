@@ -79,7 +79,8 @@ COARSEN_DEVICE void NAME_add(COARSEN_COUNT *counts, COARSEN_TYPE x)
         atomicAdd(counts + bin, (COARSEN_COUNT)1);
 }
 
-COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (i < n)

@@ -81,7 +81,8 @@ COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
         atomicAdd(copy + bin, (unsigned int)1);
 }
 
-COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     __shared__ unsigned int copy[NUM_BINS];
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)

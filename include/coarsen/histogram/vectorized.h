@@ -20,7 +20,7 @@
 // |                      |                  | negative or no less than NUM_BINS                    |
 // | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
 // | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4                | 16-byte vectors a thread counts, from 1 to 64        |
+// | CFACTOR              | 4                | 16-byte vectors a thread counts, from 1 to 32        |
 //
 // Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n) and
 //
@@ -71,8 +71,8 @@
 #ifndef CFACTOR
 #define CFACTOR 4
 #endif
-#if CFACTOR < 1 || CFACTOR > 64
-#error "coarsen/histogram: CFACTOR must be from 1 to 64"
+#if CFACTOR < 1 || CFACTOR > 32
+#error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
 #define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
@@ -96,7 +96,8 @@ COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
         atomicAdd(copy + bin, (unsigned int)1);
 }
 
-COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     __shared__ unsigned int copy[NUM_BINS];
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)
