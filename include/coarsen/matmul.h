@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul.h: the product of two matrices. This is the one to use: matmul/pipelined.h, whose top
+// comment is the manual of arguments, errors and costs, in four shapes of tile, of which each launch
+// takes the best for its sizes.
+//
+//     P = alpha M N + beta P
+//
+//     #define COARSEN_NAME matmul_f32
+//     #define COARSEN_TYPE float
+//     #include <coarsen/matmul.h>
+//
+//     // p = m n: 300 x 500 times 500 x 200, rows one after the other
+//     matmul_f32_launch(300, 200, 500, 1, m, 500, n, 200, 0, p, 200, stream);
+//
+// Takes COARSEN_NAME and COARSEN_TYPE; the other parameters of the ladder are set here.
+//
+// The ladder, each rung in a file of its own under matmul/, from the finest grain to the coarsest:
+//
+//     naive.h            a thread an element, straight from global memory
+//     tiled.h            + tiles in shared memory
+//     coarsened.h        + a block makes COARSE_FACTOR tiles of P with one load of M's
+//     register_tiled.h   + a thread makes TM x TN elements, its operands in registers
+//     pipelined.h        + the next tiles are on their way while this one is multiplied
+//
+// Why the last: it is the fastest at every size. A tile of P as large as a block can make is the best
+// for a large matrix, but leaves the device idle where there are few: a smaller tile, with the depth
+// shared out among slices of the block, then costs more an element and is done sooner. Which one is
+// best is reckoned from waves: a device of so many multiprocessors makes as many tiles at a time.
+// Only a product of few elements and great depth finds no shape that fills the device.
+
+#include "base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_SLICES
+#undef COARSEN_STAGES
+
+#define COARSEN_SHAPE _large // pipelined.h's own
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _medium
+#define BM             64
+#define BN             (512 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define COARSEN_SLICES 4
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _small
+#define BM             32
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define TM             4
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 4
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _tiny
+#define BM             32
+#define BN             (64 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define TM             4
+#define TN             (16 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 4
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
+#define NAME_(what) COARSEN_JOIN(COARSEN_NAME, what)
+#define NAME_launch NAME_(_launch)
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                     cudaStream_t stream)
+{
+    // cost: of an element, measured on an H200 at 4096 x 4096 x 4096, the large shape's being 1.
+    const struct {
+        size_t rows, cols, shared_bytes;
+        double cost;
+        cudaError_t (*launch)(size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *, size_t,
+                              const COARSEN_TYPE *, size_t, COARSEN_TYPE, COARSEN_TYPE *, size_t,
+                              cudaStream_t);
+    } shapes[] = {
+#define COARSEN_ROW(shape, cost)                                                                   \
+    {NAME_(shape##_tile_rows), NAME_(shape##_tile_cols), NAME_(shape##_shared_bytes), cost,        \
+     NAME_(shape##_launch)}
+        COARSEN_ROW(_tiny, 2.4),
+        COARSEN_ROW(_small, 1.5),
+        COARSEN_ROW(_medium, 1.15),
+        COARSEN_ROW(_large, 1),
+#undef COARSEN_ROW
+    };
+    cudaError_t status;
+    const size_t processors = coarsen_multiprocessors(&status);
+    if (status != cudaSuccess)
+        return status;
+    const size_t shared_limit = coarsen_shared_limit(&status);
+    if (status != cudaSuccess)
+        return status;
+
+    size_t best = 0;
+    double least = 0;
+    for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++) {
+        const size_t tiles =
+            coarsen_ceil_div(rows, shapes[s].rows) * coarsen_ceil_div(cols, shapes[s].cols);
+        const size_t waves = coarsen_ceil_div(tiles, processors);
+        const double cost = (double)(waves * shapes[s].rows * shapes[s].cols) * shapes[s].cost;
+        if (s == 0 || (cost <= least && shapes[s].shared_bytes <= shared_limit)) {
+            best = s;
+            least = cost;
+        }
+    }
+    return shapes[best].launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, stream);
+}
+
+#endif
+
+#undef NAME_
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#undef TILE_WIDTH
+#undef COARSE_FACTOR

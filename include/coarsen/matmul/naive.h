@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/naive.h: matrix product, first rung. A thread an element, straight from global memory.
+//
+//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+//
+//     #define COARSEN_NAME matmul_f32
+//     #define COARSEN_TYPE float
+//     #include <coarsen/matmul/naive.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
+// | TILE_WIDTH           | 32               | width of the square of threads of a block, 1 to 32   |
+//
+// Defines NAME_kernel, to launch with TILE_WIDTH x TILE_WIDTH threads and a block for each tile
+// of P, tiles counted along rows, and
+//
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
+// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
+// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
+// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
+// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
+// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
+// Deterministic.
+//
+// Price paid here: memory. Each multiplication and addition fetches its two operands: 2 FLOP for
+// 8 bytes of floats, 0.25 a byte, though every element of M is of use to cols threads and every
+// element of N to rows. The threads of a warp share a row of P, so their requests are few: one word
+// of M, one line of N.
+//
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 3.4.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
+#ifndef TILE_WIDTH
+#define TILE_WIDTH 32
+#endif
+#if TILE_WIDTH < 1 || TILE_WIDTH > 32
+#error "coarsen/matmul: TILE_WIDTH must be from 1 to 32"
+#endif
+
+#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
+
+COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
+    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
+                size_t ldp)
+{
+    const size_t tile_cols = coarsen_ceil_div(cols, TILE_WIDTH);
+    const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + threadIdx.y;
+    const size_t col = blockIdx.x % tile_cols * TILE_WIDTH + threadIdx.x;
+
+    if (row >= rows || col >= cols)
+        return;
+    COARSEN_TYPE sum = 0;
+    for (size_t k = 0; k < inner; k++)
+        sum += m[row * ldm + k] * n[k * ldn + col];
+    COARSEN_TYPE *const out = p + row * ldp + col;
+    *out = beta == 0 ? alpha * sum : alpha * sum + beta * *out;
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                     cudaStream_t stream)
+{
+    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
+    if (alpha == 0)
+        inner = 0;
+    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
+        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
+        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
+        return cudaErrorInvalidValue;
+    const size_t tile_rows = coarsen_ceil_div(rows, TILE_WIDTH);
+    const size_t tile_cols = coarsen_ceil_div(cols, TILE_WIDTH);
+    if (tile_rows == 0 || tile_cols == 0)
+        return cudaSuccess;
+    if (tile_rows > 0x7fffffff / tile_cols)
+        return cudaErrorInvalidValue;
+    cudaLaunchConfig_t config = coarsen_launch_config(tile_rows * tile_cols, 1, 0, stream);
+    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH);
+    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
+                              p, ldp);
+}
+
+#endif
+
+#undef NAME_kernel
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#undef TILE_WIDTH
+#undef COARSE_FACTOR
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_SLICES
+#undef COARSEN_STAGES

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/pipelined.h: matrix product, fifth rung. Over register_tiled.h: the next tiles are on
+// their way while this one is multiplied.
+//
+//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+//
+//     #define COARSEN_NAME matmul_f32
+//     #define COARSEN_TYPE float
+//     #include <coarsen/matmul/pipelined.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number of 4 or 8 bytes |
+// | BM                   | 128              | rows of P a block makes                              |
+// | BN                   | 1024 bytes' worth | columns of P a block makes: 256 floats               |
+// | BK                   | 16               | depth of the tiles of M and N: a multiple of 8       |
+// | TM                   | 8                | rows of P a thread makes: whole 16-byte vectors      |
+// | TN                   | 64 bytes' worth  | columns of P a thread makes, likewise: 16 floats     |
+// | COARSEN_SLICES       | 1                | groups of threads a block has, each for a share of the depth: 1 to 4 |
+// | COARSEN_STAGES       | 3                | tiles of M and N a block holds, one of them in use: 2 to 8 |
+//
+// Defines NAME_kernel, to launch with NAME_threads threads, NAME_shared_bytes bytes of dynamic shared
+// memory and a block for each tile of P, NAME_tile_rows x NAME_tile_cols, and
+//
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
+// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
+// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
+// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
+// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
+// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
+// Deterministic.
+//
+// Price saved: waiting. Tiles are copied to shared memory asynchronously (compute capability 8.0 on), past
+// the registers and COARSEN_STAGES - 1 tiles ahead of their use, with one barrier a tile; the operands of
+// a step are loaded while those of the step before are multiplied, four floats a load; and blocks
+// that run at the same time share rows and columns in the L2 cache. Where a matrix has too few tiles
+// to fill the device with warps, slices of the block share out the depth, and add up at the end.
+// Price paid: COARSEN_STAGES tiles of shared memory, twice the registers for operands, and a kernel that
+// is harder to read. A step leaves the loads 6 of 134 instructions, so that arithmetic binds.
+// The fast path is for tiles wholly inside the matrices, with rows of N and P at 16-byte alignment; the
+// others are copied element by element.
+//
+// Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr et
+// al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
+
+#include "../base.h"
+
+// ---- Helpers: once ------------------------------------------------------------------------------
+
+#ifndef COARSEN_MATMUL_PIPELINED_H
+#define COARSEN_MATMUL_PIPELINED_H
+
+typedef struct __attribute__((aligned(4), may_alias)) {
+    unsigned int word[1];
+} coarsen_words_1;
+typedef struct __attribute__((aligned(8), may_alias)) {
+    unsigned int word[2];
+} coarsen_words_2;
+typedef struct __attribute__((aligned(16), may_alias)) {
+    unsigned int word[4];
+} coarsen_words_4;
+
+// Starts to copy 4, 8 or 16 bytes from global to shared memory, both aligned to as many.
+COARSEN_DEVICE void coarsen_copy_async(void *to, const void *from, unsigned int bytes)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from)
+                     : "memory");
+    else if (bytes == 8)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(from)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from)
+                     : "memory");
+#else
+    if (bytes == 16)
+        *(coarsen_words_4 *)to = *(const coarsen_words_4 *)from;
+    else if (bytes == 8)
+        *(coarsen_words_2 *)to = *(const coarsen_words_2 *)from;
+    else
+        *(coarsen_words_1 *)to = *(const coarsen_words_1 *)from;
+#endif
+}
+
+// COARSEN_COPIES_END closes a group of copies; COARSEN_COPIES_WAIT(few) waits until no more than that
+// many of the calling thread's groups, the last ones, are on their way.
+#if __CUDA_ARCH__ >= 800
+#define COARSEN_COPIES_END()     asm volatile("cp.async.commit_group;" ::: "memory")
+#define COARSEN_COPIES_WAIT(few) asm volatile("cp.async.wait_group %0;" ::"n"(few) : "memory")
+#else
+#define COARSEN_COPIES_END()     ((void)0)
+#define COARSEN_COPIES_WAIT(few) ((void)0)
+#endif
+
+#endif // COARSEN_MATMUL_PIPELINED_H
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN (1024 / sizeof(COARSEN_TYPE))
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#ifndef TM
+#define TM 8
+#endif
+#ifndef TN
+#define TN (64 / sizeof(COARSEN_TYPE))
+#endif
+#ifndef COARSEN_SLICES
+#define COARSEN_SLICES 1
+#endif
+#if COARSEN_SLICES < 1 || COARSEN_SLICES > 4
+#error "coarsen/matmul: COARSEN_SLICES must be from 1 to 4"
+#endif
+#ifndef COARSEN_STAGES
+#define COARSEN_STAGES 3
+#endif
+#if COARSEN_STAGES < 2 || COARSEN_STAGES > 8
+#error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
+#endif
+#ifndef COARSEN_SHAPE // matmul.h includes this file once a shape: a part of the names
+#define COARSEN_SHAPE
+#define COARSEN_ONE_SHAPE
+#endif
+
+#define NAME_(what)       COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, what))
+#define NAME_vector       NAME_(_vector)
+#define NAME_tiles        NAME_(_tiles)
+#define NAME_source       NAME_(_source)
+#define NAME_copy         NAME_(_copy)
+#define NAME_load         NAME_(_load)
+#define NAME_tile_rows    NAME_(_tile_rows)
+#define NAME_tile_cols    NAME_(_tile_cols)
+#define NAME_threads      NAME_(_threads)
+#define NAME_shared_bytes NAME_(_shared_bytes)
+#define NAME_kernel       NAME_(_kernel)
+#define NAME_launch       NAME_(_launch)
+
+#define COARSEN_ITEMS     COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
+#define COARSEN_GROUP     ((BM / TM) * (BN / TN))          // threads a slice
+#define COARSEN_THREADS   (COARSEN_GROUP * COARSEN_SLICES) // threads a block
+#define COARSEN_STEPS     (BK / COARSEN_SLICES)            // of the depth of a tile, a slice's
+#define COARSEN_LANES_N   (BN / TN < 8 ? BN / TN : 8)      // the width of a warp, in patches,
+#define COARSEN_LANES_M   (32 / COARSEN_LANES_N)           // and its height
+#define COARSEN_RUN       8                                // neighbours in M that a copy takes
+#define COARSEN_M_COPIES  (BM * BK / COARSEN_THREADS)      // a thread's, elements
+#define COARSEN_N_COPIES  (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // likewise, vectors
+#define COARSEN_BAND      8u                                          // tiles
+
+static_assert(
+    sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
+    "coarsen/matmul: pipelined.h copies 4 or 8 bytes: take register_tiled.h for this type");
+static_assert(TM % COARSEN_ITEMS == 0 && TN % COARSEN_ITEMS == 0,
+              "coarsen/matmul: TM and TN must be multiples of 16 bytes of elements");
+static_assert(
+    TM % COARSEN_SLICES == 0 && COARSEN_STEPS % 2 == 0 && BK % COARSEN_SLICES == 0 &&
+        BK % COARSEN_RUN == 0,
+    "coarsen/matmul: BK must be a multiple of 8 and of 2 COARSEN_SLICES, TM of COARSEN_SLICES");
+static_assert(32 % COARSEN_LANES_N == 0 && BM % (COARSEN_LANES_M * TM) == 0 &&
+                  BN % (COARSEN_LANES_N * TN) == 0,
+              "coarsen/matmul: BM must be a multiple of 4 TM, and BN of 8 TN");
+static_assert(
+    COARSEN_THREADS <= 1024 && BM * BK % COARSEN_THREADS == 0 &&
+        BK * BN / COARSEN_ITEMS % COARSEN_THREADS == 0 &&
+        COARSEN_THREADS % (BN / COARSEN_ITEMS) == 0 &&
+        (COARSEN_RUN * BM % COARSEN_THREADS == 0 || COARSEN_THREADS % (COARSEN_RUN * BM) == 0),
+    "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block, up to 1024, "
+    "must share the tiles evenly: take powers of two, or change BK");
+
+typedef struct __attribute__((aligned(16), may_alias)) {
+    COARSEN_TYPE item[COARSEN_ITEMS];
+} NAME_vector;
+
+// What a block multiplies at a time. M is turned, so that operands for rows of P are neighbours; its
+// rows are 4 longer, or the copies of a column's elements would meet in one bank.
+typedef struct __attribute__((aligned(16))) {
+    COARSEN_TYPE m[BK][BM + 4], n[BK][BN];
+} NAME_tiles;
+
+enum {
+    NAME_tile_rows = BM,
+    NAME_tile_cols = BN,
+    NAME_threads = COARSEN_THREADS,
+    // Where the tiles were, the sums of all slices but one at last.
+    NAME_shared_bytes =
+        COARSEN_STAGES * sizeof(NAME_tiles) > (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
+            ? COARSEN_STAGES * sizeof(NAME_tiles)
+            : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
+};
+
+// Where the tiles come from: next those at row, col and k, and m_next and n_next are the first elements
+// in them that this thread copies, where they are wholly inside the matrices.
+typedef struct {
+    const COARSEN_TYPE *m, *n, *m_next, *n_next;
+    size_t ldm, ldn, rows, cols, inner, row, col, k;
+    bool inside; // rows and columns are, and rows of N are 16-byte aligned
+} NAME_source;
+
+// Starts to copy the next tiles of M and N, zero beyond the edges, and goes on to those after them.
+COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAME_source *from)
+{
+    const unsigned int t = threadIdx.x, runs = COARSEN_RUN * BM; // elements in a run of each row
+    if (from->inside && from->k + BK <= from->inner) {
+        const unsigned int row = t / COARSEN_RUN % BM, k = t % COARSEN_RUN + t / runs * COARSEN_RUN;
+        const COARSEN_TYPE *next = from->m_next;
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
+            const unsigned int e = i * COARSEN_THREADS;
+            if (e % runs == 0)
+                next = from->m_next + e / runs * COARSEN_RUN;
+            coarsen_copy_async(&to->m[k + e / runs * COARSEN_RUN][row + e / COARSEN_RUN % BM], next,
+                               sizeof(COARSEN_TYPE));
+            next += COARSEN_THREADS / COARSEN_RUN * from->ldm;
+        }
+        next = from->n_next;
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_N_COPIES; i++) {
+            coarsen_copy_async(&to->n[0][0] + (t + i * COARSEN_THREADS) * COARSEN_ITEMS, next, 16);
+            next += COARSEN_THREADS / (BN / COARSEN_ITEMS) * from->ldn;
+        }
+        from->m_next += BK;
+        from->n_next += BK * from->ldn;
+    } else if (from->k < from->inner) {
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
+            const unsigned int e = t + i * COARSEN_THREADS;
+            const size_t row = from->row + e / BK, k = from->k + e % BK;
+            COARSEN_TYPE *const element = &to->m[e % BK][e / BK];
+            if (row < from->rows && k < from->inner)
+                coarsen_copy_async(element, from->m + row * from->ldm + k, sizeof(COARSEN_TYPE));
+            else
+                *element = 0;
+        }
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_N_COPIES * COARSEN_ITEMS; i++) {
+            const unsigned int e = t + i * COARSEN_THREADS;
+            const size_t k = from->k + e / BN, col = from->col + e % BN;
+            COARSEN_TYPE *const element = &to->n[e / BN][e % BN];
+            if (k < from->inner && col < from->cols)
+                coarsen_copy_async(element, from->n + k * from->ldn + col, sizeof(COARSEN_TYPE));
+            else
+                *element = 0;
+        }
+    }
+    from->k += BK;
+    COARSEN_COPIES_END();
+}
+
+// The operands of one step for a thread's patch, from row and col of its tile.
+COARSEN_DEVICE __attribute__((always_inline)) void NAME_load(NAME_vector *of_m, NAME_vector *of_n,
+                                                             const NAME_tiles *tiles,
+                                                             unsigned int k, unsigned int row,
+                                                             unsigned int col)
+{
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i += COARSEN_ITEMS)
+        of_m[i / COARSEN_ITEMS] = *(const NAME_vector *)&tiles->m[k][row + i * COARSEN_LANES_M];
+#pragma unroll
+    for (unsigned int j = 0; j < TN; j += COARSEN_ITEMS)
+        of_n[j / COARSEN_ITEMS] = *(const NAME_vector *)&tiles->n[k][col + j * COARSEN_LANES_N];
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
+                size_t ldp)
+{
+    NAME_tiles *const stages = (NAME_tiles *)coarsen_shared;
+
+    // Blocks count the tiles of P down and then across in bands, so that those which run at the same
+    // time need few different rows and columns.
+    const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
+    const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
+    const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
+    const unsigned int above = blockIdx.x / (band * tile_cols) * band;
+    const unsigned int in_band = blockIdx.x % (band * tile_cols);
+    const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
+    const size_t row_start = (size_t)BM * (above + in_band % height);
+    const size_t col_start = (size_t)BN * (in_band / height);
+    const bool inside = row_start + BM <= rows && col_start + BN <= cols;
+
+    // This thread's patch of P: vectors of rows, LANES_M apart, by vectors of columns, LANES_N apart.
+    const unsigned int slice = COARSEN_SLICES > 1 ? threadIdx.x / COARSEN_GROUP : 0;
+    const unsigned int t = threadIdx.x % COARSEN_GROUP, lane = t % 32, warp = t / 32;
+    const unsigned int warps_n = BN / TN / COARSEN_LANES_N;
+    const unsigned int row =
+        warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
+    const unsigned int col =
+        warp % warps_n * COARSEN_LANES_N * TN + lane / COARSEN_LANES_M * COARSEN_ITEMS;
+
+    NAME_source source = {m, n, m, n, ldm, ldn, rows, cols, inner, row_start, col_start, 0, false};
+    if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0) {
+        source.inside = true;
+        source.m_next = m + (row_start + threadIdx.x / COARSEN_RUN % BM) * ldm +
+                        threadIdx.x % COARSEN_RUN + threadIdx.x / (COARSEN_RUN * BM) * COARSEN_RUN;
+        source.n_next = n + threadIdx.x / (BN / COARSEN_ITEMS) * ldn + col_start +
+                        threadIdx.x % (BN / COARSEN_ITEMS) * COARSEN_ITEMS;
+    }
+
+    NAME_vector sum[TM][TN / COARSEN_ITEMS] = {};
+    NAME_vector of_m[2][TM / COARSEN_ITEMS],
+        of_n[2][TN / COARSEN_ITEMS]; // of this step and the next
+#pragma unroll
+    for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
+        NAME_copy(stages + s, &source);
+    COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
+    __syncthreads();
+    unsigned int stage = 0;
+    const unsigned int first = slice * COARSEN_STEPS;
+    if (inner > 0)
+        NAME_load(of_m[0], of_n[0], stages, first, row, col);
+#pragma unroll 1
+    for (size_t k = 0; k < inner; k += BK) {
+#pragma unroll
+        for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
+            const unsigned int next = (step + 1) % COARSEN_STEPS;
+            if (next == 0) { // the next tiles are there, and nobody needs this stage any more
+                COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
+                __syncthreads();
+                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+            }
+            if (next > 0 || k + BK < inner)
+                NAME_load(of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
+            if (step == 0)
+                NAME_copy(stages + (stage > 0 ? stage - 1 : COARSEN_STAGES - 1), &source);
+#pragma unroll
+            for (unsigned int i = 0; i < TM; i++)
+#pragma unroll
+                for (unsigned int along = 0; along < TN; along++) {
+                    // There and back: the operand at hand in one row is the first of the next.
+                    const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
+                    sum[i][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS] +=
+                        of_m[step % 2][i / COARSEN_ITEMS].item[i % COARSEN_ITEMS] *
+                        of_n[step % 2][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS];
+                }
+        }
+    }
+
+#if COARSEN_SLICES > 1
+    // Each slice adds up TM / COARSEN_SLICES rows of its patches, the others' sums to its own in their
+    // order, and writes them.
+    NAME_vector *const sums = (NAME_vector *)coarsen_shared;
+    __syncthreads();
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i++) {
+        const unsigned int owner = i / (TM / COARSEN_SLICES);
+        const unsigned int place = slice < owner ? slice : slice - 1;
+        if (slice != owner)
+#pragma unroll
+            for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++)
+                sums[((place * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t] = sum[i][j];
+    }
+    __syncthreads();
+#endif
+
+    const bool wide = inside && ((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0;
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i++) {
+        if (i / (TM / COARSEN_SLICES) != slice)
+            continue;
+#pragma unroll
+        for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++) {
+            NAME_vector *const mine = &sum[i][j];
+#if COARSEN_SLICES > 1
+#pragma unroll
+            for (unsigned int s = 0; s < COARSEN_SLICES - 1; s++) {
+                const NAME_vector other =
+                    sums[((s * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t];
+#pragma unroll
+                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                    mine->item[q] += other.item[q];
+            }
+#endif
+            const size_t to_row = row_start + row +
+                                  i / COARSEN_ITEMS * COARSEN_ITEMS * COARSEN_LANES_M +
+                                  i % COARSEN_ITEMS;
+            const size_t to_col = col_start + col + j * COARSEN_ITEMS * COARSEN_LANES_N;
+            COARSEN_TYPE *const to = p + to_row * ldp + to_col;
+            if (wide) {
+                NAME_vector result = {};
+                if (beta != 0)
+                    result = *(const NAME_vector *)to;
+#pragma unroll
+                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                    result.item[q] = beta == 0 ? alpha * mine->item[q]
+                                               : alpha * mine->item[q] + beta * result.item[q];
+                *(NAME_vector *)to = result;
+            } else {
+#pragma unroll
+                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                    if (to_row < rows && to_col + q < cols)
+                        to[q] = beta == 0 ? alpha * mine->item[q]
+                                          : alpha * mine->item[q] + beta * to[q];
+            }
+        }
+    }
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                     cudaStream_t stream)
+{
+    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
+    if (alpha == 0)
+        inner = 0;
+    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
+        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
+        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
+        return cudaErrorInvalidValue;
+    const size_t tile_rows = coarsen_ceil_div(rows, BM);
+    const size_t tile_cols = coarsen_ceil_div(cols, BN);
+    if (tile_rows == 0 || tile_cols == 0)
+        return cudaSuccess;
+    if (tile_rows > 0x7fffffff / tile_cols)
+        return cudaErrorInvalidValue;
+    if (NAME_shared_bytes > 48 << 10) { // more has to be asked for
+        const cudaError_t status =
+            cudaFuncSetAttribute((const void *)NAME_kernel,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, NAME_shared_bytes);
+        if (status != cudaSuccess)
+            return status;
+    }
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(tile_rows * tile_cols, NAME_threads, NAME_shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
+                              p, ldp);
+}
+
+#endif
+
+#undef NAME_vector
+#undef NAME_tiles
+#undef NAME_source
+#undef NAME_copy
+#undef NAME_load
+#undef NAME_tile_rows
+#undef NAME_tile_cols
+#undef NAME_threads
+#undef NAME_shared_bytes
+#undef NAME_kernel
+#undef NAME_launch
+#undef NAME_
+#undef COARSEN_ITEMS
+#undef COARSEN_GROUP
+#undef COARSEN_THREADS
+#undef COARSEN_STEPS
+#undef COARSEN_LANES_N
+#undef COARSEN_LANES_M
+#undef COARSEN_RUN
+#undef COARSEN_M_COPIES
+#undef COARSEN_N_COPIES
+#undef COARSEN_BAND
+#ifdef COARSEN_ONE_SHAPE
+#undef COARSEN_ONE_SHAPE
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#endif
+#undef COARSEN_SHAPE
+#undef TILE_WIDTH
+#undef COARSE_FACTOR
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_SLICES
+#undef COARSEN_STAGES

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/register_tiled.h: matrix product, fourth rung. Over coarsened.h: coarsened both ways, a
+// thread makes a patch of TM x TN elements, and its operands come from registers.
+//
+//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+//
+//     #define COARSEN_NAME matmul_f32
+//     #define COARSEN_TYPE float
+//     #include <coarsen/matmul/register_tiled.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
+// | BM, BN               | 128, 128         | rows and columns of P a block makes                  |
+// | BK                   | 8                | depth of the tiles of M and N                        |
+// | TM, TN               | 8, 8             | rows and columns of P a thread makes, from 1 to 16   |
+//
+// Defines NAME_kernel, to launch with BM / TM * BN / TN threads and a block for each tile of
+// P, tiles counted along rows, and
+//
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
+// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
+// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
+// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
+// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
+// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
+// Deterministic.
+//
+// Price saved: shared memory's. An operand goes to a register once for TN or TM multiplications: at
+// 8 and 8, 16 loads for 64 of them, where the rungs above make 2 for 1. And the larger tile makes
+// 0.5 / (1 / BM + 1 / BN) FLOP a byte of floats from global memory, 32 at 128 x 128.
+// Price paid: TM TN + TM + TN registers a thread, so that few threads fit; and TM TN times fewer of
+// them, so that a small matrix no longer fills the device.
+// A thread's rows are BM / TM apart and its columns BN / TN: so the lanes of a warp read neighbouring
+// words of the shared tiles, and write neighbouring elements of P.
+//
+// Source: V. Volkov, Better Performance at Lower Occupancy, 2010; S. Boehm, How to Optimize a CUDA
+// Matmul Kernel for cuBLAS-like Performance, 2022, kernel 5, where BM, BN, BK, TM and TN come from.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 8
+#endif
+#ifndef TM
+#define TM 8
+#endif
+#ifndef TN
+#define TN 8
+#endif
+#if TM < 1 || TM > 16 || TN < 1 || TN > 16
+#error "coarsen/matmul: TM and TN must be from 1 to 16"
+#endif
+#if BM < TM || BM % TM != 0 || BN < TN || BN % TN != 0
+#error "coarsen/matmul: BM must be a multiple of TM, and BN of TN"
+#endif
+#if (BM / TM) * (BN / TN) > 1024
+#error "coarsen/matmul: a block has BM / TM * BN / TN threads, and takes up to 1024: raise TM or TN"
+#endif
+#if BK < 1 || BK > 64
+#error "coarsen/matmul: BK must be from 1 to 64"
+#endif
+
+#define COARSEN_THREADS ((BM / TM) * (BN / TN))
+#define NAME_kernel     COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_launch     COARSEN_JOIN(COARSEN_NAME, _launch)
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
+                size_t ldp)
+{
+    __shared__ COARSEN_TYPE m_tile[BK][BM + 1],
+        n_tile[BK][BN]; // m_tile is turned: + 1, or banks meet
+    static_assert(sizeof(m_tile) + sizeof(n_tile) <= 48 << 10,
+                  "coarsen/matmul: the tiles need more than 48 KiB: lower BM, BN or BK");
+    const unsigned int tx = threadIdx.x % (BN / TN), ty = threadIdx.x / (BN / TN);
+    const size_t tile_cols = coarsen_ceil_div(cols, BN);
+    const size_t row_start = blockIdx.x / tile_cols * BM, col_start = blockIdx.x % tile_cols * BN;
+
+    COARSEN_TYPE sum[TM][TN] = {};
+    for (size_t phase = 0; phase < inner; phase += BK) {
+        for (unsigned int e = threadIdx.x; e < BM * BK; e += COARSEN_THREADS) {
+            const size_t row = row_start + e / BK, k = phase + e % BK;
+            m_tile[e % BK][e / BK] = row < rows && k < inner ? m[row * ldm + k] : 0;
+        }
+        for (unsigned int e = threadIdx.x; e < BK * BN; e += COARSEN_THREADS) {
+            const size_t k = phase + e / BN, col = col_start + e % BN;
+            n_tile[e / BN][e % BN] = k < inner && col < cols ? n[k * ldn + col] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned int k = 0; k < BK; k++) {
+            COARSEN_TYPE from_m[TM], from_n[TN];
+#pragma unroll
+            for (unsigned int i = 0; i < TM; i++)
+                from_m[i] = m_tile[k][ty + i * (BM / TM)];
+#pragma unroll
+            for (unsigned int j = 0; j < TN; j++)
+                from_n[j] = n_tile[k][tx + j * (BN / TN)];
+#pragma unroll
+            for (unsigned int i = 0; i < TM; i++)
+#pragma unroll
+                for (unsigned int j = 0; j < TN; j++)
+                    sum[i][j] += from_m[i] * from_n[j];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < TN; j++) {
+            const size_t row = row_start + ty + i * (BM / TM), col = col_start + tx + j * (BN / TN);
+            if (row < rows && col < cols) {
+                COARSEN_TYPE *const out = p + row * ldp + col;
+                *out = beta == 0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * *out;
+            }
+        }
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                     cudaStream_t stream)
+{
+    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
+    if (alpha == 0)
+        inner = 0;
+    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
+        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
+        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
+        return cudaErrorInvalidValue;
+    const size_t tile_rows = coarsen_ceil_div(rows, BM);
+    const size_t tile_cols = coarsen_ceil_div(cols, BN);
+    if (tile_rows == 0 || tile_cols == 0)
+        return cudaSuccess;
+    if (tile_rows > 0x7fffffff / tile_cols)
+        return cudaErrorInvalidValue;
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(tile_rows * tile_cols, COARSEN_THREADS, 0, stream);
+    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
+                              p, ldp);
+}
+
+#endif
+
+#undef COARSEN_THREADS
+#undef NAME_kernel
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
+#undef TILE_WIDTH
+#undef COARSE_FACTOR
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_SLICES
+#undef COARSEN_STAGES
