@@ -192,7 +192,8 @@ COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
 }
 
 // Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is
-// used. i: the index in the array of vectors[0]. count: as many of a row's elements as there are.
+// used. i: the index in the array of vectors[0]'s first element. count: vectors left in the tile, this
+// thread's first included.
 COARSEN_DEVICE COARSEN_ACC NAME_add(COARSEN_ACC sum, const NAME_vector *vectors,
                                     COARSEN_UNUSED size_t i, size_t count, bool evict_first)
 {
@@ -250,9 +251,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     if (threadIdx.x == 0)
         started_last = atomicAdd(ticket, 1) == gridDim.x - 1;
 
-    // An array that the L2 cache can't hold is not worth a place there: reading it with the
-    // evict-first hint leaves alone what others have in the cache, and saves writing that back. Past a
-    // quarter of a gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
+    // An array read once is not worth a place in the cache: with the evict-first hint it leaves alone
+    // what others wrote there, and does not wait for that to be written back. Past a quarter of a
+    // gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
     const bool evict_first = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
     const size_t full = (COARSE_FACTOR - 1) * BLOCK_DIM;
     const size_t step = (size_t)gridDim.x * tile;
