@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/image/blur_coarsened.h: box blur, second rung. Over blur_single.h:
+// a thread makes COARSE_FACTOR samples, one below the other.
+//
+//     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
+//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//
+//     #define COARSEN_NAME     blur_rgb
+//     #define COARSEN_RADIUS   3
+//     #define COARSEN_CHANNELS 3
+//     #define COARSE_FACTOR    8
+//     #include <coarsen/image/blur_coarsened.h>
+//
+//     size_t width = 640, height = 480;
+//     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//
+// | parameter        | default  | meaning                                                 |
+// |------------------|----------|---------------------------------------------------------|
+// | COARSEN_NAME     | required | what every name this makes begins with                  |
+// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 31     |
+// | COARSEN_CHANNELS | 1        | samples a pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 256      | threads a block: a multiple of 32 from 32 to 1024       |
+// | COARSE_FACTOR    | 8        | rows a thread makes of its column, from 1 to 1024       |
+//
+// Defines NAME_kernel and
+//
+//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+//                             size_t height, cudaStream_t stream)
+//
+// in, out: height rows of width pixels of COARSEN_CHANNELS 8-bit samples, with nothing between pixels or
+// rows, in device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for
+// a null or overflowing array, with nothing written. Deterministic, exact.
+//
+// Price saved: additions and loads. The next box is the last one, less its first row and plus a new
+// one: 2 (2 COARSEN_RADIUS + 1) loads in place of (2 COARSEN_RADIUS + 1)^2, but for a thread's first.
+// Price paid: COARSE_FACTOR times fewer threads.
+//
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_RADIUS
+#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#endif
+#if COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
+#error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
+#endif
+#ifndef COARSEN_CHANNELS
+#define COARSEN_CHANNELS 1
+#endif
+#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
+#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 256
+#endif
+#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
+#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 8
+#endif
+#if COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
+#error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
+#endif
+
+#define NAME_row    COARSEN_JOIN(COARSEN_NAME, _row)
+#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
+
+// The sum of one row of a box, from the samples left to right of the one there.
+COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there, size_t left, size_t right)
+{
+    unsigned int sum = 0;
+    for (size_t u = 0; u <= left + right; u++)
+        sum += (there - left * COARSEN_CHANNELS)[u * COARSEN_CHANNELS];
+    return sum;
+}
+
+// A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
+COARSEN_KERNEL void NAME_kernel(const unsigned char *in, unsigned char *out, size_t width,
+                                size_t height)
+{
+    const size_t samples = width * COARSEN_CHANNELS; // a row
+    const size_t s = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    if (s >= samples)
+        return;
+    const size_t x = s / COARSEN_CHANNELS;
+    const size_t left = coarsen_min(x, COARSEN_RADIUS);
+    const size_t right = coarsen_min(width - 1 - x, COARSEN_RADIUS);
+
+    for (size_t first = (size_t)blockIdx.y * COARSE_FACTOR; first < height;
+         first += (size_t)gridDim.y * COARSE_FACTOR) {
+        unsigned int sum = 0; // of the rows of the box above first, but for its last
+        for (size_t v = first < COARSEN_RADIUS + 1 ? 0 : first - COARSEN_RADIUS - 1;
+             v < height && v < first + COARSEN_RADIUS; v++)
+            sum += NAME_row(in + v * samples + s, left, right);
+        for (size_t y = first; y < height && y < first + COARSE_FACTOR; y++) {
+            const size_t above = coarsen_min(y, COARSEN_RADIUS);
+            const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
+            if (y > COARSEN_RADIUS)
+                sum -= NAME_row(in + (y - COARSEN_RADIUS - 1) * samples + s, left, right);
+            if (y + COARSEN_RADIUS < height)
+                sum += NAME_row(in + (y + COARSEN_RADIUS) * samples + s, left, right);
+            const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
+            out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
+        }
+    }
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+                                     size_t height, cudaStream_t stream)
+{
+    if (width == 0 || height == 0)
+        return cudaSuccess;
+    if (width > SIZE_MAX / COARSEN_CHANNELS)
+        return cudaErrorInvalidValue;
+    const size_t samples = width * COARSEN_CHANNELS;
+    const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
+    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1) ||
+        blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
+    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, width, height);
+}
+
+#endif
+
+#undef NAME_row
+#undef NAME_kernel
+#undef NAME_launch
+#undef COARSEN_NAME
+#undef COARSEN_RADIUS
+#undef COARSEN_CHANNELS
+#undef COARSEN_RED
+#undef COARSEN_GREEN
+#undef COARSEN_BLUE
+#undef BLOCK_DIM
+#undef COARSE_FACTOR

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/image/blur_rolling.h: box blur, fourth rung. Over blur_tiled.h:
+// no tile; a thread walks down the rows with the sums of 16 columns in its registers.
+//
+//     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
+//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//
+//     #define COARSEN_NAME     blur_rgb
+//     #define COARSEN_RADIUS   3
+//     #define COARSEN_CHANNELS 3
+//     #include <coarsen/image/blur_rolling.h>
+//
+//     size_t width = 640, height = 480;
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     blur_rgb_launch(pixels, (unsigned char *)out, width, height, stream);
+//
+// | parameter        | default  | meaning                                                        |
+// |------------------|----------|----------------------------------------------------------------|
+// | COARSEN_NAME     | required | what every name this makes begins with                         |
+// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 7             |
+// | COARSEN_CHANNELS | 1        | 8-bit samples a pixel, interleaved, from 1 (gray) to 4 (RGBA)  |
+// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 1024              |
+// | COARSE_FACTOR    | 20       | rows a thread makes of its 16 columns, or more: from 1 to 1024 |
+//
+// Defines NAME_kernel(in, out, width, height, rows) and
+//
+//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+//                             size_t height, cudaStream_t stream)
+//
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, with nothing between the rows, in
+// device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for a null
+// or overflowing array, with nothing written. Deterministic, exact. Any alignment works; it is fast
+// when in, out and a row's bytes are multiples of 16.
+//
+// Price saved: the tile, its barriers and the passes over shared memory. A row that comes in is added
+// to the columns' sums, and the one that leaves is taken off again, whatever the radius is: both are
+// in registers, where the last 2 COARSEN_RADIUS + 1 rows wait. What a thread needs of its
+// neighbours' columns it gets by shuffles. Two sums share a register, hence the limit of the radius.
+// Price paid: registers, 4 for each row that waits; the lanes at a warp's ends, which only help; and
+// 2 COARSEN_RADIUS rows read before the first is made, so that a small COARSE_FACTOR reads much twice.
+// Cost: every sample read 1 + 2 COARSEN_RADIUS / COARSE_FACTOR times, written once.
+//
+// Source: running sums are those of M. J. McDonnell, Box-filtering techniques (1981).
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_RADIUS
+#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#endif
+#if COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
+#error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
+#endif
+#ifndef COARSEN_CHANNELS
+#define COARSEN_CHANNELS 1
+#endif
+#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
+#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 128
+#endif
+#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
+#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 20
+#endif
+#if COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
+#error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
+#endif
+
+#define NAME_vector     COARSEN_JOIN(COARSEN_NAME, _vector)
+#define NAME_load       COARSEN_JOIN(COARSEN_NAME, _load)
+#define NAME_store      COARSEN_JOIN(COARSEN_NAME, _store)
+#define NAME_pair       COARSEN_JOIN(COARSEN_NAME, _pair)
+#define NAME_sums       COARSEN_JOIN(COARSEN_NAME, _sums)
+#define NAME_mean       COARSEN_JOIN(COARSEN_NAME, _mean)
+#define NAME_word       COARSEN_JOIN(COARSEN_NAME, _word)
+#define NAME_border_word COARSEN_JOIN(COARSEN_NAME, _border_word)
+#define NAME_roll       COARSEN_JOIN(COARSEN_NAME, _roll)
+#define NAME_strip      COARSEN_JOIN(COARSEN_NAME, _strip)
+#define NAME_kernel     COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_any_kernel COARSEN_JOIN(COARSEN_NAME, _any_kernel)
+#define NAME_launch     COARSEN_JOIN(COARSEN_NAME, _launch)
+
+#define COARSEN_SIDE  (2 * COARSEN_RADIUS + 1)
+#define COARSEN_COUNT (COARSEN_SIDE * COARSEN_SIDE)
+#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_WORDS ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
+#define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
+#define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
+#ifndef COARSEN_AHEAD
+#define COARSEN_AHEAD 2                                   // rows on their way
+#endif
+
+typedef struct __attribute__((aligned(16), may_alias)) {
+    unsigned int word[4];
+} NAME_vector;
+
+// 16 samples from there on: those that the row has, from a to b - 1; 0 for the others.
+COARSEN_DEVICE NAME_vector NAME_load(const unsigned char *from, int a, int b, bool aligned)
+{
+    NAME_vector load = {};
+    if (aligned)
+        load = *(const NAME_vector *)from;
+    else
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            if (j >= a && j < b)
+                load.word[j / 4] |= (unsigned int)from[j] << 8 * (j % 4);
+    return load;
+}
+
+COARSEN_DEVICE void NAME_store(unsigned char *to, int b, bool aligned, NAME_vector means)
+{
+    if (aligned)
+        *(NAME_vector *)to = means;
+    else
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            if (j < b)
+                to[j] = (unsigned char)(means.word[j / 4] >> 8 * (j % 4));
+}
+
+// The columns' sums at p and p + 2, packed: p counts samples from the first of even and odd, which hold
+// the sums at 4k and 4k + 2, and those at 4k + 1 and 4k + 3.
+COARSEN_DEVICE unsigned int NAME_pair(const unsigned int *even, const unsigned int *odd, int p)
+{
+    const unsigned int *const half = p % 2 == 0 ? even : odd;
+    return p % 4 < 2 ? half[p / 4] : __funnelshift_r(half[p / 4], half[p / 4 + 1], 16);
+}
+
+// The sums of a row's boxes at the thread's 16 samples, from those of its columns and its neighbours'.
+// Those of word w: of samples 0 and 2 in sums[2 w], of 1 and 3 in sums[2 w + 1].
+COARSEN_DEVICE void NAME_sums(unsigned int *sums, const unsigned int *mine_even,
+                              const unsigned int *mine_odd)
+{
+    unsigned int even[4 + 2 * COARSEN_WORDS], odd[4 + 2 * COARSEN_WORDS];
+#pragma unroll
+    for (int w = 0; w < 4; w++) {
+        even[COARSEN_WORDS + w] = mine_even[w];
+        odd[COARSEN_WORDS + w] = mine_odd[w];
+    }
+#pragma unroll
+    for (int w = 0; w < COARSEN_WORDS; w++) {
+        const int left = COARSEN_WORDS - 1 - w, right = COARSEN_WORDS + 4 + w;
+        even[left] = __shfl_up_sync(0xffffffff, mine_even[3 - w % 4], w / 4 + 1);
+        odd[left] = __shfl_up_sync(0xffffffff, mine_odd[3 - w % 4], w / 4 + 1);
+        even[right] = __shfl_down_sync(0xffffffff, mine_even[w % 4], w / 4 + 1);
+        odd[right] = __shfl_down_sync(0xffffffff, mine_odd[w % 4], w / 4 + 1);
+    }
+#pragma unroll
+    for (int h = 0; h < 8; h++) {
+        const int x = h / 2 * 4 + h % 2, p = x + 4 * COARSEN_WORDS;
+        const int before = x - COARSEN_CHANNELS; // a pixel before: is there a sum to go on from?
+        if (before >= 0 && before % 4 < 2) {
+            sums[h] = sums[before / 4 * 2 + before % 4] + NAME_pair(even, odd, p + COARSEN_REACH) -
+                      NAME_pair(even, odd, p - COARSEN_REACH - COARSEN_CHANNELS);
+            continue;
+        }
+        sums[h] = 0;
+#pragma unroll
+        for (int d = -COARSEN_REACH; d <= COARSEN_REACH; d += COARSEN_CHANNELS)
+            sums[h] += NAME_pair(even, odd, p + d);
+    }
+}
+
+// A mean, in the top byte: (sum + count / 2) r, where r is 2^24 / count and up to 1 more, so that r count
+// = 2^24 + e with e <= count. It is exact, as (sum + count / 2) e < 2^24: the left side is at most
+// (255 * 225 + 112) * 225.
+COARSEN_DEVICE unsigned int NAME_mean(unsigned int sum, unsigned int count, unsigned int reciprocal)
+{
+    return sum * reciprocal + count / 2 * reciprocal;
+}
+
+// The four means of word w.
+COARSEN_DEVICE unsigned int NAME_word(const unsigned int *sums, int w)
+{
+    const unsigned int reciprocal = (1u << 24) / COARSEN_COUNT + 1;
+    const unsigned int m0 = NAME_mean(sums[2 * w] & 0xffff, COARSEN_COUNT, reciprocal);
+    const unsigned int m1 = NAME_mean(sums[2 * w + 1] & 0xffff, COARSEN_COUNT, reciprocal);
+    const unsigned int m2 = NAME_mean(sums[2 * w] >> 16, COARSEN_COUNT, reciprocal);
+    const unsigned int m3 = NAME_mean(sums[2 * w + 1] >> 16, COARSEN_COUNT, reciprocal);
+    return __byte_perm(__byte_perm(m0, m1, 0x0073), __byte_perm(m2, m3, 0x0073), 0x5410);
+}
+
+// The same near a border. widths: as many columns as each of the thread's samples sums, 4 bits each;
+// rows: as many rows.
+COARSEN_DEVICE unsigned int NAME_border_word(const unsigned int *sums, int w,
+                                             const unsigned int *reciprocals,
+                                             unsigned long long widths, unsigned int rows)
+{
+    unsigned int word = 0;
+    for (int j = 0; j < 4; j++) {
+        const unsigned int count = ((unsigned int)(widths >> 4 * (4 * w + j)) & 15) * rows;
+        const unsigned int sum = sums[2 * w + j % 2] >> 16 * (j / 2) & 0xffff;
+        word |= NAME_mean(sum, count, reciprocals[count]) >> 24 << 8 * j;
+    }
+    return word;
+}
+
+// Adds the row that enters to the columns' sums and takes off the one that leaves, in whose place it
+// goes. The even samples' sums come from those of whole words, in fewer steps: all is modulo 2^32.
+COARSEN_DEVICE void NAME_roll(unsigned int *whole, unsigned int *odd, NAME_vector *slot,
+                              NAME_vector enters)
+{
+    const NAME_vector leaves = *slot;
+    *slot = enters;
+#pragma unroll
+    for (int w = 0; w < 4; w++) {
+        whole[w] += enters.word[w] - leaves.word[w];
+        odd[w] += __byte_perm(enters.word[w], 0, 0x4341) - __byte_perm(leaves.word[w], 0, 0x4341);
+    }
+}
+
+// What one thread does: 16 samples of each row of its warp's strip.
+COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size_t width,
+                               size_t height, unsigned int columns, unsigned int strip_rows,
+                               bool aligned)
+{
+    __shared__ NAME_vector ring[COARSEN_SIDE][BLOCK_DIM]; // the rows summed; a thread's are its own
+    __shared__ unsigned int reciprocals[COARSEN_COUNT + 1];
+    __shared__ unsigned long long widths_of[BLOCK_DIM]; // for the border, out of the registers
+    for (unsigned int c = threadIdx.x; c <= COARSEN_COUNT; c += BLOCK_DIM)
+        reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
+    __syncthreads();
+
+    const unsigned int warp = blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    const size_t first = (size_t)(warp / columns) * strip_rows;
+    if (first >= height) // a whole warp
+        return;
+    const long long row_samples = (long long)(width * COARSEN_CHANNELS);
+    const int lane = threadIdx.x % 32;
+    const long long x = (long long)(warp % columns) * COARSEN_SPAN + 16 * (lane - COARSEN_HALO);
+
+    // Of the thread's samples, those from a to b - 1 are in the row.
+    const int a = x < 0 ? 16 : 0;
+    const int b = x >= row_samples ? 0 : row_samples - x < 16 ? (int)(row_samples - x) : 16;
+    const bool inside = x >= COARSEN_REACH && x + 16 + COARSEN_REACH <= row_samples;
+    const bool made_here = lane >= COARSEN_HALO && lane < 32 - COARSEN_HALO && a < b;
+    unsigned long long widths_here = COARSEN_SIDE * 0x1111111111111111ull;
+    if (!inside) {
+        widths_here = 0;
+        for (int j = a; j < b; j++) {
+            const size_t before = (size_t)(x + j) / COARSEN_CHANNELS;
+            widths_here |= (1 + coarsen_min(before, COARSEN_RADIUS) +
+                            coarsen_min(width - 1 - before, COARSEN_RADIUS))
+                           << 4 * j;
+        }
+    }
+
+    // Step i adds row first - COARSEN_RADIUS + i. There is one for i from begin to end - 1, and the boxes
+    // have all their rows for i from full_begin to end - 1.
+    const int made = (int)coarsen_min(height - first, strip_rows);
+    const int steps = made + 2 * COARSEN_RADIUS;
+    const int begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
+    const int end = steps - COARSEN_RADIUS + (int)coarsen_min(height - first - made, COARSEN_RADIUS);
+    const unsigned int loads = a < b ? end - begin : 0;
+    const int full_begin = begin + 2 * COARSEN_RADIUS;
+    widths_of[threadIdx.x] = widths_here;
+    const bool warp_inside = __all_sync(0xffffffff, inside);
+    const unsigned int fulls = warp_inside && end > full_begin ? end - full_begin : 0;
+    const unsigned char *from = in + (long long)(first - COARSEN_RADIUS) * row_samples + x;
+    unsigned char *to = out + (long long)first * row_samples + x;
+
+    unsigned int whole[4] = {}, odd[4] = {}; // the columns' sums
+    NAME_vector ahead[COARSEN_AHEAD] = {};
+#pragma unroll
+    for (int i = 0; i < COARSEN_AHEAD; i++, from += row_samples)
+        if ((unsigned int)(i - begin) < loads)
+            ahead[i] = NAME_load(from, a, b, aligned);
+    for (int i = 0; i < COARSEN_SIDE; i++)
+        ring[i][threadIdx.x] = NAME_vector{};
+
+    NAME_vector *const slots = &ring[0][threadIdx.x];
+    unsigned int slot = 0;
+    for (int start = 0; start < steps; start += COARSEN_AHEAD) {
+#pragma unroll
+        for (int s = 0; s < COARSEN_AHEAD; s++) {
+            const int i = start + s;
+            if (i >= steps)
+                break;
+            NAME_roll(whole, odd, slots + slot, ahead[s]);
+            slot = slot < 2 * COARSEN_RADIUS * BLOCK_DIM ? slot + BLOCK_DIM : 0;
+            ahead[s] = NAME_vector{};
+            if ((unsigned int)(i + COARSEN_AHEAD - begin) < loads)
+                ahead[s] = NAME_load(from, a, b, aligned);
+            from += row_samples;
+            if (i < 2 * COARSEN_RADIUS)
+                continue;
+
+            unsigned int even[4], sums[8];
+            NAME_vector means;
+#pragma unroll
+            for (int w = 0; w < 4; w++)
+                even[w] = whole[w] - (odd[w] << 8);
+            NAME_sums(sums, even, odd);
+            if ((unsigned int)(i - full_begin) < fulls) {
+#pragma unroll
+                for (int w = 0; w < 4; w++)
+                    means.word[w] = NAME_word(sums, w);
+            } else {
+                const int oldest = i - 2 * COARSEN_RADIUS;
+                const int rows = (i < end ? i + 1 : end) - (oldest > begin ? oldest : begin);
+                __syncwarp(); // keeps the compiler from reading them, and all that follows, ahead of time
+                const unsigned long long widths = widths_of[threadIdx.x];
+#pragma unroll
+                for (int w = 0; w < 4; w++)
+                    means.word[w] = NAME_border_word(sums, w, reciprocals, widths, rows);
+            }
+            if (made_here)
+                NAME_store(to, b, aligned, means);
+            to += row_samples;
+        }
+    }
+}
+
+// rows: as many as a thread makes. in, out and a row's samples are multiples of 16.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height,
+                unsigned int columns, unsigned int rows)
+{
+    NAME_strip(in, out, width, height, columns, rows, true);
+}
+
+// The same for any alignment, a sample at a time.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_any_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height,
+                    unsigned int columns, unsigned int rows)
+{
+    NAME_strip(in, out, width, height, columns, rows, false);
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+                                     size_t height, cudaStream_t stream)
+{
+    if (width == 0 || height == 0)
+        return cudaSuccess;
+    if (width > SIZE_MAX / COARSEN_CHANNELS)
+        return cudaErrorInvalidValue;
+    const size_t samples = width * COARSEN_CHANNELS;
+    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1))
+        return cudaErrorInvalidValue;
+
+    cudaError_t status;
+    const bool aligned = ((uintptr_t)in | (uintptr_t)out | samples) % 16 == 0;
+    const size_t resident = coarsen_resident_blocks(
+        aligned ? (const void *)NAME_kernel : (const void *)NAME_any_kernel, BLOCK_DIM, 0, &status);
+    if (status != cudaSuccess)
+        return status;
+    // Strips of COARSE_FACTOR rows, or of so many more that the last wave of blocks is a full one too.
+    const size_t columns = coarsen_ceil_div(samples, COARSEN_SPAN);
+    const size_t wave = resident * (BLOCK_DIM / 32);
+    size_t strips = coarsen_ceil_div(height, COARSE_FACTOR);
+    if (columns > 0x7fffffff / strips)
+        return cudaErrorInvalidValue;
+    const size_t waves = columns * strips / wave;
+    if (waves > 0)
+        strips = coarsen_min(strips, waves * wave / columns);
+    const size_t rows = coarsen_ceil_div(height, strips > 0 ? strips : 1);
+    const size_t warps = columns * coarsen_ceil_div(height, rows);
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(coarsen_ceil_div(warps, BLOCK_DIM / 32), BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, aligned ? NAME_kernel : NAME_any_kernel, in, out, width,
+                              height, (unsigned int)columns, (unsigned int)rows);
+}
+
+#endif
+
+#undef NAME_vector
+#undef NAME_load
+#undef NAME_store
+#undef NAME_pair
+#undef NAME_sums
+#undef NAME_mean
+#undef NAME_word
+#undef NAME_border_word
+#undef NAME_roll
+#undef NAME_strip
+#undef NAME_any_kernel
+#undef NAME_kernel
+#undef NAME_launch
+#undef COARSEN_SIDE
+#undef COARSEN_COUNT
+#undef COARSEN_REACH
+#undef COARSEN_WORDS
+#undef COARSEN_HALO
+#undef COARSEN_SPAN
+#undef COARSEN_AHEAD
+#undef COARSEN_NAME
+#undef COARSEN_RADIUS
+#undef COARSEN_CHANNELS
+#undef BLOCK_DIM
+#undef COARSE_FACTOR

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/image/blur_tiled.h: box blur, third rung. Over blur_coarsened.h:
+// the block first copies its tile to shared memory, with a halo of COARSEN_RADIUS pixels around it.
+//
+//     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
+//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//
+//     #define COARSEN_NAME     blur_rgb
+//     #define COARSEN_RADIUS   3
+//     #define COARSEN_CHANNELS 3
+//     #include <coarsen/image/blur_tiled.h>
+//
+//     size_t width = 640, height = 480;
+//     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//
+// | parameter        | default  | meaning                                                 |
+// |------------------|----------|---------------------------------------------------------|
+// | COARSEN_NAME     | required | what every name this makes begins with                  |
+// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 31     |
+// | COARSEN_CHANNELS | 1        | samples a pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 1024       |
+// | COARSE_FACTOR    | 8        | rows a thread makes of its column, from 1 to 64         |
+//
+// Defines NAME_kernel and
+//
+//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+//                             size_t height, cudaStream_t stream)
+//
+// in, out: height rows of width pixels of COARSEN_CHANNELS 8-bit samples, with nothing between pixels or
+// rows, in device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for
+// a null or overflowing array, with nothing written. Deterministic, exact.
+//
+// Price saved: global memory. What the threads of a block read over and over is read from there once,
+// and the halo twice or so.
+// Price paid: shared memory, (COARSE_FACTOR + 2 COARSEN_RADIUS) (BLOCK_DIM + 2 COARSEN_RADIUS
+// COARSEN_CHANNELS) bytes, which may not pass 48 KiB; a barrier; and the halo, which is the more of the
+// tile the larger the radius and the smaller the tile.
+//
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 7.4.
+
+#include "../base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#ifndef COARSEN_RADIUS
+#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#endif
+#if COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
+#error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
+#endif
+#ifndef COARSEN_CHANNELS
+#define COARSEN_CHANNELS 1
+#endif
+#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
+#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 128
+#endif
+#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
+#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 8
+#endif
+#if COARSE_FACTOR < 1 || COARSE_FACTOR > 64
+#error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
+#endif
+
+#define NAME_row    COARSEN_JOIN(COARSEN_NAME, _row)
+#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
+
+#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_ROWS  (COARSE_FACTOR + 2 * COARSEN_RADIUS)
+#define COARSEN_WIDE  (BLOCK_DIM + 2 * COARSEN_REACH)
+static_assert(COARSEN_ROWS *COARSEN_WIDE <= 48 * 1024,
+              "coarsen/image: the tile is over 48 KiB: take a smaller BLOCK_DIM, COARSE_FACTOR or "
+              "COARSEN_RADIUS");
+
+// The sum of one row of a box. Where the image has ended, the tile holds 0.
+COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there)
+{
+    unsigned int sum = 0;
+    for (unsigned int u = 0; u <= 2 * COARSEN_RADIUS; u++)
+        sum += (there - COARSEN_REACH)[u * COARSEN_CHANNELS];
+    return sum;
+}
+
+// A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height)
+{
+    __shared__ unsigned char tile[COARSEN_ROWS][COARSEN_WIDE];
+    const size_t samples = width * COARSEN_CHANNELS; // a row
+    const size_t block_s = (size_t)blockIdx.x * BLOCK_DIM, s = block_s + threadIdx.x;
+    const size_t x = s / COARSEN_CHANNELS;
+    const size_t left = coarsen_min(x, COARSEN_RADIUS);
+    const size_t right = s < samples ? coarsen_min(width - 1 - x, COARSEN_RADIUS) : 0;
+
+    for (size_t first = (size_t)blockIdx.y * COARSE_FACTOR; first < height;
+         first += (size_t)gridDim.y * COARSE_FACTOR) {
+        for (unsigned int i = threadIdx.x; i < COARSEN_ROWS * COARSEN_WIDE; i += BLOCK_DIM) {
+            const unsigned int row = i / COARSEN_WIDE, column = i % COARSEN_WIDE;
+            const size_t v = first + row - COARSEN_RADIUS; // past the last if before the first
+            const size_t u = block_s + column - COARSEN_REACH;
+            tile[row][column] = v < height && u < samples ? in[v * samples + u] : 0;
+        }
+        __syncthreads();
+
+        const unsigned char *const mine = &tile[0][COARSEN_REACH + threadIdx.x];
+        unsigned int sum = 0; // of the rows of the first box, but for its last
+        for (unsigned int row = 0; row < 2 * COARSEN_RADIUS; row++)
+            sum += NAME_row(mine + row * COARSEN_WIDE);
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const size_t y = first + k;
+            sum += NAME_row(mine + (k + 2 * COARSEN_RADIUS) * COARSEN_WIDE);
+            if (y < height && s < samples) {
+                const size_t above = coarsen_min(y, COARSEN_RADIUS);
+                const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
+                const unsigned int count =
+                    (unsigned int)((above + 1 + below) * (left + 1 + right));
+                out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
+            }
+            sum -= NAME_row(mine + k * COARSEN_WIDE);
+        }
+        __syncthreads(); // the tile, before the next strip's
+    }
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
+                                     size_t height, cudaStream_t stream)
+{
+    if (width == 0 || height == 0)
+        return cudaSuccess;
+    if (width > SIZE_MAX / COARSEN_CHANNELS)
+        return cudaErrorInvalidValue;
+    const size_t samples = width * COARSEN_CHANNELS;
+    const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
+    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1) ||
+        blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
+    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, width, height);
+}
+
+#endif
+
+#undef NAME_row
+#undef NAME_kernel
+#undef NAME_launch
+#undef COARSEN_REACH
+#undef COARSEN_ROWS
+#undef COARSEN_WIDE
+#undef COARSEN_NAME
+#undef COARSEN_RADIUS
+#undef COARSEN_CHANNELS
+#undef COARSEN_RED
+#undef COARSEN_GREEN
+#undef COARSEN_BLUE
+#undef BLOCK_DIM
+#undef COARSE_FACTOR
