@@ -15,23 +15,23 @@
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
 // | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted when it is |
-// |                      |                  | negative or no less than NUM_BINS                    |
+// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
+// |                      |                  | that is negative or not below NUM_BINS               |
 // | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
+// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
 //
-// Defines NAME_add(counts, x) and NAME_kernel(in, counts, n, copies) and
+// Defines NAME_add(counts, x) and NAME_kernel(in, counts, n, copies), and
 //
 //     size_t      NAME_scratch_bytes(size_t n)        the copies of all blocks but the first
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //
 // in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: device memory, aligned as counts are, any
-// content; one for each launch that may run at the same time.
-// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
-// array and for too small a scratch, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// they held is lost. scratch: device memory, aligned as counts are, any content; one for each
+// launch that may run at the same time.
+// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array and for too small a
+// scratch, with nothing written. Deterministic. An unsigned int count that passes 2^32 goes on from
+// 0.
 //
 // Price saved: the meetings, of which only those within a block are left. The first block's copy is
 // counts itself, and the other blocks add theirs to it at the end.
@@ -62,7 +62,7 @@
 #define COARSEN_COUNT unsigned int
 #endif
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 1024
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"

@@ -15,31 +15,31 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 12288: 48 KiB of shared memory |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted when it is |
-// |                      |                  | negative or no less than NUM_BINS                    |
+// | NUM_BINS             | required         | number of bins, from 1 to 12288, which take 48 KiB   |
+// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
+// |                      |                  | that is negative or not below NUM_BINS               |
 // | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
+// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
 // | CFACTOR              | 4                | 16-byte vectors a thread counts, from 1 to 32        |
 //
-// Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n) and
+// Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n), and
 //
-//     size_t      NAME_scratch_bytes(size_t n)        none
+//     size_t      NAME_scratch_bytes(size_t n)        0
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //
 // in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: none is needed, and NULL will do.
-// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
-// array, with nothing written.
+// they held is lost. scratch: not looked at; NULL will do.
+// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
 // Deterministic. An unsigned int count that passes 2^32 goes on from 0.
 //
-// Price saved: load instructions and trips: a warp's load brings 512 bytes, and CFACTOR of them are on
-// their way at once. And 16 bytes of elements a thread make for fewer blocks yet.
-// Price paid: registers, 4 CFACTOR a thread, and the split at the ends of an array that is not aligned.
+// Price saved: load instructions and trips: a warp's load brings 512 bytes, and CFACTOR of them are
+// on their way at once. And 16 bytes of elements a thread make for fewer blocks yet.
+// Price paid: registers, 4 CFACTOR a thread, and the split at the ends of an array that is not
+// aligned.
 //
-// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5; V. Volkov,
-// Better Performance at Lower Occupancy (2010), for the loads in flight.
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5; V.
+// Volkov, Better Performance at Lower Occupancy (2010), for the loads in flight.
 
 #include "../base.h"
 
@@ -63,7 +63,7 @@
 #define COARSEN_COUNT unsigned int
 #endif
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 1024
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
