@@ -90,6 +90,27 @@ COARSEN_DEVICE void coarsen_copy_async(void *to, const void *from, unsigned int 
 #endif
 }
 
+// Likewise 4 or 8 bytes; or writes as many zeros and reads nothing, where the element is not there.
+COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsigned int bytes,
+                                               bool there)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to),
+                       read = there ? bytes : 0;
+    if (bytes == 8)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(from),
+                     "r"(read)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from),
+                     "r"(read)
+                     : "memory");
+#else
+    const coarsen_words_2 zeros = {};
+    coarsen_copy_async(to, there ? from : &zeros, bytes);
+#endif
+}
+
 // COARSEN_COPIES_END closes a group of copies; COARSEN_COPIES_WAIT(few) waits until no more than that
 // many of the calling thread's groups, the last ones, are on their way.
 #if __CUDA_ARCH__ >= 800
@@ -244,21 +265,19 @@ COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAM
         for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
             const unsigned int e = t + i * COARSEN_THREADS;
             const size_t row = from->row + e / BK, k = from->k + e % BK;
-            COARSEN_TYPE *const element = &to->m[e % BK][e / BK];
-            if (row < from->rows && k < from->inner)
-                coarsen_copy_async(element, from->m + row * from->ldm + k, sizeof(COARSEN_TYPE));
-            else
-                *element = 0;
+            const bool there = row < from->rows && k < from->inner;
+            coarsen_copy_or_zero_async(&to->m[e % BK][e / BK],
+                                       there ? from->m + row * from->ldm + k : from->m,
+                                       sizeof(COARSEN_TYPE), there);
         }
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_N_COPIES * COARSEN_ITEMS; i++) {
             const unsigned int e = t + i * COARSEN_THREADS;
             const size_t k = from->k + e / BN, col = from->col + e % BN;
-            COARSEN_TYPE *const element = &to->n[e / BN][e % BN];
-            if (k < from->inner && col < from->cols)
-                coarsen_copy_async(element, from->n + k * from->ldn + col, sizeof(COARSEN_TYPE));
-            else
-                *element = 0;
+            const bool there = k < from->inner && col < from->cols;
+            coarsen_copy_or_zero_async(&to->n[e / BN][e % BN],
+                                       there ? from->n + k * from->ldn + col : from->n,
+                                       sizeof(COARSEN_TYPE), there);
         }
     }
     from->k += BK;
@@ -324,7 +343,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         NAME_copy(stages + s, &source);
     COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
     __syncthreads();
-    unsigned int stage = 0;
+    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // in use, and to copy to
     const unsigned int first = slice * COARSEN_STEPS;
     if (inner > 0)
         NAME_load(of_m[0], of_n[0], stages, first, row, col);
@@ -333,15 +352,17 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 #pragma unroll
         for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
             const unsigned int next = (step + 1) % COARSEN_STEPS;
-            if (next == 0) { // the next tiles are there, and nobody needs this stage any more
+            if (next == 0) { // the next tiles are there; after the last, these again, for nothing
                 COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
                 __syncthreads();
-                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+                if (k + BK < inner)
+                    stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
             }
-            if (next > 0 || k + BK < inner)
-                NAME_load(of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
-            if (step == 0)
-                NAME_copy(stages + (stage > 0 ? stage - 1 : COARSEN_STAGES - 1), &source);
+            NAME_load(of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
+            if (step == 0) { // all threads are past the tiles before these
+                NAME_copy(stages + next_stage, &source);
+                next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
+            }
 #pragma unroll
             for (unsigned int i = 0; i < TM; i++)
 #pragma unroll

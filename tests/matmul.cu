@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of the matrix product: right at every edge of a tile, for every type, leading dimension
+// and alignment, in any order of blocks; and what it promises of errors, NaN, bits and counts.
+
+#include "device.h"
+
+#include <math.h>
+
+// ---- The inclusions -----------------------------------------------------------------------------
+
+#define COARSEN_NAME naive_f32
+#define COARSEN_TYPE float
+#define TILE_WIDTH   8
+#include <coarsen/matmul/naive.h>
+
+#define COARSEN_NAME naive_32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/naive.h>
+
+#define COARSEN_NAME naive_i32
+#define COARSEN_TYPE int
+#include <coarsen/matmul/naive.h>
+
+#define COARSEN_NAME tiled_f32
+#define COARSEN_TYPE float
+#define TILE_WIDTH   8
+#include <coarsen/matmul/tiled.h>
+
+#define COARSEN_NAME tiled_f64
+#define COARSEN_TYPE double
+#define TILE_WIDTH   5
+#include <coarsen/matmul/tiled.h>
+
+#define COARSEN_NAME tiled_32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/tiled.h>
+
+#define COARSEN_NAME  coarsened_f32
+#define COARSEN_TYPE  float
+#define TILE_WIDTH    8
+#define COARSE_FACTOR 3
+#include <coarsen/matmul/coarsened.h>
+
+#define COARSEN_NAME  coarsened_i64
+#define COARSEN_TYPE  long long
+#define TILE_WIDTH    16
+#define COARSE_FACTOR 1
+#include <coarsen/matmul/coarsened.h>
+
+#define COARSEN_NAME coarsened_32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/coarsened.h>
+
+#define COARSEN_NAME register_f32
+#define COARSEN_TYPE float
+#define BM           16
+#define BN           24
+#define BK           4
+#define TM           4
+#define TN           3
+#include <coarsen/matmul/register_tiled.h>
+
+#define COARSEN_NAME register_f64
+#define COARSEN_TYPE double
+#define BM           8
+#define BN           16
+#define TM           2
+#define TN           2
+#include <coarsen/matmul/register_tiled.h>
+
+#define COARSEN_NAME register_128
+#define COARSEN_TYPE float
+#include <coarsen/matmul/register_tiled.h>
+
+#define COARSEN_NAME   pipelined_f32
+#define COARSEN_TYPE   float
+#define BM             16
+#define BN             32
+#define BK             8
+#define TM             4
+#define TN             4
+#define COARSEN_STAGES 2
+#include <coarsen/matmul/pipelined.h>
+
+#define COARSEN_NAME   sliced_f32
+#define COARSEN_TYPE   float
+#define BM             16
+#define BN             32
+#define BK             16
+#define TM             4
+#define TN             4
+#define COARSEN_SLICES 4
+#include <coarsen/matmul/pipelined.h>
+
+#define COARSEN_NAME   pipelined_i32
+#define COARSEN_TYPE   int
+#define BM             32
+#define BN             16
+#define BK             16
+#define TM             4
+#define TN             4
+#define COARSEN_SLICES 2
+#define COARSEN_STAGES 4
+#include <coarsen/matmul/pipelined.h>
+
+#define COARSEN_NAME pipelined_f64
+#define COARSEN_TYPE double
+#define BM           16
+#define BN           16
+#define BK           8
+#define TM           4
+#define TN           2
+#include <coarsen/matmul/pipelined.h>
+
+#define COARSEN_NAME matmul_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME matmul_f64
+#define COARSEN_TYPE double
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME matmul_u32
+#define COARSEN_TYPE unsigned int
+#include <coarsen/matmul.h>
+
+// ---- Running one --------------------------------------------------------------------------------
+
+template <class T> struct rung {
+    const char *name;
+    cudaError_t (*launch)(size_t, size_t, size_t, T, const T *, size_t, const T *, size_t, T, T *,
+                          size_t, cudaStream_t);
+    size_t tile_rows, tile_cols, depth;
+};
+#define RUNG(name, T, tile_rows, tile_cols, depth)                                                 \
+    (rung<T>{#name, name##_launch, tile_rows, tile_cols, depth})
+
+struct shape {
+    size_t rows, cols, inner, pad, offset; // pad: of each leading dimension, beyond the width
+};
+
+// What no result is: all bits set, NaN in a floating-point type.
+template <class T> static T poison()
+{
+    T x;
+    memset(&x, 0xff, sizeof(x));
+    return x;
+}
+
+template <class T> static bool same(T a, T b)
+{
+    return memcmp(&a, &b, sizeof(T)) == 0 || a == b;
+}
+
+// A host matrix with its rows ld apart, and poison between them.
+template <class T> struct matrix {
+    size_t rows, cols, ld;
+    std::vector<T> x;
+
+    matrix(size_t rows, size_t cols, size_t pad)
+        : rows(rows), cols(cols), ld(cols + pad), x(rows * ld, poison<T>())
+    {
+    }
+    T &at(size_t i, size_t j)
+    {
+        return x[i * ld + j];
+    }
+    template <class Make> void fill(uint64_t seed, Make make)
+    {
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                at(i, j) = make(test_random(seed, i * cols + j));
+    }
+};
+
+// On the device, as many elements off a 256-byte boundary.
+template <class T> struct device_matrix : test_array {
+    device_matrix(const matrix<T> &host, size_t offset)
+        : test_array(host.x.size() * sizeof(T), offset * sizeof(T))
+    {
+        if (bytes > 0)
+            fill(host.x.data());
+    }
+    T *data() const
+    {
+        return (T *)get();
+    }
+};
+
+// Small whole numbers, whose products and sums every type holds exactly.
+template <class T> static T small(uint64_t bits)
+{
+    return (T)((int)(bits % 9) - 4);
+}
+
+// One launch against a reference of the same type, exact for small numbers. Every element between the
+// rows of P must stay as it was.
+template <class T> static bool right(const rung<T> &r, const shape &s, T alpha, T beta)
+{
+    matrix<T> m(s.rows, s.inner, s.pad), n(s.inner, s.cols, s.pad), p(s.rows, s.cols, s.pad);
+    if (alpha != 0) {
+        m.fill(1, small<T>);
+        n.fill(2, small<T>);
+    }
+    if (beta != 0)
+        p.fill(3, small<T>);
+    device_matrix<T> on_m(m, s.offset), on_n(n, s.offset), on_p(p, s.offset);
+    for (size_t i = 0; i < s.rows; i++)
+        for (size_t j = 0; j < s.cols; j++) {
+            T sum = 0;
+            for (size_t k = 0; alpha != 0 && k < s.inner; k++)
+                sum += m.at(i, k) * n.at(k, j);
+            p.at(i, j) = beta == 0 ? alpha * sum : alpha * sum + beta * p.at(i, j);
+        }
+    cudaError_t status = r.launch(s.rows, s.cols, s.inner, alpha, on_m.data(), m.ld, on_n.data(),
+                                  n.ld, beta, on_p.data(), p.ld, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    std::vector<T> got(p.x.size());
+    if (!got.empty())
+        on_p.read(got.data());
+    bool ok = status == cudaSuccess && on_m.intact() && on_n.intact() && on_p.intact();
+    for (size_t i = 0; i < got.size(); i++)
+        ok &= same(got[i], p.x[i]);
+    if (!ok)
+        tap_diag("%s: %zu x %zu x %zu, pad %zu, offset %zu, alpha %g, beta %g: %s", r.name, s.rows,
+                 s.cols, s.inner, s.pad, s.offset, (double)alpha, (double)beta,
+                 status == cudaSuccess ? "wrong" : cudaGetErrorString(status));
+    return ok;
+}
+
+template <class T> static void check(const rung<T> &r)
+{
+    const size_t m = r.tile_rows, n = r.tile_cols, k = r.depth;
+    const shape shapes[] = {
+        {0, 5, 3, 0, 0},
+        {5, 0, 3, 1, 0},
+        {5, 3, 0, 1, 0},
+        {1, 1, 1, 0, 1},
+        {1, 7, 1, 2, 0},
+        {m - 1 + (m == 1), n, k, 0, 0},
+        {m, n - 1 + (n == 1), k + 1, 3, 0},
+        {m, n, k, 0, 0},             // a tile, aligned
+        {2 * m, n, 3 * k, 4, 0},     // likewise, its rows still at 16 bytes
+        {m, 2 * n, 4 * k + 1, 4, 4}, // depth ends within a tile
+        {m, n, 2 * k, 1, 0},         // wholly inside, rows not at 16 bytes
+        {m, n, 2 * k, 0, 1},         // likewise, by the pointers
+        {m + 1, n + 1, 2 * k - 1, 4, 0},
+        {2 * m + 3, 2 * n + 5, k + 3, 5, 3},
+        {37, 41, 43, 0, 0},
+        {11 * m / 4, 3, 19, 0, 0}, // more rows of tiles than columns
+    };
+    const T scale[][2] = {{1, 0}, {2, (T)-1}, {(T)-3, 1}, {0, 2}, {0, 0}, {1, 1}};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+        for (int o = 0; o < test_order_count(); o++) {
+            // Every order at one shape, one of them in turn at the others.
+            if (i != 13 && o != (int)(i % test_order_count()))
+                continue;
+            const char *order = test_order(o);
+            const T *const s = scale[(i + o) % 6];
+            if (!right(r, shapes[i], s[0], s[1])) {
+                tap_diag("blocks %s", order);
+                ok = false;
+            }
+        }
+    test_order(0);
+    tap_ok(ok, "%s: right at every edge", r.name);
+
+    // NaN where nothing may look: in P when beta is 0, in M and N when alpha is 0, between the rows.
+    ok = right<T>(r, shape{m, n, k + 1, 4, 0}, 1, 0) &&
+         right<T>(r, shape{m, n, k + 1, 4, 0}, 0, 1) &&
+         right<T>(r, shape{m + 1, n + 1, k, 4, 0}, 0, 0);
+    tap_ok(ok, "%s: what is not to be read is not", r.name);
+}
+
+// ---- What is promised of errors -----------------------------------------------------------------
+
+template <class T> static void check_errors(const rung<T> &r)
+{
+    matrix<T> host(20, 20, 0);
+    device_matrix<T> m(host, 0), n(host, 0), p(host, 0);
+    T *const a = m.data(), *const b = n.data(), *const c = p.data();
+    const auto fails = [&](size_t rows, size_t cols, size_t inner, T alpha, const T *a, size_t lda,
+                           const T *b, size_t ldb, T *c, size_t ldc) {
+        return r.launch(rows, cols, inner, alpha, a, lda, b, ldb, 1, c, ldc, 0) ==
+               cudaErrorInvalidValue;
+    };
+    const T *const odd_a = (const T *)((const char *)a + 1), *const odd_b =
+                                                                 (const T *)((const char *)b + 1);
+    T *const odd_c = (T *)((char *)c + 1);
+    const size_t huge = SIZE_MAX / 2;
+    bool ok = fails(5, 6, 7, 1, a, 6, b, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, b, 5, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, b, 6, c, 5);
+    ok &= fails(5, 6, 7, 1, NULL, 7, b, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, NULL, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, b, 6, NULL, 6);
+    ok &= fails(5, 6, 7, 1, odd_a, 7, b, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, odd_b, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, 7, b, 6, odd_c, 6);
+    ok &= fails(huge, 6, 7, 1, a, 7, b, 6, c, 6);
+    ok &= fails(5, huge, 7, 1, a, 7, b, huge, c, huge);
+    ok &= fails(5, 6, huge, 1, a, huge, b, 6, c, 6);
+    ok &= fails(5, 6, 7, 1, a, SIZE_MAX, b, 6, c, 6);
+    ok &= fails(r.tile_rows << 44, 1, 0, 0, a, 1, b, 1, c, 1); // more tiles than a grid has blocks
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    std::vector<T> got(host.x.size());
+    p.read(got.data());
+    tap_ok(memcmp(got.data(), host.x.data(), p.bytes) == 0 && p.intact(),
+           "%s: wrong arguments write nothing", r.name);
+    tap_ok(r.launch(0, 6, 7, 1, NULL, 7, NULL, 6, 0, NULL, 6, 0) == cudaSuccess &&
+               r.launch(5, 0, 7, 1, NULL, 7, NULL, 6, 0, NULL, 6, 0) == cudaSuccess &&
+               r.launch(5, 6, 7, 0, NULL, 7, NULL, 6, 1, c, 6, 0) == cudaSuccess &&
+               cudaDeviceSynchronize() == cudaSuccess,
+           "%s: a matrix with nothing to read may be null", r.name);
+}
+
+// ---- What is promised of rounding ---------------------------------------------------------------
+
+static void check_rounding(const rung<float> &r)
+{
+    const size_t rows = 33, cols = 20, inner = 515;
+    matrix<float> m(rows, inner, 0), n(inner, cols, 0), p(rows, cols, 0), first = p;
+    const auto any = [](uint64_t bits) { return (float)((double)(int64_t)bits * 0x1p-63); };
+    m.fill(5, any);
+    n.fill(6, any);
+    bool ok = true;
+    for (int k = 0; k < 6; k++) {
+        test_order(k % test_order_count());
+        device_matrix<float> on_m(m, 0), on_n(n, 0), on_p(p, 0);
+        CHECK(r.launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0, on_p.data(),
+                       p.ld, 0));
+        CHECK(cudaDeviceSynchronize());
+        on_p.read(p.x.data());
+        ok &= k == 0 || memcmp(p.x.data(), first.x.data(), on_p.bytes) == 0;
+        first = p;
+    }
+    test_order(0);
+    tap_ok(ok, "%s: the same bits on every run, in every order of blocks", r.name);
+    double worst = 0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++) {
+            double exact = 0, magnitude = 0;
+            for (size_t k = 0; k < inner; k++) {
+                const double product = (double)m.at(i, k) * n.at(k, j);
+                exact += product, magnitude += fabs(product);
+            }
+            const double error = fabs(p.at(i, j) - exact) / (inner * 0x1p-24 * magnitude);
+            worst = error > worst || error != error ? error : worst;
+        }
+    tap_ok(worst <= 1, "%s: rounding error at most %.3g of what %zu roundings may make", r.name,
+           worst, inner);
+}
+
+#ifdef SIMT
+
+// ---- Counts -------------------------------------------------------------------------------------
+
+// Of 128 x 128 x 128: FLOP for each byte read from global memory, and what else the ladder promises.
+static simt_counts counted(const rung<float> &r)
+{
+    const size_t size = 128;
+    matrix<float> m(size, size, 0), n(size, size, 0), p(size, size, 0);
+    m.fill(1, small<float>);
+    n.fill(2, small<float>);
+    device_matrix<float> on_m(m, 0), on_n(n, 0), on_p(p, 0);
+    CHECK(r.launch(size, size, size, 1, on_m.data(), size, on_n.data(), size, 0, on_p.data(), size,
+                   0));
+    simt_counts c;
+    simt_last_counts(&c);
+    return c;
+}
+
+static void check_counts(void)
+{
+    const double flop = 2.0 * 128 * 128 * 128;
+    const struct {
+        rung<float> r;
+        double flop_per_byte, shared_loads_per_product; // of warp instructions
+        unsigned long long barriers;
+    } table[] = {
+        {RUNG(naive_32, float, 32, 32, 1), 0.25, 0, 0},
+        {RUNG(tiled_32, float, 32, 32, 32), 8, 2, 16 * 4 * 2},
+        {RUNG(coarsened_32, float, 32, 128, 32), 12.8, 2, 4 * 4 * 4 * 2},
+        {RUNG(register_128, float, 128, 128, 8), 32, 16 / 64.0, 16 * 2},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        const simt_counts c = counted(table[i].r);
+        const double per_byte = flop / (double)c.global_load_bytes;
+        const double loads = (double)c.shared_loads / (flop / 2 / 32);
+        tap_ok(per_byte == table[i].flop_per_byte, "%s: %g FLOP a byte (%g)", table[i].r.name,
+               per_byte, table[i].flop_per_byte);
+        tap_ok(loads == table[i].shared_loads_per_product, "%s: %g shared loads a product (%g)",
+               table[i].r.name, loads, table[i].shared_loads_per_product);
+        tap_ok(c.barriers == table[i].barriers, "%s: %llu barriers (%llu)", table[i].r.name,
+               c.barriers, table[i].barriers);
+    }
+
+    // COARSE_FACTOR tiles of P with one load of M's: what is read is M once for each row of blocks, and
+    // N once for each.
+    const simt_counts tiled = counted(RUNG(tiled_32, float, 32, 32, 32));
+    const simt_counts coarsened = counted(RUNG(coarsened_32, float, 32, 128, 32));
+    const unsigned long long matrix_bytes = 128 * 128 * 4;
+    tap_ok(tiled.global_load_bytes == 4 * matrix_bytes + 4 * matrix_bytes &&
+               coarsened.global_load_bytes == 1 * matrix_bytes + 4 * matrix_bytes,
+           "tiled loads M 4 times and N 4 times, coarsened M once and N 4 times");
+}
+
+#else
+
+// ---- Only on a GPU ------------------------------------------------------------------------------
+
+static void check_large(void)
+{
+    // Against the first rung, which has no tiles to get wrong, in whole numbers: all bits must agree.
+    const size_t rows = 1543, cols = 1031, inner = 769;
+    matrix<float> m(rows, inner, 3), n(inner, cols, 1), p(rows, cols, 0), q = p;
+    m.fill(1, small<float>);
+    n.fill(2, small<float>);
+    device_matrix<float> on_m(m, 0), on_n(n, 0), on_p(p, 0), on_q(q, 0);
+    CHECK(naive_32_launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0,
+                          on_q.data(), q.ld, 0));
+    on_q.read(q.x.data());
+    const rung<float> all[] = {
+        RUNG(tiled_32, float, 1, 1, 1),          RUNG(coarsened_32, float, 1, 1, 1),
+        RUNG(register_128, float, 1, 1, 1),      RUNG(matmul_f32, float, 1, 1, 1),
+        RUNG(matmul_f32_tiny, float, 1, 1, 1),   RUNG(matmul_f32_small, float, 1, 1, 1),
+        RUNG(matmul_f32_medium, float, 1, 1, 1), RUNG(matmul_f32_large, float, 1, 1, 1),
+    };
+    for (const rung<float> &r : all) {
+        CHECK(cudaMemset(on_p.get(), 0xff, on_p.bytes));
+        CHECK(r.launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0, on_p.data(),
+                       p.ld, 0));
+        CHECK(cudaDeviceSynchronize());
+        on_p.read(p.x.data());
+        tap_ok(memcmp(p.x.data(), q.x.data(), on_p.bytes) == 0, "%s: %zu x %zu x %zu", r.name, rows,
+               cols, inner);
+    }
+}
+
+// The launcher in a CUDA graph: it allocates nothing and waits for nothing.
+static void check_graph(void)
+{
+    const size_t size = 257;
+    matrix<float> m(size, size, 0), p = m;
+    m.fill(1, small<float>);
+    device_matrix<float> on_m(m, 0), on_p(p, 0);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(matmul_f32_launch(size, size, size, 1, on_m.data(), size, on_m.data(), size, 0,
+                            on_p.data(), size, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    on_p.read(p.x.data());
+    float want = 0;
+    for (size_t k = 0; k < size; k++)
+        want += m.at(3, k) * m.at(k, 5);
+    tap_ok(p.at(3, 5) == want, "matmul: runs from a graph");
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+#endif
+
+int main(void)
+{
+    test_begin();
+
+    check(RUNG(naive_f32, float, 8, 8, 1));
+    check(RUNG(naive_i32, int, 32, 32, 1));
+    check(RUNG(tiled_f32, float, 8, 8, 8));
+    check(RUNG(tiled_f64, double, 5, 5, 5));
+    check(RUNG(tiled_32, float, 32, 32, 32));
+    check(RUNG(coarsened_f32, float, 8, 24, 8));
+    check(RUNG(coarsened_i64, long long, 16, 16, 16));
+    check(RUNG(coarsened_32, float, 32, 128, 32));
+    check(RUNG(register_f32, float, 16, 24, 4));
+    check(RUNG(register_f64, double, 8, 16, 8));
+    check(RUNG(register_128, float, 128, 128, 8));
+    check(RUNG(pipelined_f32, float, 16, 32, 8));
+    check(RUNG(sliced_f32, float, 16, 32, 16));
+    check(RUNG(pipelined_i32, int, 32, 16, 16));
+    check(RUNG(pipelined_f64, double, 16, 16, 8));
+    check(RUNG(matmul_f32, float, 32, 16, 32));
+    check(RUNG(matmul_f64, double, 32, 8, 32));
+    check(RUNG(matmul_u32, unsigned int, 32, 16, 32));
+    check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
+    check(RUNG(matmul_f32_small, float, 32, 64, 32));
+    check(RUNG(matmul_f32_medium, float, 64, 128, 32));
+    check(RUNG(matmul_f32_large, float, 128, 256, 16));
+    check(RUNG(matmul_f64_small, double, 32, 32, 32));
+    check(RUNG(matmul_f64_large, double, 128, 128, 16));
+
+    check_errors(RUNG(naive_f32, float, 8, 8, 1));
+    check_errors(RUNG(tiled_f64, double, 5, 5, 5));
+    check_errors(RUNG(coarsened_f32, float, 8, 24, 8));
+    check_errors(RUNG(register_f32, float, 16, 24, 4));
+    check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
+    check_errors(RUNG(matmul_f32, float, 128, 256, 16));
+
+    check_rounding(RUNG(naive_f32, float, 8, 8, 1));
+    check_rounding(RUNG(coarsened_f32, float, 8, 24, 8));
+    check_rounding(RUNG(register_f32, float, 16, 24, 4));
+    check_rounding(RUNG(sliced_f32, float, 16, 32, 16));
+    check_rounding(RUNG(matmul_f32, float, 128, 256, 16));
+#ifdef SIMT
+    check_counts();
+#else
+    check_large();
+    check_graph();
+#endif
+    return tap_done();
+}
