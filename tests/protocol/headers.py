@@ -44,6 +44,16 @@ def reached(header):
     return found
 
 
+@functools.cache
+def taken(header):
+    """Those of them that the example's own inclusion takes."""
+    listed = subprocess.run([*CXX, "-x", "c++", "-M", f"-I{INCLUDE}", *SIMT[:1], "-"],
+                            input=example(header)[0] + "\n" + example(header)[1] + "\n", check=True,
+                            text=True, stdout=subprocess.PIPE).stdout
+    files = [os.path.normpath(path) for path in listed.split()]
+    return [inner for inner in reached(header) if str(INCLUDE / inner) in files]
+
+
 def is_template(header):
     return any("#undef COARSEN_NAME" in text(inner) for inner in reached(header))
 
@@ -99,11 +109,13 @@ def functions(header, prefix=None):
     """(kind, name) of each function an inclusion makes: kind is KERNEL, DEVICE, HOST_DEVICE, HOST."""
     prefix = prefix or defines(header).get("COARSEN_NAME", ("", ""))[1]
     found = []
-    for inner in reached(header):
+    shapes = re.findall(r"^#define COARSEN_SHAPE +(\w+)", text(header), re.M)  # see matmul.h
+    for inner in taken(header):
         for kind, name in re.findall(
                 r"^COARSEN_(KERNEL|DEVICE|HOST_DEVICE|HOST)\b[^;{]*?\b((?:NAME|coarsen)_\w+)\(",
                 text(inner), re.M):
-            found.append((kind, re.sub("^NAME", prefix, name)))
+            for shape in shapes if shapes and inner != header else [""]:
+                found.append((kind, re.sub("^NAME", prefix + shape, name)))
     return found
 
 

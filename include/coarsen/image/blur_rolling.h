@@ -20,8 +20,8 @@
 // | COARSEN_NAME     | required | what every name this makes begins with                         |
 // | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 7             |
 // | COARSEN_CHANNELS | 1        | 8-bit samples a pixel, interleaved, from 1 (gray) to 4 (RGBA)  |
-// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 1024              |
-// | COARSE_FACTOR    | 20       | rows a thread makes of its 16 columns, or more: from 1 to 1024 |
+// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 192               |
+// | COARSE_FACTOR    | 32       | rows a thread makes of its 16 columns, or more: from 1 to 1024 |
 //
 // Defines NAME_kernel(in, out, width, height, rows) and
 //
@@ -65,11 +65,11 @@
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
 #endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#if BLOCK_DIM < 32 || BLOCK_DIM > 192 || BLOCK_DIM % 32 != 0
+#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 192"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 20
+#define COARSE_FACTOR 32
 #endif
 #if COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
@@ -95,9 +95,6 @@
 #define COARSEN_WORDS ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
 #define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
 #define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
-#ifndef COARSEN_AHEAD
-#define COARSEN_AHEAD 2                                   // rows on their way
-#endif
 
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
@@ -270,54 +267,46 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
     unsigned char *to = out + (long long)first * row_samples + x;
 
     unsigned int whole[4] = {}, odd[4] = {}; // the columns' sums
-    NAME_vector ahead[COARSEN_AHEAD] = {};
-#pragma unroll
-    for (int i = 0; i < COARSEN_AHEAD; i++, from += row_samples)
-        if ((unsigned int)(i - begin) < loads)
-            ahead[i] = NAME_load(from, a, b, aligned);
     for (int i = 0; i < COARSEN_SIDE; i++)
         ring[i][threadIdx.x] = NAME_vector{};
-
     NAME_vector *const slots = &ring[0][threadIdx.x];
     unsigned int slot = 0;
-    for (int start = 0; start < steps; start += COARSEN_AHEAD) {
-#pragma unroll
-        for (int s = 0; s < COARSEN_AHEAD; s++) {
-            const int i = start + s;
-            if (i >= steps)
-                break;
-            NAME_roll(whole, odd, slots + slot, ahead[s]);
-            slot = slot < 2 * COARSEN_RADIUS * BLOCK_DIM ? slot + BLOCK_DIM : 0;
-            ahead[s] = NAME_vector{};
-            if ((unsigned int)(i + COARSEN_AHEAD - begin) < loads)
-                ahead[s] = NAME_load(from, a, b, aligned);
-            from += row_samples;
-            if (i < 2 * COARSEN_RADIUS)
-                continue;
 
-            unsigned int even[4], sums[8];
-            NAME_vector means;
+    NAME_vector next = {}; // on its way while the row before it is worked on
+    if ((unsigned int)(0 - begin) < loads)
+        next = NAME_load(from, a, b, aligned);
+    for (int i = 0; i < steps; i++) {
+        NAME_roll(whole, odd, slots + slot, next);
+        slot = slot < 2 * COARSEN_RADIUS * BLOCK_DIM ? slot + BLOCK_DIM : 0;
+        from += row_samples;
+        next = NAME_vector{};
+        if ((unsigned int)(i + 1 - begin) < loads)
+            next = NAME_load(from, a, b, aligned);
+        if (i < 2 * COARSEN_RADIUS)
+            continue;
+
+        unsigned int even[4], sums[8];
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            even[w] = whole[w] - (odd[w] << 8);
+        NAME_sums(sums, even, odd);
+        NAME_vector means;
+        if ((unsigned int)(i - full_begin) < fulls) {
 #pragma unroll
             for (int w = 0; w < 4; w++)
-                even[w] = whole[w] - (odd[w] << 8);
-            NAME_sums(sums, even, odd);
-            if ((unsigned int)(i - full_begin) < fulls) {
+                means.word[w] = NAME_word(sums, w);
+        } else {
+            const int oldest = i - 2 * COARSEN_RADIUS;
+            const int rows = (i < end ? i + 1 : end) - (oldest > begin ? oldest : begin);
+            __syncwarp(); // or the compiler works out all that follows ahead of time, in registers
+            const unsigned long long widths = widths_of[threadIdx.x];
 #pragma unroll
-                for (int w = 0; w < 4; w++)
-                    means.word[w] = NAME_word(sums, w);
-            } else {
-                const int oldest = i - 2 * COARSEN_RADIUS;
-                const int rows = (i < end ? i + 1 : end) - (oldest > begin ? oldest : begin);
-                __syncwarp(); // keeps the compiler from reading them, and all that follows, ahead of time
-                const unsigned long long widths = widths_of[threadIdx.x];
-#pragma unroll
-                for (int w = 0; w < 4; w++)
-                    means.word[w] = NAME_border_word(sums, w, reciprocals, widths, rows);
-            }
-            if (made_here)
-                NAME_store(to, b, aligned, means);
-            to += row_samples;
+            for (int w = 0; w < 4; w++)
+                means.word[w] = NAME_border_word(sums, w, reciprocals, widths, rows);
         }
+        if (made_here)
+            NAME_store(to, b, aligned, means);
+        to += row_samples;
     }
 }
 
@@ -394,9 +383,11 @@ COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out
 #undef COARSEN_WORDS
 #undef COARSEN_HALO
 #undef COARSEN_SPAN
-#undef COARSEN_AHEAD
 #undef COARSEN_NAME
 #undef COARSEN_RADIUS
 #undef COARSEN_CHANNELS
+#undef COARSEN_RED
+#undef COARSEN_GREEN
+#undef COARSEN_BLUE
 #undef BLOCK_DIM
 #undef COARSE_FACTOR

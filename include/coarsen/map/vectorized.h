@@ -8,7 +8,6 @@
 //     #define COARSEN_NAME   square_f32
 //     #define COARSEN_TYPE   float
 //     #define COARSEN_MAP(a) ((a) * (a))
-//     #define COARSE_FACTOR  2
 //     #include <coarsen/map/vectorized.h>
 //
 //     square_f32_launch(in, out, n, stream);
@@ -24,7 +23,7 @@
 // | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
 // | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
 // | BLOCK_DIM                 | 256          | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR             | 2            | accesses of 16 bytes a thread has in flight for each input, from 1 to 16 |
+// | COARSE_FACTOR             | 1            | accesses of 16 bytes a thread has in flight for each input, from 1 to 16 |
 //
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
 //
@@ -84,7 +83,7 @@
 #error "coarsen/map: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 2
+#define COARSE_FACTOR 1
 #endif
 #if COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/map: COARSE_FACTOR must be from 1 to 16"

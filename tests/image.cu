@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of grayscale and of the blur: right to the bit at every width and height near a boundary, at
+// any alignment, for every count of channels; what they promise of errors; and their counts.
+
+#include "device.h"
+
+#include <coarsen/base.h>
+
+#include <functional>
+
+// ---- The inclusions -----------------------------------------------------------------------------
+
+#define COARSEN_NAME gray_single
+#define BLOCK_DIM    64
+#include <coarsen/image/grayscale_single.h>
+
+#define COARSEN_NAME  gray_coarsened
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 3
+#include <coarsen/image/grayscale_coarsened.h>
+
+#define COARSEN_NAME  gray_vectorized
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 2
+#include <coarsen/image/grayscale_vectorized.h>
+
+#define COARSEN_NAME  gray_green // the weights at their ends
+#define COARSEN_RED   0
+#define COARSEN_GREEN 65536
+#define COARSEN_BLUE  0
+#include <coarsen/image.h>
+
+#define COARSEN_NAME gray
+#include <coarsen/image.h>
+
+#define COARSEN_NAME   single_1_1
+#define COARSEN_RADIUS 1
+#define BLOCK_DIM      32
+#include <coarsen/image/blur_single.h>
+
+#define COARSEN_NAME     single_3_3
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#include <coarsen/image/blur_single.h>
+
+#define COARSEN_NAME   coarsened_1_1
+#define COARSEN_RADIUS 1
+#define BLOCK_DIM      32
+#define COARSE_FACTOR  1
+#include <coarsen/image/blur_coarsened.h>
+
+#define COARSEN_NAME     coarsened_3_3
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#include <coarsen/image/blur_coarsened.h>
+
+#define COARSEN_NAME   tiled_1_1
+#define COARSEN_RADIUS 1
+#define BLOCK_DIM      32
+#define COARSE_FACTOR  1
+#include <coarsen/image/blur_tiled.h>
+
+#define COARSEN_NAME     tiled_3_3
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#include <coarsen/image/blur_tiled.h>
+
+#define COARSEN_NAME   tiled_31_1
+#define COARSEN_RADIUS 31
+#include <coarsen/image.h>
+
+#define COARSEN_NAME   rolling_1_1
+#define COARSEN_RADIUS 1
+#define BLOCK_DIM      32
+#define COARSE_FACTOR  1
+#include <coarsen/image/blur_rolling.h>
+
+#define COARSEN_NAME     rolling_2_2
+#define COARSEN_RADIUS   2
+#define COARSEN_CHANNELS 2
+#define COARSE_FACTOR    5
+#include <coarsen/image/blur_rolling.h>
+
+#define COARSEN_NAME     rolling_3_3
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#include <coarsen/image.h>
+
+#define COARSEN_NAME     rolling_4_4
+#define COARSEN_RADIUS   4
+#define COARSEN_CHANNELS 4
+#define BLOCK_DIM        64
+#define COARSE_FACTOR    3
+#include <coarsen/image/blur_rolling.h>
+
+#define COARSEN_NAME   rolling_5_1
+#define COARSEN_RADIUS 5
+#define BLOCK_DIM      64
+#include <coarsen/image/blur_rolling.h>
+
+#define COARSEN_NAME     rolling_7_3
+#define COARSEN_RADIUS   7
+#define COARSEN_CHANNELS 3
+#define COARSE_FACTOR    2
+#include <coarsen/image/blur_rolling.h>
+
+// ---- Running one --------------------------------------------------------------------------------
+
+typedef std::vector<unsigned char> bytes;
+
+struct rung {
+    const char *name;
+    cudaError_t (*launch)(const unsigned char *, unsigned char *, size_t, size_t, cudaStream_t);
+    size_t radius, channels;           // radius 0: to gray
+    unsigned int red, green, blue;
+};
+
+static unsigned char wanted(const rung &r, const bytes &in, size_t width, size_t height, size_t x,
+                            size_t y, size_t c)
+{
+    if (r.radius == 0) {
+        const unsigned char *const rgb = &in[3 * (y * width + x)];
+        return (unsigned char)((r.red * rgb[0] + r.green * rgb[1] + r.blue * rgb[2] + 32768) / 65536);
+    }
+    size_t sum = 0, count = 0;
+    for (size_t v = y < r.radius ? 0 : y - r.radius; v < height && v <= y + r.radius; v++)
+        for (size_t u = x < r.radius ? 0 : x - r.radius; u < width && u <= x + r.radius; u++) {
+            sum += in[(v * width + u) * r.channels + c];
+            count++;
+        }
+    return (unsigned char)((2 * sum + count) / (2 * count));
+}
+
+enum picture { RANDOM, WHITE, BLACK_OR_WHITE };
+
+static bool right_at(const rung &r, size_t width, size_t height, size_t in_at, size_t out_at,
+                     picture kind)
+{
+    const size_t in_channels = r.radius == 0 ? 3 : r.channels;
+    const size_t out_channels = r.radius == 0 ? 1 : r.channels;
+    bytes x(width * height * in_channels), got(width * height * out_channels);
+    for (size_t i = 0; i < x.size(); i++) {
+        const uint64_t bits = test_random(width * 1000 + height, i);
+        x[i] = (unsigned char)(kind == RANDOM ? bits : kind == WHITE ? 255 : bits % 2 * 255);
+    }
+    test_array in(x.size(), in_at), out(got.size(), out_at);
+    if (!x.empty())
+        in.fill(x.data());
+    cudaError_t status = r.launch((const unsigned char *)in.get(), (unsigned char *)out.get(),
+                                  width, height, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    if (status != cudaSuccess || !in.intact() || !out.intact())
+        return false;
+    if (!got.empty())
+        out.read(got.data());
+    for (size_t i = 0; i < got.size(); i++)
+        if (got[i] != wanted(r, x, width, height, i / out_channels % width,
+                             i / out_channels / width, i % out_channels))
+            return false;
+    return true;
+}
+
+static void check(const rung &r)
+{
+    static const size_t shapes[][2] = {
+        {0, 0},    {0, 5},   {5, 0},    {1, 1},    {2, 1},   {1, 2},    {3, 3},   {7, 2},  {1, 70},
+        {15, 9},   {16, 16}, {17, 5},   {31, 7},   {32, 33}, {33, 3},   {64, 8},  {97, 6}, {128, 21},
+        {160, 11}, {163, 4}, {480, 12}, {483, 9},  {496, 5}, {512, 41}, {961, 3}, {1024, 5}};
+    int turn = 0;
+    for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++)
+        for (size_t at = 0; at < 3; at++, turn++) {
+            const size_t width = shapes[s][0], height = shapes[s][1];
+            const size_t in_at = at == 0 ? 0 : at == 1 ? 3 : 5, out_at = at == 0 ? 0 : at == 1 ? 1 : 7;
+            const char *const order = test_order(turn % test_order_count());
+            if (right_at(r, width, height, in_at, out_at, (picture)(turn % 3)) ||
+                (test_order(0), false))
+                continue;
+            tap_ok(0, "%s: %zu x %zu, offsets %zu and %zu, %s: %s", r.name, width, height, in_at,
+                   out_at, order, cudaGetErrorString(cudaGetLastError()));
+            return;
+        }
+    test_order(0);
+    tap_ok(1, "%s: right to the bit at every size and alignment", r.name);
+}
+
+static void check_errors(const rung &r)
+{
+    test_array in(3000), out(3000);
+    const unsigned char *const x = (const unsigned char *)in.get();
+    unsigned char *const y = (unsigned char *)out.get();
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    bool ok = r.launch(NULL, y, 10, 10, 0) == wrong && r.launch(x, NULL, 10, 10, 0) == wrong;
+    ok &= r.launch(x, y, SIZE_MAX, 1, 0) == wrong && r.launch(x, y, 1, SIZE_MAX, 0) == wrong;
+    ok &= r.launch(x, y, (size_t)1 << 33, (size_t)1 << 33, 0) == wrong;
+    ok &= r.launch(x, y, SIZE_MAX / 2, 2, 0) == wrong;
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    tap_ok(in.untouched() && out.untouched(), "%s: wrong arguments write nothing", r.name);
+    tap_ok(r.launch(NULL, NULL, 0, 7, 0) == cudaSuccess, "%s: no pixels, no arrays", r.name);
+}
+
+#ifdef SIMT
+
+#define COARSEN_NAME   count_single
+#define COARSEN_RADIUS 3
+#include <coarsen/image/blur_single.h>
+
+#define COARSEN_NAME   count_coarsened
+#define COARSEN_RADIUS 3
+#include <coarsen/image/blur_coarsened.h>
+
+#define COARSEN_NAME   count_tiled
+#define COARSEN_RADIUS 3
+#include <coarsen/image/blur_tiled.h>
+
+#define COARSEN_NAME   count_rolling
+#define COARSEN_RADIUS 3
+#define COARSE_FACTOR  32
+#include <coarsen/image/blur_rolling.h>
+
+// What a gray picture of 960 x 64 takes to be blurred with radius 3, and an RGB one to become gray.
+static void check_counts(void)
+{
+    const size_t width = 960, height = 64, n = width * height;
+    static const struct {
+        rung r;
+        unsigned long long loaded; // bytes of global memory asked for
+    } table[] = {
+        // Sum over x of box widths times sum over y of box heights: 7 each, less 12 at the two ends.
+        {{"blur_single", count_single_launch, 3, 1, 0, 0, 0}, (7 * 960 - 12) * (7 * 64 - 12)},
+        // 8 strips of 8 rows: 6 rows begun with, and 8 added and 8 taken off, but where there are none.
+        {{"blur_coarsened", count_coarsened_launch, 3, 1, 0, 0, 0},
+         (7 * 960 - 12) * (64 - 3 + 64 - 4 + (3 + 7 * 7))},
+        // Tiles of 128 x 8, each with 3 around it: of what is in the picture, 8 * 8 + 14 * 3 rows.
+        {{"blur_tiled", count_tiled_launch, 3, 1, 0, 0, 0},
+         (960 + 7 * 6) * (64 + 7 * 6)},
+        // Two columns of warps, in strips of 32 rows: 480 samples and a lane to each side.
+        {{"blur_rolling", count_rolling_launch, 3, 1, 0, 0, 0},
+         (960 + 2 * 16) * (64 + 2 * 3)},
+        {{"grayscale_single", gray_single_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
+        {{"grayscale_vectorized", gray_vectorized_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
+    };
+    test_array in(3 * n), out(n);
+    in.zero();
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        simt_counts c;
+        CHECK(table[i].r.launch((unsigned char *)in.get(), (unsigned char *)out.get(), width, height,
+                                0));
+        CHECK(cudaDeviceSynchronize());
+        simt_last_counts(&c);
+        tap_ok(c.global_load_bytes == table[i].loaded,
+               "%s: loads %llu bytes for %zu pixels (%llu), in %llu requests", table[i].r.name,
+               c.global_load_bytes, n, table[i].loaded, c.global_load_requests);
+        tap_ok(c.global_bytes - c.global_load_bytes == n, "%s: stores each pixel once",
+               table[i].r.name);
+    }
+}
+
+#endif
+
+int main(void)
+{
+    test_begin();
+#define GRAY(name)                (rung{#name, name##_launch, 0, 3, 19595, 38470, 7471})
+#define BLUR(name, radius, channels) (rung{#name, name##_launch, radius, channels, 0, 0, 0})
+    const rung rungs[] = {
+        GRAY(gray_single),
+        GRAY(gray_coarsened),
+        GRAY(gray_vectorized),
+        GRAY(gray),
+        {"gray_green", gray_green_launch, 0, 3, 0, 65536, 0},
+        BLUR(single_1_1, 1, 1),
+        BLUR(single_3_3, 3, 3),
+        BLUR(coarsened_1_1, 1, 1),
+        BLUR(coarsened_3_3, 3, 3),
+        BLUR(tiled_1_1, 1, 1),
+        BLUR(tiled_3_3, 3, 3),
+        BLUR(tiled_31_1, 31, 1),
+        BLUR(rolling_1_1, 1, 1),
+        BLUR(rolling_2_2, 2, 2),
+        BLUR(rolling_3_3, 3, 3),
+        BLUR(rolling_4_4, 4, 4),
+        BLUR(rolling_5_1, 5, 1),
+        BLUR(rolling_7_3, 7, 3),
+    };
+    for (const rung &r : rungs) {
+        check(r);
+        check_errors(r);
+    }
+#ifdef SIMT
+    check_counts();
+#endif
+    return tap_done();
+}

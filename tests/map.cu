@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of the map: right at every boundary, for one to three inputs of any types, with and without
+// a scalar, in place, at any alignment; what it promises of errors; and its counts.
+//
+// The file includes itself, once for each rung.
+
+#ifdef MAP_RUNG // ---- one rung --------------------------------------------------------------------
+
+#define COARSEN_NAME   MAP_NAME(square)
+#define COARSEN_TYPE   float
+#define COARSEN_MAP(a) ((a) * (a))
+#define BLOCK_DIM      64
+#include MAP_HEADER
+
+#define COARSEN_NAME      MAP_NAME(add)
+#define COARSEN_TYPE      float
+#define COARSEN_INPUTS    2
+#define COARSEN_MAP(a, b) ((a) + (b))
+#define BLOCK_DIM         32
+#define COARSE_FACTOR     3
+#include MAP_HEADER
+
+#define COARSEN_NAME         MAP_NAME(saxpy)
+#define COARSEN_TYPE         float
+#define COARSEN_INPUTS       2
+#define COARSEN_SCALAR       float
+#define COARSEN_MAP(x, y, s) ((s) * (x) + (y))
+#define BLOCK_DIM            96
+#include MAP_HEADER
+
+#define COARSEN_NAME         MAP_NAME(mixed) // 1, 4 and 2 bytes to 8
+#define COARSEN_TYPE         unsigned char
+#define COARSEN_INPUTS       3
+#define COARSEN_TYPE_B       float
+#define COARSEN_TYPE_C       short
+#define COARSEN_OUT          double
+#define COARSEN_MAP(a, b, c) ((double)(a) * (double)(b) + (double)(c))
+#define COARSE_FACTOR        1
+#include MAP_HEADER
+
+#define COARSEN_NAME      MAP_NAME(narrow) // 8 bytes to 1
+#define COARSEN_TYPE      long long
+#define COARSEN_OUT       unsigned char
+#define COARSEN_SCALAR    shifted
+#define COARSEN_MAP(a, s) ((unsigned char)((unsigned long long)(a) >> (s).by))
+#define BLOCK_DIM         128
+#include MAP_HEADER
+
+#define COARSEN_NAME      MAP_NAME(triples) // 12 bytes, of which 16 is no multiple
+#define COARSEN_TYPE      triple
+#define COARSEN_INPUTS    2
+#define COARSEN_MAP(a, b) triple_add(a, b)
+#define BLOCK_DIM         64
+#include MAP_HEADER
+
+static void MAP_NAME(test)(void)
+{
+    const rung r = {
+        MAP_TEXT,          MAP_NAME(square_launch), MAP_NAME(add_launch),    MAP_NAME(saxpy_launch),
+        MAP_NAME(mixed_launch), MAP_NAME(narrow_launch), MAP_NAME(triples_launch)};
+    check(r);
+}
+
+#undef MAP_RUNG
+#undef MAP_NAME
+#undef MAP_TEXT
+#undef MAP_HEADER
+
+#else // ---- the tests ------------------------------------------------------------------------------
+
+#include "device.h"
+
+typedef struct {
+    unsigned int by;
+} shifted;
+
+typedef struct {
+    unsigned int x, y, z;
+} triple;
+static inline __host__ __device__ triple triple_add(triple a, triple b)
+{
+    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
+}
+
+struct rung {
+    const char *name;
+    cudaError_t (*square)(const float *, float *, size_t, cudaStream_t);
+    cudaError_t (*add)(const float *, const float *, float *, size_t, cudaStream_t);
+    cudaError_t (*saxpy)(const float *, const float *, float *, size_t, float, cudaStream_t);
+    cudaError_t (*mixed)(const unsigned char *, const float *, const short *, double *, size_t,
+                         cudaStream_t);
+    cudaError_t (*narrow)(const long long *, unsigned char *, size_t, shifted, cudaStream_t);
+    cudaError_t (*triples)(const triple *, const triple *, triple *, size_t, cudaStream_t);
+};
+
+static const size_t sizes[] = {0,   1,   2,   15,  16,  17,  31,  32,  33,   63,   64,   65,
+                               95,  96,  97,  127, 128, 129, 255, 256, 257,  383,  384,  385,
+                               511, 512, 513, 767, 997, 1023, 1024, 1025, 2048, 2049, 4099};
+
+// n random elements on the device, and on the host.
+template <class T> struct input {
+    std::vector<T> host;
+    test_array device;
+
+    input(size_t n, size_t offset, uint64_t seed)
+        : host(n), device(n * sizeof(T), offset * sizeof(T))
+    {
+        for (size_t i = 0; i < n; i++)
+            set(&host[i], test_random(seed, i));
+        if (n > 0)
+            device.fill(host.data());
+    }
+    static void set(float *x, uint64_t bits) // of which sums and products are exact
+    {
+        *x = (float)((int)(bits % 2001) - 1000) / 8;
+    }
+    static void set(triple *x, uint64_t bits)
+    {
+        *x = triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
+    }
+    template <class U> static void set(U *x, uint64_t bits)
+    {
+        *x = (U)bits;
+    }
+    const T *get() const
+    {
+        return (const T *)device.get();
+    }
+};
+
+static bool same(triple a, triple b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+template <class T> static bool same(T a, T b)
+{
+    return a == b;
+}
+
+// Whether the launch went well, and out holds what `expect` gives of each index and nothing beyond.
+template <class T, class Expect>
+static bool made(cudaError_t status, const test_array &out, size_t n, Expect expect)
+{
+    std::vector<T> got(n);
+    if (status != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess || !out.intact())
+        return false;
+    if (n > 0)
+        out.read(got.data());
+    for (size_t i = 0; i < n; i++)
+        if (!same(got[i], expect(i)))
+            return false;
+    return true;
+}
+
+// Offsets of the arrays, in elements: as one, and each another.
+static const size_t offsets[][4] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {1, 2, 0, 3}, {0, 0, 0, 1}};
+
+static bool right_at(const rung &r, size_t n, const size_t *at, const char **which)
+{
+    {
+        *which = "square";
+        input<float> a(n, at[0], 1);
+        test_array out(n * 4, at[3] * 4);
+        if (!made<float>(r.square(a.get(), (float *)out.get(), n, 0), out, n,
+                         [&](size_t i) { return a.host[i] * a.host[i]; }))
+            return false;
+    }
+    {
+        *which = "add";
+        input<float> a(n, at[0], 1), b(n, at[1], 2);
+        test_array out(n * 4, at[3] * 4);
+        if (!made<float>(r.add(a.get(), b.get(), (float *)out.get(), n, 0), out, n,
+                         [&](size_t i) { return a.host[i] + b.host[i]; }))
+            return false;
+    }
+    {
+        *which = "saxpy in place";
+        input<float> x(n, at[0], 1), y(n, at[1], 2);
+        if (!made<float>(r.saxpy(x.get(), y.get(), (float *)y.device.get(), n, 4.0f, 0), y.device,
+                         n, [&](size_t i) { return 4 * x.host[i] + y.host[i]; }))
+            return false;
+    }
+    {
+        *which = "mixed types";
+        input<unsigned char> a(n, at[0], 1);
+        input<float> b(n, at[1], 2);
+        input<short> c(n, at[2], 3);
+        test_array out(n * 8, at[3] * 8);
+        if (!made<double>(
+                r.mixed(a.get(), b.get(), c.get(), (double *)out.get(), n, 0), out, n,
+                [&](size_t i) { return (double)a.host[i] * b.host[i] + (double)c.host[i]; }))
+            return false;
+    }
+    {
+        *which = "8 bytes to 1, with a struct";
+        input<long long> a(n, at[0], 1);
+        test_array out(n, at[3]);
+        if (!made<unsigned char>(
+                r.narrow(a.get(), (unsigned char *)out.get(), n, shifted{9}, 0), out, n,
+                [&](size_t i) { return (unsigned char)((unsigned long long)a.host[i] >> 9); }))
+            return false;
+    }
+    {
+        *which = "12 bytes";
+        input<triple> a(n, at[0], 1), b(n, at[1], 2);
+        test_array out(n * 12, at[3] * 12);
+        if (!made<triple>(r.triples(a.get(), b.get(), (triple *)out.get(), n, 0), out, n,
+                          [&](size_t i) { return triple_add(a.host[i], b.host[i]); }))
+            return false;
+    }
+    return true;
+}
+
+static void check_sizes(const rung &r)
+{
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
+        for (size_t o = 0; o < sizeof(offsets) / sizeof(*offsets); o++) {
+            const char *which, *const order = test_order((int)((s + o) % test_order_count()));
+            if (right_at(r, sizes[s], offsets[o], &which))
+                continue;
+            tap_ok(0, "%s: %s, n = %zu, offsets no. %zu, %s: %s", r.name, which, sizes[s], o, order,
+                   cudaGetErrorString(cudaGetLastError()));
+            return;
+        }
+    test_order(0);
+    tap_ok(1, "%s: right at every size, type and alignment", r.name);
+}
+
+static void check_errors(const rung &r)
+{
+    const size_t n = 1000;
+    test_array a(n * 4), b(n * 4), out(n * 4), c(n * 8), wide(n * 8);
+    const float *const x = (const float *)a.get(), *const y = (const float *)b.get();
+    float *const z = (float *)out.get();
+    const float *const odd = (const float *)((const char *)x + 2);
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    bool ok = r.square(NULL, z, n, 0) == wrong;
+    ok &= r.square(x, NULL, n, 0) == wrong;
+    ok &= r.square(odd, z, n, 0) == wrong;
+    ok &= r.square(x, (float *)((char *)z + 1), n, 0) == wrong;
+    ok &= r.square(x, z, SIZE_MAX, 0) == wrong && r.square(x, z, SIZE_MAX / 4, 0) == wrong;
+    ok &= r.add(x, NULL, z, n, 0) == wrong && r.add(x, odd, z, n, 0) == wrong;
+    ok &= r.saxpy(x, NULL, z, n, 1, 0) == wrong;
+    ok &= r.mixed((unsigned char *)a.get(), y, NULL, (double *)wide.get(), n, 0) == wrong;
+    ok &= r.mixed((unsigned char *)a.get(), y, (short *)((char *)c.get() + 1), (double *)wide.get(),
+                  n, 0) == wrong;
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    tap_ok(a.untouched() && b.untouched() && out.untouched() && c.untouched() && wide.untouched(),
+           "%s: wrong arguments write nothing", r.name);
+    tap_ok(r.square(NULL, NULL, 0, 0) == cudaSuccess, "%s: no elements, no arrays", r.name);
+}
+
+#ifdef SIMT
+
+// Counts of the squares of 4096 floats, in blocks of 64: 128-byte lines touched, and warp instructions.
+static void check_counts(const rung &r)
+{
+    static const struct {
+        const char *name;
+        unsigned long long requests, instructions;
+    } table[] = {{"single", 128 + 128, 128 + 128},
+                 {"consecutive", 4 * 128 + 4 * 128, 128 + 128},
+                 {"interleaved", 128 + 128, 128 + 128},
+                 {"vectorized", 128 + 128, 32 + 32}};
+    const size_t n = 4096;
+    input<float> a(n, 0, 1);
+    test_array out(n * 4);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        if (strcmp(table[i].name, r.name))
+            continue;
+        simt_counts c;
+        CHECK(r.square(a.get(), (float *)out.get(), n, 0));
+        CHECK(cudaDeviceSynchronize());
+        simt_last_counts(&c);
+        tap_ok(c.global_requests == table[i].requests &&
+                   c.global_loads + c.global_stores == table[i].instructions,
+               "%s: %zu squares take %llu requests (%llu) by %llu instructions (%llu)", r.name, n,
+               c.global_requests, table[i].requests, c.global_loads + c.global_stores,
+               table[i].instructions);
+        tap_ok(c.global_bytes == 2 * n * 4, "%s: %zu squares move %llu bytes (%zu)", r.name, n,
+               c.global_bytes, 2 * n * 4);
+    }
+}
+
+// A coarsened square as it is often written: a thread makes 4 neighbours under one guard, of the
+// uncoarsened index.
+static __global__ void planted_square(const float *in, float *out, unsigned int n)
+{
+    const unsigned int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (i < n)
+        for (unsigned int k = 0; k < 4; k++)
+            out[i + k] = in[i + k] * in[i + k];
+}
+
+static void check_planted(void)
+{
+    for (unsigned int n = 1000; n < 1004; n++) {
+        float *in, *out;
+        CHECK(cudaMalloc((void **)&in, n * sizeof(float)));
+        CHECK(cudaMalloc((void **)&out, n * sizeof(float)));
+        CHECK(cudaMemset(in, 0, n * sizeof(float)));
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3(4);
+        config.blockDim = dim3(64);
+        simt_print_reports(0);
+        cudaError_t status =
+            cudaLaunchKernelEx(&config, planted_square, (const float *)in, out, n);
+        if (status == cudaSuccess)
+            status = cudaDeviceSynchronize();
+        simt_print_reports(1);
+        const simt_report report = *simt_last_report();
+        if (n % 4 == 0)
+            tap_ok(status == cudaSuccess && report.kind == SIMT_OK,
+                   "a planted guard of the uncoarsened index goes unseen at n = %u", n);
+        else
+            tap_ok(status != cudaSuccess && report.kind == SIMT_OUT_OF_BOUNDS &&
+                       strstr(report.kernel, "planted_square"),
+                   "and is caught at n = %u: %s in %s", n, simt_kind_name(report.kind),
+                   report.kernel);
+        cudaDeviceReset();
+    }
+}
+
+#else
+
+// More than 2^32 elements.
+static void check_big(const rung &r)
+{
+    const size_t n = ((size_t)1 << 32) + 4099;
+    long long *in = NULL;
+    unsigned char *out = NULL;
+    if (cudaMalloc((void **)&in, n * 8) != cudaSuccess ||
+        cudaMalloc((void **)&out, n) != cudaSuccess) {
+        cudaGetLastError();
+        cudaFree(in);
+        tap_skip("n > 2^32: not that much memory");
+        return;
+    }
+    CHECK(cudaMemset(in, 7, n * 8));
+    CHECK(cudaMemset(out, POISON, n));
+    CHECK(cudaMemset(in + n - 1, 9, 8));
+    CHECK(r.narrow(in, out, n, shifted{8}, 0));
+    CHECK(cudaDeviceSynchronize());
+    std::vector<unsigned char> last(5000);
+    CHECK(cudaMemcpy(last.data(), out + n - last.size(), last.size(), cudaMemcpyDeviceToHost));
+    bool ok = last.back() == 9;
+    for (size_t i = 0; i + 1 < last.size(); i++)
+        ok &= last[i] == 7;
+    tap_ok(ok, "%s: n = 2^32 + 4099", r.name);
+    CHECK(cudaFree(in));
+    CHECK(cudaFree(out));
+}
+
+#endif
+
+static void check(const rung &r)
+{
+    check_sizes(r);
+    check_errors(r);
+#ifdef SIMT
+    check_counts(r);
+#else
+    check_big(r);
+#endif
+}
+
+#include <coarsen/base.h>
+
+#define MAP_RUNG
+#define MAP_NAME(stem) single_##stem
+#define MAP_TEXT       "single"
+#define MAP_HEADER     <coarsen/map/single.h>
+#include "map.cu"
+
+#define MAP_RUNG
+#define MAP_NAME(stem) consecutive_##stem
+#define MAP_TEXT       "consecutive"
+#define MAP_HEADER     <coarsen/map/consecutive.h>
+#include "map.cu"
+
+#define MAP_RUNG
+#define MAP_NAME(stem) interleaved_##stem
+#define MAP_TEXT       "interleaved"
+#define MAP_HEADER     <coarsen/map/interleaved.h>
+#include "map.cu"
+
+#define MAP_RUNG
+#define MAP_NAME(stem) vectorized_##stem
+#define MAP_TEXT       "vectorized"
+#define MAP_HEADER     <coarsen/map/vectorized.h>
+#include "map.cu"
+
+#define MAP_RUNG
+#define MAP_NAME(stem) map_##stem
+#define MAP_TEXT       "map.h"
+#define MAP_HEADER     <coarsen/map.h>
+#include "map.cu"
+
+int main(void)
+{
+    test_begin();
+    single_test();
+    consecutive_test();
+    interleaved_test();
+    vectorized_test();
+    map_test();
+#ifdef SIMT
+    check_planted();
+#endif
+    return tap_done();
+}
+
+#endif
