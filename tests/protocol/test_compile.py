@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Every header compiles without a warning, for the GPU by nvcc and for the CPU device by g++: unused;
-used, in two files of one program; twice in one file; copied; and as its example says."""
+used, and twice in one file; in two files of one program; copied; and as its example says."""
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example,
-                     inclusion, parameters, reached, uses)
+                     functions, inclusion, parameters, reached, uses)
 
 FOUND = f"-I{INCLUDE}"
 COMPILERS = {
@@ -38,22 +39,30 @@ def test_unused(header, compiler, tmp_path):
 
 @each_header
 def test_twice_in_one_file(header, compiler, tmp_path):
-    knobs = {"COARSEN_NAME": "other", "BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2"}
-    second = {name: value for name, value in knobs.items() if name in parameters(header)}
-    source = (inclusion(header) + uses(header) + inclusion(header, again=True, **second) +
+    """With other parameters the second time, and all that either makes used. Nothing of it is seen by the
+    linker, so that another file of the program may include the same."""
+    other = {"COARSEN_NAME": "other", "COARSEN_TYPE": "int", "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+    other = {name: value for name, value in other.items() if name in parameters(header)}
+    source = (inclusion(header) + uses(header) + inclusion(header, again=True, **other) +
               uses(header, prefix="other", name="use_other"))
-    assert compile_source([*compiler, FOUND], source, tmp_path) == ""
+    assert compile_source([*compiler, FOUND], source, tmp_path, flags=["-o", "test.o"]) == ""
+    symbols = subprocess.run(["nm", "-C", "--defined-only", "--extern-only", "--format=posix", "test.o"],
+                             cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True).stdout
+    made = [name for _, name in functions(header) + functions(header, "other")]
+    assert [line for line in symbols.splitlines() if any(name in line for name in made)] == []
 
 
-@each_header
-def test_in_two_files_of_one_program(header, compiler, tmp_path):
+def test_two_files_of_one_program(compiler, tmp_path):
+    both = "coarsen/arg.h", "coarsen/reduce.h"
     for name in ("one", "two"):
-        source = inclusion(header) + uses(header, name=name)
+        source = "".join(inclusion(header) + uses(header, name=f"{name}_{i}")
+                         for i, header in enumerate(both))
         assert compile_source([*compiler, FOUND], source, tmp_path, f"{name}.cu",
                               ["-o", f"{name}.o"]) == ""
-    main = ("void one_on_host(void **);\nvoid two_on_host(void **);\n"
-            "int main(int argc, char **argv)\n{\n"
-            "    if (argc > 99) { one_on_host((void **)argv); two_on_host((void **)argv); }\n}\n")
+    calls = [f"{name}_{i}_on_host" for name in ("one", "two") for i in range(len(both))]
+    main = "".join(f"void {call}(void **);\n" for call in calls) + (
+        "int main(int argc, char **argv)\n{\n    if (argc > 99) {\n" +
+        "".join(f"        {call}((void **)argv);\n" for call in calls) + "    }\n}\n")
     if compiler is COMPILERS["nvcc"]:
         link, libraries = compiler[:-1], []
     else:
@@ -72,8 +81,9 @@ def test_copied(header, compiler, tmp_path):
     for name in ["coarsen/base.h", *needed]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(INCLUDE / name, tmp_path / name)
-    source = inclusion(header, quote='""') + uses(header)
-    assert compile_source(compiler, source, tmp_path) == ""
+    said = compile_source([*compiler[:-1], "-E"], inclusion(header, quote='""'), tmp_path,
+                          flags=["-o", "test.ii"])
+    assert said == ""
 
 
 @pytest.mark.parametrize("header", [header for header in HEADERS if example(header)[3]])
