@@ -6,6 +6,7 @@
 //
 // Exit status: 0; 1 when a result is wrong, or the file or the device fails; 2 when called wrongly.
 
+#include "demo/histogram.h"
 #include "demo/ladder.h"
 #include "demo/measure.h"
 #include "demo/reduce.h"
@@ -16,7 +17,7 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder};
+static const ladder *const ladders[] = {&reduce_ladder, &histogram_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 
@@ -116,9 +117,9 @@ static void print_lessons(const ladder *l)
     for (size_t r = 0; r < l->rung_count; r++) {
         const char *text = l->rungs[r].lesson;
         const int first = (int)strcspn(text, "\n");
-        printf("  %-12s  %.*s\n", l->rungs[r].name, first, text);
+        printf("  %-13s %.*s\n", l->rungs[r].name, first, text);
         if (text[first])
-            printf("  %-12s  %s\n", "", text + first + 1);
+            printf("  %-13s %s\n", "", text + first + 1);
     }
 }
 
@@ -143,7 +144,9 @@ static int climb(const ladder *l, const ladder_input *input)
         const bool right = l->result(text);
         const measure m = measure_finish(l, rung, input->n);
         progress("%s", "");
-        printf("%-11s %-20s %10s %-5s", rung->name, rung->change, text, right ? "yes" : "NO");
+        const int longer = (int)strlen(rung->name) > 11 ? (int)strlen(rung->name) - 11 : 0;
+        printf("%-11s %-*s %10s %-5s", rung->name, 20 - longer, rung->change, text,
+               right ? "yes" : "NO");
         measure_print(&m);
         fflush(stdout);
         wrong += !right;

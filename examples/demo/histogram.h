@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+//
+// The ladder of include/coarsen/histogram: how many floats fall into each of 64 even bins, from the
+// least to the greatest.
+
+#include "ladder.h"
+#include <string.h>
+
+#define HISTOGRAM_BINS 64
+
+// The least value, and bins for each one from there on; set by histogram_begin for the device.
+typedef struct {
+    float least, bins_per_one;
+} histogram_scale;
+static __constant__ histogram_scale histogram_on_device;
+
+static __host__ __device__ int histogram_bin_of(float x, histogram_scale scale)
+{
+    const int bin = (int)((x - scale.least) * scale.bins_per_one);
+    return bin < HISTOGRAM_BINS ? bin : HISTOGRAM_BINS - 1; // the greatest value is in the last
+}
+
+static __device__ int histogram_bin(float x)
+{
+    return histogram_bin_of(x, histogram_on_device);
+}
+
+#define COARSEN_NAME basic
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#include <coarsen/histogram/basic.h>
+
+#define COARSEN_NAME private_global
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#include <coarsen/histogram/private_global.h>
+
+#define COARSEN_NAME private_shared
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#include <coarsen/histogram/private_shared.h>
+
+#define COARSEN_NAME histogram_contiguous
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#define CFACTOR      4
+#include <coarsen/histogram/contiguous.h>
+
+#define COARSEN_NAME histogram_interleaved
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#define CFACTOR      4
+#include <coarsen/histogram/interleaved.h>
+
+#define COARSEN_NAME histogram_vectorized
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#define CFACTOR      4
+#include <coarsen/histogram/vectorized.h>
+
+#define COARSEN_NAME aggregated
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#define CFACTOR      4
+#include <coarsen/histogram/aggregated.h>
+
+#define COARSEN_NAME per_lane
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#include <coarsen/histogram/per_lane.h>
+
+static struct {
+    size_t n, scratch_bytes;
+    float *input;
+    void *scratch;
+    unsigned int *counts, wanted[HISTOGRAM_BINS];
+} histogram;
+
+static void histogram_begin(const ladder_input *input)
+{
+    float least = input->n > 0 ? input->values[0] : 0, greatest = least;
+    for (size_t i = 0; i < input->n; i++) {
+        least = input->values[i] < least ? input->values[i] : least;
+        greatest = input->values[i] > greatest ? input->values[i] : greatest;
+    }
+    const float range = greatest - least;
+    const histogram_scale scale = {least, range > 0 ? HISTOGRAM_BINS / range : 0};
+    CHECK(cudaMemcpyToSymbol(histogram_on_device, &scale, sizeof(scale)));
+    memset(histogram.wanted, 0, sizeof(histogram.wanted));
+    for (size_t i = 0; i < input->n; i++)
+        histogram.wanted[histogram_bin_of(input->values[i], scale)]++;
+
+    histogram.n = input->n;
+    histogram.scratch_bytes = private_global_scratch_bytes(input->n); // the others need none
+    histogram.input = (float *)device_copy(input->values, input->n * sizeof(float));
+    histogram.scratch = device_alloc(histogram.scratch_bytes);
+    histogram.counts = (unsigned int *)device_alloc(sizeof(histogram.wanted));
+}
+
+static void histogram_reset(void)
+{
+    CHECK(cudaMemsetAsync(histogram.counts, 0xa5, sizeof(histogram.wanted), 0));
+}
+
+// The count of the fullest bin.
+static bool histogram_result(char text[LADDER_TEXT])
+{
+    unsigned int counts[HISTOGRAM_BINS], most = 0;
+    CHECK(cudaMemcpy(counts, histogram.counts, sizeof(counts), cudaMemcpyDeviceToHost));
+    for (int bin = 0; bin < HISTOGRAM_BINS; bin++)
+        most = counts[bin] > most ? counts[bin] : most;
+    snprintf(text, LADDER_TEXT, "%u", most);
+    return memcmp(counts, histogram.wanted, sizeof(counts)) == 0;
+}
+
+static void histogram_end(void)
+{
+    CHECK(cudaFree(histogram.input));
+    CHECK(cudaFree(histogram.scratch));
+    CHECK(cudaFree(histogram.counts));
+}
+
+static size_t histogram_bytes(size_t n)
+{
+    return n * sizeof(float);
+}
+
+#define LAUNCH(rung)                                                                               \
+    rung##_launch(histogram.input, histogram.counts, histogram.n, histogram.scratch,               \
+                  histogram.scratch_bytes, 0)
+
+static cudaError_t histogram_basic(void)
+{
+    return LAUNCH(basic);
+}
+
+static cudaError_t histogram_private_global(void)
+{
+    return LAUNCH(private_global);
+}
+
+static cudaError_t histogram_private_shared(void)
+{
+    return LAUNCH(private_shared);
+}
+
+static cudaError_t histogram_contiguous(void)
+{
+    return LAUNCH(histogram_contiguous);
+}
+
+static cudaError_t histogram_interleaved(void)
+{
+    return LAUNCH(histogram_interleaved);
+}
+
+static cudaError_t histogram_vectorized(void)
+{
+    return LAUNCH(histogram_vectorized);
+}
+
+static cudaError_t histogram_aggregated(void)
+{
+    return LAUNCH(aggregated);
+}
+
+static cudaError_t histogram_per_lane(void)
+{
+    return LAUNCH(per_lane);
+}
+
+#undef LAUNCH
+
+static const ladder_rung histogram_rungs[] = {
+    {"basic", "an atomic an element",
+     "A thread an element, an atomic in global memory each. Where they meet in a bin they\n"
+     "take turns, and the fewer bins are in use, the more of them meet.",
+     histogram_basic},
+    {"private_global", "a copy a block",
+     "A copy of the counts for each block, added to the first block's at the end: only a\n"
+     "block's own atomics meet. More atomics in all, and memory that grows with the array.",
+     histogram_private_global},
+    {"private_shared", "in shared memory",
+     "The copies are in shared memory, and global memory sees one atomic a bin a block.\n"
+     "But each copy is set to zero and added up for 1024 elements.",
+     histogram_private_shared},
+    {"contiguous", "4 neighbours each",
+     "A thread counts 4 neighbours: 4 times fewer blocks, copies and global atomics. The\n"
+     "lanes of a warp are 4 elements apart, and touch 4 times the 128-byte lines a load.",
+     histogram_contiguous},
+    {"interleaved", "a grid's width apart",
+     "A thread's 4 elements are a grid's width apart, so that the lanes of a warp read\n"
+     "neighbours again.",
+     histogram_interleaved},
+    {"vectorized", "16 bytes a load",
+     "16 bytes a load, and 4 loads on their way before the first is used: 4 times fewer\n"
+     "blocks again.",
+     histogram_vectorized},
+    {"aggregated", "runs in a register",
+     "A run of equal bins is added up in a register, and takes one atomic. It pays where\n"
+     "neighbours are alike.",
+     histogram_aggregated},
+    {"per_lane", "a copy a lane",
+     "A column of counters for each lane, in place of that: the atomics of a warp never\n"
+     "meet. And no more blocks than the device holds, which go on until all is counted.",
+     histogram_per_lane},
+};
+
+static const ladder histogram_ladder = {
+    "Histogram: how many elements fall into each of 64 bins (result: into the fullest)",
+    histogram_rungs,
+    sizeof(histogram_rungs) / sizeof(*histogram_rungs),
+    histogram_bytes,
+    histogram_begin,
+    histogram_reset,
+    histogram_result,
+    histogram_end,
+};
