@@ -146,13 +146,11 @@ COARSEN_DEVICE COARSEN_ACC NAME_block(COARSEN_ACC sum)
     if (lane == 0)
         partial[warp] = sum;
     __syncthreads();
-    if (warp == 0) {
-        sum = COARSEN_IDENTITY;
-        if (lane < BLOCK_DIM / 32)
-            sum = partial[lane];
-        sum = NAME_warp(sum);
-    }
-    return sum;
+    // Every warp does the rest, as asking which one it is takes more instructions than it saves.
+    sum = COARSEN_IDENTITY;
+    if (lane < BLOCK_DIM / 32)
+        sum = partial[lane];
+    return NAME_warp(sum);
 }
 
 COARSEN_DEVICE void NAME_leave(volatile unsigned long long *slot, COARSEN_ACC sum)
