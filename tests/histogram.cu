@@ -59,7 +59,7 @@
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
 #define BLOCK_DIM    64
-#define CFACTOR      1
+#define CFACTOR      3
 #include <coarsen/histogram/contiguous.h>
 
 #define COARSEN_NAME  contiguous_i32
