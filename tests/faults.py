@@ -54,7 +54,9 @@ FAULTS = {
         ("start from zero", "sum = COARSEN_IDENTITY;", "sum = (COARSEN_ACC){};"),
         ("stop the tree early", "length > 1; length", "length > 2; length"),
     ]),
-    "reduce/multiblock.h": ("reduce", CHECKS + [
+    "reduce/multiblock.h": ("reduce", [
+        ("take wrong arguments", "NAME_scratch_bytes(n))\n        return cudaErrorInvalidValue;",
+         "NAME_scratch_bytes(n))\n        ;"),
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("lose the last block", "coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM)", "n / (2 * BLOCK_DIM)"),
@@ -65,7 +67,9 @@ FAULTS = {
         ("leave the lock as it was", "    *lock = 0;\n", "    (void)lock;\n"),
         ("take too small a scratch", "scratch_bytes < NAME_scratch_bytes(n)", "scratch_bytes > ~0ULL"),
     ]),
-    "reduce/coarsened.h": ("reduce", CHECKS + [
+    "reduce/coarsened.h": ("reduce", [
+        ("take wrong arguments", "NAME_scratch_bytes(n))\n        return cudaErrorInvalidValue;",
+         "NAME_scratch_bytes(n))\n        ;"),
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("guard the uncoarsened index", "if (i < n)", "if (segment + t < n)"),
@@ -94,7 +98,7 @@ FAULTS = {
         ("lose the head and tail", "threadIdx.x < rest)", "threadIdx.x + 1 < rest)"),
         ("add the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < rest",
          "threadIdx.x < rest"),
-        ("lose the last vector", "(n - head) / COARSEN_ITEMS;", "(n - head - 1) / COARSEN_ITEMS;"),
+        ("lose the tail", "rest = n - vectors * COARSEN_ITEMS;", "rest = head;"),
         ("give LIFT the wrong index", "i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j)", "i + j)"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
         ("take too small a scratch", "scratch_bytes < NAME_scratch_bytes(n)", "scratch_bytes > ~0ULL"),

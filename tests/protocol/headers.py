@@ -89,7 +89,7 @@ def inclusion(header, quote="<>", again=False, **changes):
         chosen.pop(name, None)
         if value is not None:
             macro = name + {"COARSEN_OP": "(a, b)", "COARSEN_LIFT": "(x, i)",
-                            "COARSEN_ATOMIC": "(p, a)", "COARSEN_BIN": "(x)"}.get(name, "")
+                            "COARSEN_ATOMIC": "(p, a)", "COARSEN_MAP": "(...)", "COARSEN_BIN": "(x)"}.get(name, "")
             chosen[name] = (macro, value)
     lines = [f"#define {macro} {value}" for macro, value in chosen.values()]
     first = [] if again else [example(header)[0]]  # once a file: not every header can come twice
