@@ -38,7 +38,8 @@
 // shared memory, whatever the data: one value takes as long as noise. There are as many columns as
 // 16 counters a thread make room for: 32 up to BLOCK_DIM / 2 bins, and half as many for each
 // doubling. Where a row has fewer than 32 columns, the rows of a bank are stirred (NAME_slot), so
-// that bins which are a power of two apart do not all fall in one bank.
+// that bins which are a power of two apart do not all fall in one bank. NAME_launch says how much
+// dynamic shared memory that takes, and how many blocks make a wave.
 //
 // More bins than a block has shared memory for, 58112 on an H100 or H200, are counted in ranges,
 // each by its share of the blocks. The blocks of every range read the whole array, all but the
@@ -179,10 +180,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     __syncthreads();
     for (unsigned int row = threadIdx.x; row < width; row += BLOCK_DIM) {
-        unsigned int count = 0;
+        unsigned int count =
+            0; // the columns begin apart, so that a warp's threads keep to 32 banks
 #pragma unroll 4
-        for (unsigned int k = 0; k < COARSEN_COPIES;
-             k++) // from a column, and so a bank, of its own
+        for (unsigned int k = 0; k < COARSEN_COPIES; k++)
             count += copy[NAME_slot(row, k + row / (32 / COARSEN_COPIES))];
         if (count > 0)
             atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
