@@ -52,8 +52,7 @@
 #endif
 #ifndef COARSEN_RADIUS
 #error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
-#endif
-#if COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
+#elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif
 #ifndef COARSEN_CHANNELS

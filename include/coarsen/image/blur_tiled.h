@@ -48,8 +48,7 @@
 #endif
 #ifndef COARSEN_RADIUS
 #error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
-#endif
-#if COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
+#elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
 #endif
 #ifndef COARSEN_CHANNELS

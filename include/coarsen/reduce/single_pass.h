@@ -26,6 +26,8 @@
 //     COARSEN_ACC NAME_block(COARSEN_ACC a)   the block's a reduced, in thread 0; the block is
 //                                             BLOCK_DIM x 1 x 1 and all of it calls; a barrier goes
 //                                             between two calls
+//     void        NAME_grid(...)              the grid's a reduced, in global memory; see there
+//     NAME_acc, NAME_op(a, b), NAME_identity(), NAME_block_dim    what was given as parameters
 //
 // and NAME_kernel(in, out, n, tile, slots, ticket), for any number of blocks, which take turns at
 // tiles of up to COARSE_FACTOR BLOCK_DIM vectors, and
@@ -100,6 +102,11 @@
 #define NAME_block         COARSEN_JOIN(COARSEN_NAME, _block)
 #define NAME_leave         COARSEN_JOIN(COARSEN_NAME, _leave)
 #define NAME_collect       COARSEN_JOIN(COARSEN_NAME, _collect)
+#define NAME_grid          COARSEN_JOIN(COARSEN_NAME, _grid)
+#define NAME_acc           COARSEN_JOIN(COARSEN_NAME, _acc)
+#define NAME_op            COARSEN_JOIN(COARSEN_NAME, _op)
+#define NAME_identity      COARSEN_JOIN(COARSEN_NAME, _identity)
+#define NAME_block_dim     COARSEN_JOIN(COARSEN_NAME, _block_dim)
 #define NAME_load          COARSEN_JOIN(COARSEN_NAME, _load)
 #define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
 #define NAME_small_kernel  COARSEN_JOIN(COARSEN_NAME, _small_kernel)
@@ -114,6 +121,20 @@
 typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
     COARSEN_TYPE item[COARSEN_ITEMS];
 } NAME_vector;
+
+// What a kernel of another kind needs to know to end in this reduction: coarsen/fuse.h does.
+typedef COARSEN_ACC NAME_acc;
+enum { NAME_block_dim = BLOCK_DIM };
+
+COARSEN_DEVICE COARSEN_ACC NAME_op(COARSEN_ACC a, COARSEN_ACC b)
+{
+    return COARSEN_OP(a, b);
+}
+
+COARSEN_DEVICE COARSEN_ACC NAME_identity(void)
+{
+    return COARSEN_IDENTITY;
+}
 
 // An accumulator as the words that shuffles and slots carry.
 #define COARSEN_WORDS ((sizeof(COARSEN_ACC) + 3) / 4)
@@ -176,6 +197,31 @@ COARSEN_DEVICE COARSEN_ACC NAME_collect(volatile unsigned long long *slot)
     }
     memcpy(&sum, &words, sizeof(sum));
     return sum;
+}
+
+// The sums of all threads of the grid reduced to *out. All of them call it, once a launch, blocks being
+// BLOCK_DIM x 1 x 1 and the grid one-dimensional, with a slot of NAME_scratch_bytes() for each block.
+// *started_last is in shared memory; thread 0 wrote it: atomicAdd(ticket, 1) == gridDim.x - 1.
+COARSEN_DEVICE void NAME_grid(COARSEN_ACC sum, COARSEN_ACC *out, unsigned long long *slots,
+                              unsigned int *ticket, const bool *started_last)
+{
+    sum = NAME_block(sum);
+    if (threadIdx.x == 0)
+        NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
+    if (!*started_last)
+        return;
+
+    sum = COARSEN_IDENTITY;
+    for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
+        const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
+        sum = COARSEN_OP(sum, x);
+    }
+    __syncthreads();
+    sum = NAME_block(sum);
+    if (threadIdx.x == 0) {
+        *out = sum;
+        atomicExch(ticket, 0);
+    }
 }
 
 // A vector, read with the evict-first hint if asked.
@@ -276,23 +322,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         sum = COARSEN_OP(sum, x);
     }
 
-    sum = NAME_block(sum);
-    if (threadIdx.x == 0)
-        NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
-    if (!started_last)
-        return;
-
-    sum = COARSEN_IDENTITY;
-    for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
-        const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
-        sum = COARSEN_OP(sum, x);
-    }
-    __syncthreads();
-    sum = NAME_block(sum);
-    if (threadIdx.x == 0) {
-        *out = sum;
-        atomicExch(ticket, 0);
-    }
+    NAME_grid(sum, out, slots, ticket, &started_last);
 }
 
 #ifndef __CUDACC_RTC__
@@ -353,6 +383,11 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 #undef NAME_words
 #undef NAME_leave
 #undef NAME_collect
+#undef NAME_grid
+#undef NAME_acc
+#undef NAME_op
+#undef NAME_identity
+#undef NAME_block_dim
 #undef NAME_load
 #undef NAME_add
 #undef NAME_warp

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/moments.h: count, mean and sum of squared deviations, to reduce to mean and variance in one pass.
+//
+//     #define COARSEN_NAME moments
+//     #define COARSEN_TYPE double
+//     #include <coarsen/moments.h>
+//
+//     #define COARSEN_NAME       spread
+//     #define COARSEN_TYPE       float
+//     #define COARSEN_ACC        moments
+//     #define COARSEN_LIFT(x, i) moments_lift(x)
+//     #define COARSEN_OP         moments_merge
+//     #define COARSEN_IDENTITY   moments_none()
+//     #include <coarsen/reduce.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | the triple's name, and what every name begins with   |
+// | COARSEN_TYPE         | required         | float or double, to compute in                       |
+//
+// Defines struct NAME { COARSEN_TYPE count, mean, squares; } and, for host and device,
+//
+//     NAME         NAME_lift(COARSEN_TYPE x)       one value: 1, x, 0
+//     NAME         NAME_none(void)                 no value: 0, 0, 0
+//     NAME         NAME_merge(NAME a, NAME b)      of two sets that of both; NAME_none() is its identity
+//     COARSEN_TYPE NAME_variance(NAME a)           squares / count; NaN of no value
+//
+// squares is the sum of (x - mean)^2. The sum of squares less the square of the sum, which is as
+// quickly written, subtracts two nearly equal numbers where the mean is large beside the deviations,
+// and may leave nothing, or less. Merging subtracts means only. The counts are numbers of COARSEN_TYPE,
+// exact to 2^24 in float and 2^53 in double, and past that rounded, as mean and squares are.
+//
+// Source: T. F. Chan, G. H. Golub, R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for
+// Computing Sample Variances (1979).
+
+#include "base.h"
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+#ifndef COARSEN_NAME
+#error "coarsen/moments.h: define COARSEN_NAME, the name of the triple to make, before the include"
+#endif
+#ifndef COARSEN_TYPE
+#error "coarsen/moments.h: define COARSEN_TYPE, float or double, before the include"
+#endif
+
+#define NAME_lift     COARSEN_JOIN(COARSEN_NAME, _lift)
+#define NAME_none     COARSEN_JOIN(COARSEN_NAME, _none)
+#define NAME_merge    COARSEN_JOIN(COARSEN_NAME, _merge)
+#define NAME_variance COARSEN_JOIN(COARSEN_NAME, _variance)
+
+typedef struct {
+    COARSEN_TYPE count, mean, squares;
+} COARSEN_NAME;
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE x)
+{
+    COARSEN_NAME a;
+    a.count = 1;
+    a.mean = x;
+    a.squares = 0;
+    return a;
+}
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_none(void)
+{
+    COARSEN_NAME a;
+    a.count = a.mean = a.squares = 0;
+    return a;
+}
+
+COARSEN_HOST_DEVICE COARSEN_NAME NAME_merge(COARSEN_NAME a, COARSEN_NAME b)
+{
+    COARSEN_NAME both;
+    both.count = a.count + b.count;
+    const COARSEN_TYPE share = both.count > 0 ? b.count / both.count : 0; // b's
+    const COARSEN_TYPE apart = b.mean - a.mean;
+    both.mean = a.mean + apart * share;
+    both.squares = a.squares + b.squares + apart * (apart * (a.count * share));
+    return both;
+}
+
+COARSEN_HOST_DEVICE COARSEN_TYPE NAME_variance(COARSEN_NAME a)
+{
+    return a.squares / a.count;
+}
+
+#undef NAME_lift
+#undef NAME_none
+#undef NAME_merge
+#undef NAME_variance
+#undef COARSEN_NAME
+#undef COARSEN_TYPE
