@@ -55,6 +55,7 @@
 #define BN             (512 / sizeof(COARSEN_TYPE))
 #define BK             32
 #define COARSEN_SLICES 4
+#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _small

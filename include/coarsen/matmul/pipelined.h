@@ -19,7 +19,7 @@
 // | TM                   | 8                | rows of P a thread makes: whole 16-byte vectors      |
 // | TN                   | 64 bytes' worth  | columns of P a thread makes, likewise: 16 floats     |
 // | COARSEN_SLICES       | 1                | groups of threads a block has, each for a share of the depth: 1 to 4 |
-// | COARSEN_STAGES       | 3                | tiles of M and N a block holds, one of them in use: 2 to 8 |
+// | COARSEN_STAGES       | 2                | tiles of M and N a block holds, one of them in use: 2 to 8 |
 //
 // Defines NAME_kernel, to launch with NAME_threads threads, NAME_shared_bytes bytes of dynamic shared
 // memory and a block for each tile of P, NAME_tile_rows x NAME_tile_cols, and
@@ -125,11 +125,15 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 
 // ---- Template: each inclusion -------------------------------------------------------------------
 
+#ifndef COARSEN_SHAPE // a part of the names, when matmul.h includes this file, once a shape
+#define COARSEN_SHAPE
+#define COARSEN_ONE_SHAPE
 #ifndef COARSEN_NAME
 #error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_TYPE
 #error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
 #endif
 #ifndef BM
 #define BM 128
@@ -153,14 +157,10 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 #error "coarsen/matmul: COARSEN_SLICES must be from 1 to 4"
 #endif
 #ifndef COARSEN_STAGES
-#define COARSEN_STAGES 3
+#define COARSEN_STAGES 2
 #endif
 #if COARSEN_STAGES < 2 || COARSEN_STAGES > 8
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
-#endif
-#ifndef COARSEN_SHAPE // matmul.h includes this file once a shape: a part of the names
-#define COARSEN_SHAPE
-#define COARSEN_ONE_SHAPE
 #endif
 
 #define NAME_(what)       COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, what))
@@ -260,7 +260,7 @@ COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAM
         }
         from->m_next += BK;
         from->n_next += BK * from->ldn;
-    } else if (from->k < from->inner) {
+    } else if (from->k < from->inner + BK) { // the tiles after the last, too: all zeros
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
             const unsigned int e = t + i * COARSEN_THREADS;
@@ -299,9 +299,9 @@ COARSEN_DEVICE __attribute__((always_inline)) void NAME_load(NAME_vector *of_m, 
 }
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
-                size_t ldp)
+    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                const COARSEN_TYPE *__restrict__ m, size_t ldm, const COARSEN_TYPE *__restrict__ n,
+                size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p, size_t ldp)
 {
     NAME_tiles *const stages = (NAME_tiles *)coarsen_shared;
 
@@ -345,18 +345,16 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     __syncthreads();
     unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // in use, and to copy to
     const unsigned int first = slice * COARSEN_STEPS;
-    if (inner > 0)
-        NAME_load(of_m[0], of_n[0], stages, first, row, col);
+    NAME_load(of_m[0], of_n[0], stages, first, row, col);
 #pragma unroll 1
     for (size_t k = 0; k < inner; k += BK) {
 #pragma unroll
         for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
             const unsigned int next = (step + 1) % COARSEN_STEPS;
-            if (next == 0) { // the next tiles are there; after the last, these again, for nothing
+            if (next == 0) { // the next tiles are there
                 COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
                 __syncthreads();
-                if (k + BK < inner)
-                    stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
             }
             NAME_load(of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
             if (step == 0) { // all threads are past the tiles before these

@@ -13,9 +13,11 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
-// | BM, BN               | 128, 128         | rows and columns of P a block makes                  |
-// | BK                   | 8                | depth of the tiles of M and N                        |
-// | TM, TN               | 8, 8             | rows and columns of P a thread makes, from 1 to 16   |
+// | BM                   | 128              | rows of P a block makes: a multiple of TM            |
+// | BN                   | 128              | columns of P a block makes: a multiple of TN         |
+// | BK                   | 8                | depth of the tiles of M and N, from 1 to 32          |
+// | TM                   | 8                | rows of P a thread makes, from 2 to 16               |
+// | TN                   | 8                | columns of P a thread makes, from 2 to 16            |
 //
 // Defines NAME_kernel, to launch with BM / TM * BN / TN threads and a block for each tile of
 // P, tiles counted along rows, and
@@ -68,17 +70,16 @@
 #ifndef TN
 #define TN 8
 #endif
-#if TM < 1 || TM > 16 || TN < 1 || TN > 16
-#error "coarsen/matmul: TM and TN must be from 1 to 16"
-#endif
-#if BM < TM || BM % TM != 0 || BN < TN || BN % TN != 0
+#if TM < 2 || TM > 16
+#error "coarsen/matmul: TM must be from 2 to 16"
+#elif TN < 2 || TN > 16
+#error "coarsen/matmul: TN must be from 2 to 16"
+#elif BK < 1 || BK > 32
+#error "coarsen/matmul: BK must be from 1 to 32"
+#elif BM < TM || BM % TM != 0 || BN < TN || BN % TN != 0
 #error "coarsen/matmul: BM must be a multiple of TM, and BN of TN"
-#endif
-#if (BM / TM) * (BN / TN) > 1024
-#error "coarsen/matmul: a block has BM / TM * BN / TN threads, and takes up to 1024: raise TM or TN"
-#endif
-#if BK < 1 || BK > 64
-#error "coarsen/matmul: BK must be from 1 to 64"
+#elif (BM / TM) * (BN / TN) > 1024
+#error "coarsen/matmul: a block has BM / TM * BN / TN threads, and takes up to 1024"
 #endif
 
 #define COARSEN_THREADS ((BM / TM) * (BN / TN))
