@@ -55,7 +55,6 @@
 #define BN             (512 / sizeof(COARSEN_TYPE))
 #define BK             32
 #define COARSEN_SLICES 4
-#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _small
