@@ -37,8 +37,11 @@ typedef enum { NPY_F4, NPY_F8, NPY_I4, NPY_I8 } npy_type;
 
 typedef struct {
     npy_type type;
-    size_t count; // elements, all dimensions multiplied
-    void *data;   // from malloc; NULL when count is 0
+    size_t count;      // elements, all dimensions multiplied
+    size_t dimensions; // how many
+    size_t shape[2];   // the first two of them
+    bool fortran;      // the first index is the one that changes fastest
+    void *data;        // from malloc; NULL when count is 0
 } npy_array;
 
 static inline size_t npy_item_bytes(npy_type type)
@@ -122,13 +125,13 @@ static inline const char *npy_string(const char *p, char *text, size_t size)
     return *p == quote ? p + 1 : NULL;
 }
 
-// (), (3,), (3, 4), (3, 4,): the product goes to *count. *overflow when it or a dimension is more
+// (), (3,), (3, 4), (3, 4,): the product goes to array->count. *overflow when it or a dimension is more
 // than a size_t holds; an empty dimension makes the whole array empty, whatever the others.
-static inline const char *npy_shape(const char *p, size_t *count, bool *overflow)
+static inline const char *npy_shape(const char *p, npy_array *array, bool *overflow)
 {
-    size_t dimensions = 0;
     bool comma = true, empty = false;
-    *count = 1;
+    array->count = 1;
+    array->dimensions = 0;
     *overflow = false;
     p = npy_expect(p, '(');
     while (p && *(p = npy_skip(p)) != ')') {
@@ -140,17 +143,19 @@ static inline const char *npy_shape(const char *p, size_t *count, bool *overflow
             too_long |= __builtin_mul_overflow(length, (size_t)10, &length) ||
                         __builtin_add_overflow(length, (size_t)(*p - '0'), &length);
         p += *p == 'L'; // Python 2 wrote 3L
-        *overflow |= too_long || __builtin_mul_overflow(*count, length, count);
+        *overflow |= too_long || __builtin_mul_overflow(array->count, length, &array->count);
         empty |= length == 0 && !too_long;
-        dimensions++;
+        if (array->dimensions < 2)
+            array->shape[array->dimensions] = length;
+        array->dimensions++;
         p = npy_skip(p);
         comma = *p == ',';
         p += comma;
     }
-    if (!p || (dimensions == 1 && !comma)) // (3) is a number
+    if (!p || (array->dimensions == 1 && !comma)) // (3) is a number
         return NULL;
     if (empty) {
-        *count = 0;
+        array->count = 0;
         *overflow = false;
     }
     return p + 1;
@@ -205,10 +210,11 @@ static inline bool npy_header(const npy_reader *reader, const char *p, npy_array
             order_seen = true;
             if (strncmp(p, "True", 4) != 0 && strncmp(p, "False", 5) != 0)
                 return npy_malformed(reader, "'fortran_order' is neither True nor False");
-            p += *p == 'T' ? 4 : 5;
+            array->fortran = *p == 'T';
+            p += array->fortran ? 4 : 5;
         } else if (strcmp(key, "shape") == 0 && !shape_seen) {
             shape_seen = true;
-            if (!(p = npy_shape(p, &array->count, &overflow)))
+            if (!(p = npy_shape(p, array, &overflow)))
                 return npy_malformed(reader, "'shape' is no tuple of sizes");
         } else {
             return npy_malformed(reader, "its keys are not 'descr', 'fortran_order' and 'shape'");
@@ -304,6 +310,8 @@ static inline bool npy_read(const char *path, npy_array *array, char error[NPY_E
     npy_reader reader = {path, fopen(path, "rb"), error};
     array->type = NPY_F8;
     array->count = 0;
+    array->dimensions = 0;
+    array->fortran = false;
     array->data = NULL;
     if (!reader.file)
         return npy_fail(&reader, "cannot open: %s; give the path of a .npy file", strerror(errno));
