@@ -8,6 +8,7 @@
 
 #include "demo/histogram.h"
 #include "demo/ladder.h"
+#include "demo/matmul.h"
 #include "demo/measure.h"
 #include "demo/reduce.h"
 #include "npy.h"
@@ -17,7 +18,7 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder, &histogram_ladder};
+static const ladder *const ladders[] = {&reduce_ladder, &matmul_ladder, &histogram_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 
