@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+//
+// bench/image.cu: RGB to gray, and box blurs of radius 1 and 3 of gray and RGB pictures. Each rung of the
+// image ladders and image.h beside a device copy; with --sweep, every pair of knobs of the rungs that
+// have a COARSE_FACTOR. NVIDIA's library of such kernels, NPP, is no part of what this builds with, so
+// the copy is the only peer.
+//
+// n counts pixels: a picture of n is 2^(e - e/2) wide and 2^(e/2) high. Bytes are counted once in, once
+// out. The file includes itself: once for each pair of knobs, and once for each radius and channels.
+
+#if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
+
+#define COARSEN_NAME  SWEEP_NAME(grayscale_coarsened)
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/image/grayscale_coarsened.h>
+VARIANT(grayscale_coarsened, 0, 3);
+
+#if SWEEP_COARSE_FACTOR <= 8
+#define COARSEN_NAME  SWEEP_NAME(grayscale_vectorized)
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/image/grayscale_vectorized.h>
+VARIANT(grayscale_vectorized, 0, 3);
+#endif
+
+#define COARSEN_NAME     SWEEP_NAME(blur_coarsened)
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#define BLOCK_DIM        SWEEP_BLOCK_DIM
+#define COARSE_FACTOR    SWEEP_COARSE_FACTOR
+#include <coarsen/image/blur_coarsened.h>
+VARIANT(blur_coarsened, 3, 3);
+
+#define COARSEN_NAME     SWEEP_NAME(blur_tiled)
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#define BLOCK_DIM        SWEEP_BLOCK_DIM
+#define COARSE_FACTOR    SWEEP_COARSE_FACTOR
+#include <coarsen/image/blur_tiled.h>
+VARIANT(blur_tiled, 3, 3);
+
+#if SWEEP_BLOCK_DIM == 128 // its only one of the sweep's
+#define COARSEN_NAME     SWEEP_NAME(blur_rolling)
+#define COARSEN_RADIUS   3
+#define COARSEN_CHANNELS 3
+#define BLOCK_DIM        SWEEP_BLOCK_DIM
+#define COARSE_FACTOR    SWEEP_COARSE_FACTOR
+#include <coarsen/image/blur_rolling.h>
+VARIANT(blur_rolling, 3, 3);
+#endif
+
+#elif defined(BLUR_RADIUS) // ---- one radius and channels ------------------------------------------
+
+#define BLUR_NAME(stem)                                                                            \
+    COARSEN_JOIN(stem##_, COARSEN_JOIN(BLUR_RADIUS, COARSEN_JOIN(_, BLUR_CHANNELS)))
+
+#define COARSEN_NAME     BLUR_NAME(single)
+#define COARSEN_RADIUS   BLUR_RADIUS
+#define COARSEN_CHANNELS BLUR_CHANNELS
+#include <coarsen/image/blur_single.h>
+BLUR(single, "blur_single");
+
+#define COARSEN_NAME     BLUR_NAME(coarsened)
+#define COARSEN_RADIUS   BLUR_RADIUS
+#define COARSEN_CHANNELS BLUR_CHANNELS
+#include <coarsen/image/blur_coarsened.h>
+BLUR(coarsened, "blur_coarsened");
+
+#define COARSEN_NAME     BLUR_NAME(tiled)
+#define COARSEN_RADIUS   BLUR_RADIUS
+#define COARSEN_CHANNELS BLUR_CHANNELS
+#include <coarsen/image/blur_tiled.h>
+BLUR(tiled, "blur_tiled");
+
+#define COARSEN_NAME     BLUR_NAME(rolling)
+#define COARSEN_RADIUS   BLUR_RADIUS
+#define COARSEN_CHANNELS BLUR_CHANNELS
+#include <coarsen/image/blur_rolling.h>
+BLUR(rolling, "blur_rolling");
+
+#define COARSEN_NAME     BLUR_NAME(image)
+#define COARSEN_RADIUS   BLUR_RADIUS
+#define COARSEN_CHANNELS BLUR_CHANNELS
+#include <coarsen/image.h>
+BLUR(image, "image.h");
+
+#undef BLUR_NAME
+#undef BLUR_RADIUS
+#undef BLUR_CHANNELS
+
+#else // ---- the bench ------------------------------------------------------------------------------
+
+#include "harness.h"
+
+#include <coarsen/base.h>
+
+struct rung {
+    const char *kernel, *knobs;
+    int radius, channels; // radius 0: to gray
+    cudaError_t (*launch)(const unsigned char *, unsigned char *, size_t, size_t, cudaStream_t);
+    std::function<void(bench_entry *)> describe;
+};
+
+// What the inclusions below register.
+static std::vector<rung> &rungs()
+{
+    static std::vector<rung> list;
+    return list;
+}
+
+static std::vector<rung> &variants()
+{
+    static std::vector<rung> list;
+    return list;
+}
+
+static bool add(std::vector<rung> &list, rung r)
+{
+    list.push_back(r);
+    return true;
+}
+
+#define GRAY(stem, kernel)                                                                         \
+    static const bool stem##_added = add(rungs(), {kernel, "", 0, 3, stem##_launch, nullptr})
+
+#define BLUR(stem, kernel)                                                                         \
+    static const bool COARSEN_JOIN(BLUR_NAME(stem), _added) =                                      \
+        add(rungs(), {kernel, "", BLUR_RADIUS, BLUR_CHANNELS,                                      \
+                      COARSEN_JOIN(BLUR_NAME(stem), _launch), nullptr})
+
+#define VARIANT(stem, radius, channels)                                                            \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add(                                \
+        variants(),                                                                                \
+        {#stem, SWEEP_KNOBS, radius, channels, COARSEN_JOIN(SWEEP_NAME(stem), _launch),            \
+         [](bench_entry *entry) {                                                                  \
+             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
+         }})
+
+#define COARSEN_NAME gray_single
+#include <coarsen/image/grayscale_single.h>
+GRAY(gray_single, "grayscale_single");
+
+#define COARSEN_NAME gray_coarsened
+#include <coarsen/image/grayscale_coarsened.h>
+GRAY(gray_coarsened, "grayscale_coarsened");
+
+#define COARSEN_NAME gray_vectorized
+#include <coarsen/image/grayscale_vectorized.h>
+GRAY(gray_vectorized, "grayscale_vectorized");
+
+#define COARSEN_NAME gray
+#include <coarsen/image.h>
+GRAY(gray, "image.h");
+
+#define BLUR_RADIUS   1
+#define BLUR_CHANNELS 1
+#include "image.cu"
+#define BLUR_RADIUS   3
+#define BLUR_CHANNELS 1
+#include "image.cu"
+#define BLUR_RADIUS   1
+#define BLUR_CHANNELS 3
+#include "image.cu"
+#define BLUR_RADIUS   3
+#define BLUR_CHANNELS 3
+#include "image.cu"
+
+#define SWEEP_VARIANT "image.cu"
+#include "sweep.h"
+
+// ---- The reference ----------------------------------------------------------------------------------
+
+__global__ void wrong_kernel(const unsigned char *in, const unsigned char *out, long long width,
+                             long long height, int radius, int channels, unsigned long long *wrong)
+{
+    const int made = radius == 0 ? 1 : channels;
+    const long long samples = width * height * made, stride = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < samples; i += stride) {
+        const long long pixel = i / made, x = pixel % width, y = pixel / width;
+        unsigned int wanted;
+        if (radius == 0) {
+            const unsigned char *const rgb = in + 3 * pixel;
+            wanted = (19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768) / 65536;
+        } else {
+            unsigned int sum = 0, count = 0;
+            for (long long v = max(y - radius, 0ll); v <= min(y + radius, height - 1); v++)
+                for (long long u = max(x - radius, 0ll); u <= min(x + radius, width - 1); u++) {
+                    sum += in[(v * width + u) * channels + i % made];
+                    count++;
+                }
+            wanted = (sum + count / 2) / count;
+        }
+        if (out[i] != wanted)
+            atomicAdd(wrong, 1);
+    }
+}
+
+// ---- Contests -------------------------------------------------------------------------------------
+
+static void contest(bench &b, int e, int radius, int channels, const std::vector<rung> &list)
+{
+    const size_t width = (size_t)1 << (e - e / 2), height = (size_t)1 << (e / 2);
+    const size_t n = width * height, read = n * channels, written = radius == 0 ? n : read;
+    bench_contest contest("image", channels == 1 ? "gray" : "RGB", n);
+    contest.data = radius == 0 ? "to gray" : "blur of radius " + std::to_string(radius);
+    const std::shared_ptr<void> from = bench_alloc(read), to = bench_alloc(read);
+    const unsigned char *const in = (unsigned char *)from.get();
+    unsigned char *const out = (unsigned char *)to.get();
+    bench_fill((unsigned char *)from.get(), read, 1);
+
+    bench_entry copied; // as many bytes as the kernels move, half of them in and half out
+    const size_t moved = (read + written) / 2;
+    copied.kernel = "copy";
+    copied.bytes = (double)read + written;
+    copied.launch = [=](cudaStream_t stream) {
+        return cudaMemcpyAsync(out, in, moved, cudaMemcpyDeviceToDevice, stream);
+    };
+    copied.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x5a, read)); };
+    copied.check = [](std::string *) { return true; };
+    contest.entries.push_back(copied);
+
+    for (const rung &r : list) {
+        if (r.radius != radius || r.channels != channels)
+            continue;
+        bench_entry entry = copied;
+        entry.kernel = r.kernel;
+        entry.knobs = r.knobs;
+        const auto launch = r.launch;
+        entry.launch = [=](cudaStream_t stream) { return launch(in, out, width, height, stream); };
+        entry.check = [=](std::string *why) {
+            std::shared_ptr<void> wrong = bench_zeroed(8);
+            unsigned long long count;
+            wrong_kernel<<<2048, 256>>>(in, out, width, height, radius, channels,
+                                        (unsigned long long *)wrong.get());
+            BENCH_CHECK(cudaGetLastError());
+            BENCH_CHECK(cudaMemcpy(&count, wrong.get(), 8, cudaMemcpyDeviceToHost));
+            *why = std::to_string(count) + " samples";
+            return count == 0;
+        };
+        if (r.describe)
+            r.describe(&entry);
+        contest.entries.push_back(entry);
+    }
+    b.run(contest);
+}
+
+int main(int argc, char **argv)
+{
+    bench b(argc, argv,
+            {"Pictures: the rungs of coarsen's grayscale and blur beside a device copy.", "", 18, 28});
+    const std::vector<rung> &list = b.sweep ? variants() : rungs();
+    for (int e : b.exponents(b.quick ? 1 : 2)) {
+        if (!b.fits(6.0 * (1ull << e), ("image, n = 2^" + std::to_string(e)).c_str()))
+            continue;
+        contest(b, e, 0, 3, list);
+        if (!b.sweep)
+            for (int radius = 1; radius <= 3; radius += 2)
+                contest(b, e, radius, 1, list);
+        for (int radius = b.sweep ? 3 : 1; radius <= 3; radius += 2)
+            contest(b, e, radius, 3, list);
+    }
+    return b.finish();
+}
+
+#endif
