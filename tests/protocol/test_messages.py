@@ -94,3 +94,12 @@ def test_wrong_parameter_nvcc(header, message, changes, tmp_path):
     said = compile_source([*NVCC, "-E", "-o", "/dev/null", f"-I{INCLUDE}"],
                           inclusion(header, **changes), tmp_path)
     assert "exit status" in said and errors(said)[:1] == [message], said
+
+
+@pytest.mark.parametrize("header", [header for header in HEADERS if "COARSEN_BIN must" in text(header)])
+def test_bin_is_an_integer(header, tmp_path):
+    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
+    whole = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="((int)(x))")
+    assert "must give an integer" not in compile_source(check, whole, tmp_path)
+    real = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="(x)")
+    assert "COARSEN_BIN must give an integer" in compile_source(check, real, tmp_path)

@@ -98,7 +98,7 @@ COARSEN_DEVICE void NAME_flush(unsigned int *copy, long long run_bin, unsigned i
 COARSEN_DEVICE void NAME_add(unsigned int *copy, long long *run_bin, unsigned int *run,
                              COARSEN_TYPE x)
 {
-    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     if (bin != *run_bin) {
         NAME_flush(copy, *run_bin, *run);

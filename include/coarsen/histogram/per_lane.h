@@ -122,7 +122,7 @@ COARSEN_DEVICE unsigned int NAME_slot(unsigned int bin, unsigned int lane)
 COARSEN_DEVICE void NAME_add(unsigned int *copy, unsigned int first_bin, unsigned int width,
                              COARSEN_TYPE x)
 {
-    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     const unsigned long long row = (unsigned long long)bin - first_bin;
     if (row < width)

@@ -76,7 +76,7 @@
 // Counts x among counts.
 COARSEN_DEVICE void NAME_add(COARSEN_COUNT *counts, COARSEN_TYPE x)
 {
-    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     if (bin >= 0 && bin < NUM_BINS)
         atomicAdd(counts + bin, (COARSEN_COUNT)1);

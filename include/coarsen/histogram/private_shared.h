@@ -75,7 +75,7 @@
 // Counts x among copy.
 COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
 {
-    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     if (bin >= 0 && bin < NUM_BINS)
         atomicAdd(copy + bin, (unsigned int)1);

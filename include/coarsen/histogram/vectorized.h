@@ -90,7 +90,7 @@ typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_a
 // Counts x among copy.
 COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
 {
-    static_assert((__typeof__(COARSEN_BIN(x)))1.5 == 1, "COARSEN_BIN must give an integer");
+    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     if (bin >= 0 && bin < NUM_BINS)
         atomicAdd(copy + bin, (unsigned int)1);
