@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, compile_source, inclusion,
-                     text)
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_source, inclusion, text)
 
 # What a message begins with, after "coarsen/...: " -> the parameters that bring it about.
 CASES = {
