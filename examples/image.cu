@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// image PICTURE GRAY.png BLUR.png: a picture in gray, and blurred by boxes of 7 x 7.
+//
+// stb_image reads PICTURE (PNG, JPEG, BMP, ...) and writes the PNGs; coarsen/image.h does the rest, and
+// each of its pixels is checked on the host. Try examples/data/astronaut.jpg.
+//
+// Exit status: 0; 1 when a pixel is wrong, or a file or the device fails; 2 when called wrongly.
+
+#include "device.h"
+#include <coarsen/base.h>
+
+#ifdef __has_include
+#if __has_include(<stb/stb_image.h>) && __has_include(<stb/stb_image_write.h>)
+#define HAVE_STB
+#endif
+#endif
+
+#ifndef HAVE_STB
+
+int main(void)
+{
+    fprintf(stderr, "image: built without stb_image, which reads and writes pictures; install it "
+                    "(apt-get install libstb-dev, as root) and build again\n");
+    return 1;
+}
+
+#else
+
+#include <stb/stb_image.h> // stb.c has what they declare
+#include <stb/stb_image_write.h>
+
+#define RADIUS       3
+
+#define COARSEN_NAME gray
+#include <coarsen/image.h>
+
+#define COARSEN_NAME     blur
+#define COARSEN_RADIUS   RADIUS
+#define COARSEN_CHANNELS 3
+#include <coarsen/image.h>
+
+typedef struct {
+    size_t width, height;
+    unsigned char *rgb;
+} picture;
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static unsigned char wanted_gray(const picture *p, size_t i)
+{
+    const unsigned char *const rgb = p->rgb + 3 * i;
+    return (unsigned char)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768) / 65536);
+}
+
+static unsigned char wanted_blur(const picture *p, size_t i)
+{
+    const size_t x = i / 3 % p->width, y = i / 3 / p->width;
+    unsigned int sum = 0, count = 0;
+    for (size_t v = y - least(y, RADIUS); v <= least(y + RADIUS, p->height - 1); v++)
+        for (size_t u = x - least(x, RADIUS); u <= least(x + RADIUS, p->width - 1); u++, count++)
+            sum += p->rgb[3 * (v * p->width + u) + i % 3];
+    return (unsigned char)((sum + count / 2) / count);
+}
+
+// Copies what the device made, checks every sample and writes the PNG; how many samples are wrong.
+static size_t finish(const char *path, const picture *p, const unsigned char *made, int channels,
+                     unsigned char (*wanted)(const picture *, size_t))
+{
+    const size_t bytes = p->width * p->height * (size_t)channels;
+    unsigned char *const host = (unsigned char *)malloc(bytes);
+    if (!host) {
+        fprintf(stderr, "image: no memory for %zu bytes; take a smaller picture\n", bytes);
+        exit(1);
+    }
+    CHECK(cudaMemcpy(host, made, bytes, cudaMemcpyDeviceToHost));
+    size_t wrong = 0;
+    for (size_t i = 0; i < bytes; i++)
+        wrong += host[i] != wanted(p, i);
+    if (!stbi_write_png(path, (int)p->width, (int)p->height, channels, host,
+                        (int)p->width * channels)) {
+        fprintf(stderr, "%s: cannot write; give a path in a folder that exists, with room\n", path);
+        exit(1);
+    }
+    printf("%s: %zu x %zu, %s\n", path, p->width, p->height,
+           wrong == 0 ? "every sample checked" : "WRONG");
+    free(host);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: %s PICTURE GRAY.png BLUR.png\n", argc > 0 ? argv[0] : "image");
+        return 2;
+    }
+    int width, height, channels;
+    unsigned char *const rgb = stbi_load(argv[1], &width, &height, &channels, 3);
+    if (!rgb) {
+        fprintf(stderr, "%s: cannot read: %s; give the path of a PNG or JPEG\n", argv[1],
+                stbi_failure_reason());
+        return 1;
+    }
+    device_require("image");
+    const picture p = {(size_t)width, (size_t)height, rgb};
+    const size_t pixels = p.width * p.height;
+    const unsigned char *const in = (unsigned char *)device_copy(p.rgb, 3 * pixels);
+    unsigned char *const out = (unsigned char *)device_alloc(3 * pixels);
+
+    CHECK(gray_launch(in, out, p.width, p.height, 0));
+    size_t wrong = finish(argv[2], &p, out, 1, wanted_gray);
+    CHECK(blur_launch(in, out, p.width, p.height, 0));
+    wrong += finish(argv[3], &p, out, 3, wanted_blur);
+
+    CHECK(cudaFree((void *)in));
+    CHECK(cudaFree(out));
+    stbi_image_free(rgb);
+    if (wrong > 0)
+        fprintf(stderr, "image: %zu samples are wrong\n", wrong);
+    return wrong > 0;
+}
+
+#endif
