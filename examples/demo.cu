@@ -6,8 +6,11 @@
 //
 // Exit status: 0; 1 when a result is wrong, or the file or the device fails; 2 when called wrongly.
 
+#include "demo/fuse.h"
 #include "demo/histogram.h"
+#include "demo/image.h"
 #include "demo/ladder.h"
+#include "demo/map.h"
 #include "demo/matmul.h"
 #include "demo/measure.h"
 #include "demo/reduce.h"
@@ -18,7 +21,8 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder, &matmul_ladder, &histogram_ladder};
+static const ladder *const ladders[] = {&reduce_ladder, &matmul_ladder, &histogram_ladder,
+                                        &map_ladder,    &image_ladder,  &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 
