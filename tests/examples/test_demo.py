@@ -15,8 +15,8 @@ ROW = re.compile(rf"^({'|'.join(RUNGS)}) +.{{20}} +(\S+) +(yes|NO) +(.*)$", re.M
 
 
 def rows(text):
-    """(rung, result, right, the rest) of each row."""
-    return ROW.findall(text)
+    """(rung, result, right, the rest) of each row of the first ladder."""
+    return ROW.findall(text.split("\nMatrix product")[0])
 
 
 def demo(device, *arguments):
