@@ -75,7 +75,7 @@ FAULTS = {
         ("leave out the tiles after the last", "from->k < from->inner + BK", "from->k < from->inner"),
         ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
         ("add the same slice twice", "slice < owner ? slice : slice - 1", "slice < owner ? slice : 0"),
-        ("read P for nothing", "if (beta != 0)\n                    result", "result"),
+        ("use P for nothing", "to[q] = beta == 0 ?", "to[q] = beta == 2 ?"),
     ]),
     "reduce/simple.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
