@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// histogram [--each] FILE: how often the letters a to z come in a text file, upper and lower case
+// histogram [--each] TEXT: how often the letters a to z come in a text file, upper and lower case
 // alike, in bins of four letters or, with --each, of one; drawn as bars.
+// histogram --tones PICTURE: how often the tones of gray come in a picture (PNG, JPEG, ...), in 16 bins
+// from black to white. Try examples/data/astronaut.jpg.
 //
-// coarsen/histogram.h counts them, once for each kind of bin. Exit status: 0; 1 when the file or the
+// coarsen/histogram.h counts, once for each kind of bin. Exit status: 0; 1 when the file or the
 // device fails; 2 when called wrongly.
 
 #include "device.h"
+#include "picture.h"
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
@@ -36,6 +39,16 @@ static __host__ __device__ int letter_of_four(unsigned char c)
 #define COARSEN_BIN   letter_of_four
 #define COARSEN_COUNT unsigned long long
 #include <coarsen/histogram.h>
+
+#define COARSEN_NAME   tones
+#define COARSEN_TYPE   unsigned char
+#define NUM_BINS       16
+#define COARSEN_BIN(x) ((x) / 16)
+#define COARSEN_COUNT  unsigned long long
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME gray
+#include <coarsen/image.h>
 
 // The bytes of a file, *size of them. Exits with a line that says what is wrong.
 static unsigned char *read_file(const char *path, size_t *size)
@@ -77,7 +90,9 @@ static void print_bar(unsigned long long count, unsigned long long most)
     printf("%s%*s", eighths[length % 8], 51 - (length + 7) / 8, "");
 }
 
-static void print_histogram(const unsigned long long *counts, int bins, int letters_a_bin)
+// label(bin, text): the bin's name.
+static void print_histogram(const unsigned long long *counts, int bins,
+                            void (*label)(int bin, char text[16]))
 {
     unsigned long long most = 0, all = 0;
     for (int bin = 0; bin < bins; bin++) {
@@ -85,28 +100,76 @@ static void print_histogram(const unsigned long long *counts, int bins, int lett
         all += counts[bin];
     }
     for (int bin = 0; bin < bins; bin++) {
-        const int first = 'a' + bin * letters_a_bin, last = first + letters_a_bin - 1;
-        if (letters_a_bin == 1)
-            printf("%c    ", first);
-        else
-            printf("%c-%c  ", first, last < 'z' ? last : 'z');
+        char text[16];
+        label(bin, text);
+        printf("%-7s  ", text);
         print_bar(counts[bin], most);
         printf("%12llu %5.1f%%\n", counts[bin],
                all > 0 ? 100 * (double)counts[bin] / (double)all : 0.0);
     }
 }
 
+static void label_letter(int bin, char text[16])
+{
+    snprintf(text, 16, "%c", 'a' + bin);
+}
+
+static void label_four(int bin, char text[16])
+{
+    snprintf(text, 16, "%c-%c", 'a' + bin * 4, bin == 6 ? 'z' : 'a' + bin * 4 + 3);
+}
+
+static void label_tone(int bin, char text[16])
+{
+    snprintf(text, 16, "%d-%d", bin * 16, bin * 16 + 15);
+}
+
+// The kinds of bins: what is counted, and how a bin is called.
+typedef struct {
+    int bins;
+    cudaError_t (*launch)(const unsigned char *, unsigned long long *, size_t, void *, size_t,
+                          cudaStream_t);
+    void (*label)(int bin, char text[16]);
+} kind;
+
+static const kind by_four = {7, fours_launch, label_four};
+static const kind by_letter = {26, letters_launch, label_letter};
+static const kind by_tone = {16, tones_launch, label_tone};
+
+// A text's bytes, or a picture's tones, in device memory.
+static unsigned char *read_input(const char *path, bool is_picture, size_t *n)
+{
+    if (!is_picture) {
+        unsigned char *const text = read_file(path, n);
+        unsigned char *const in = (unsigned char *)device_copy(text, *n);
+        free(text);
+        return in;
+    }
+    const picture p = picture_read(path);
+    *n = p.width * p.height;
+    unsigned char *const rgb = (unsigned char *)device_copy(p.rgb, 3 * *n);
+    unsigned char *const in = (unsigned char *)device_alloc(*n);
+    CHECK(gray_launch(rgb, in, p.width, p.height, 0));
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(rgb));
+    picture_free(p);
+    return in;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"each", no_argument, NULL, 'e'}, {"help", no_argument, NULL, 'h'}, {}};
-    static const char usage[] = "usage: histogram [--each] FILE\n"
-                                "  FILE    a text\n"
-                                "  --each  a bin for each letter, not for four of them\n";
-    bool each = false;
+    static const struct option options[] = {{"each", no_argument, NULL, 'e'},
+                                            {"tones", no_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {}};
+    static const char usage[] = "usage: histogram [--each] TEXT\n"
+                                "       histogram --tones PICTURE\n"
+                                "  --each   a bin for each letter, not for four of them\n"
+                                "  --tones  the tones of a picture, in place of letters\n";
+    kind k = by_four;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        if (option == 'e') {
-            each = true;
+        if (option == 'e' || option == 't') {
+            k = option == 'e' ? by_letter : by_tone;
         } else {
             fputs(usage, option == 'h' ? stdout : stderr);
             return option == 'h' ? 0 : 2;
@@ -116,20 +179,18 @@ int main(int argc, char **argv)
         return 2;
     }
 
-    size_t n;
-    unsigned char *const text = read_file(argv[optind], &n);
     device_require("histogram");
-    const unsigned char *const in = (const unsigned char *)device_copy(text, n);
+    size_t n;
+    unsigned char *const in = read_input(argv[optind], k.launch == tones_launch, &n);
     unsigned long long counts[26];
-    const size_t bytes = (each ? 26 : 7) * sizeof(*counts);
+    const size_t bytes = (size_t)k.bins * sizeof(*counts);
     unsigned long long *const out = (unsigned long long *)device_alloc(bytes);
-    CHECK(each ? letters_launch(in, out, n, NULL, 0, 0) : fours_launch(in, out, n, NULL, 0, 0));
+    CHECK(k.launch(in, out, n, NULL, 0, 0));
     CHECK(cudaMemcpy(counts, out, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(out));
-    CHECK(cudaFree((void *)in));
-    free(text);
+    CHECK(cudaFree(in));
 
-    print_histogram(counts, each ? 26 : 7, each ? 1 : 4);
+    print_histogram(counts, k.bins, k.label);
     if (fflush(stdout) != 0) {
         perror("histogram: cannot write the results");
         return 1;

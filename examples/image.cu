@@ -8,27 +8,7 @@
 // Exit status: 0; 1 when a pixel is wrong, or a file or the device fails; 2 when called wrongly.
 
 #include "device.h"
-#include <coarsen/base.h>
-
-#ifdef __has_include
-#if __has_include(<stb/stb_image.h>) && __has_include(<stb/stb_image_write.h>)
-#define HAVE_STB
-#endif
-#endif
-
-#ifndef HAVE_STB
-
-int main(void)
-{
-    fprintf(stderr, "image: built without stb_image, which reads and writes pictures; install it "
-                    "(apt-get install libstb-dev, as root) and build again\n");
-    return 1;
-}
-
-#else
-
-#include <stb/stb_image.h> // stb.c has what they declare
-#include <stb/stb_image_write.h>
+#include "picture.h"
 
 #define RADIUS       3
 
@@ -39,11 +19,6 @@ int main(void)
 #define COARSEN_RADIUS   RADIUS
 #define COARSEN_CHANNELS 3
 #include <coarsen/image.h>
-
-typedef struct {
-    size_t width, height;
-    unsigned char *rgb;
-} picture;
 
 static size_t least(size_t a, size_t b)
 {
@@ -80,11 +55,7 @@ static size_t finish(const char *path, const picture *p, const unsigned char *ma
     size_t wrong = 0;
     for (size_t i = 0; i < bytes; i++)
         wrong += host[i] != wanted(p, i);
-    if (!stbi_write_png(path, (int)p->width, (int)p->height, channels, host,
-                        (int)p->width * channels)) {
-        fprintf(stderr, "%s: cannot write; give a path in a folder that exists, with room\n", path);
-        exit(1);
-    }
+    picture_write(path, p->width, p->height, channels, host);
     printf("%s: %zu x %zu, %s\n", path, p->width, p->height,
            wrong == 0 ? "every sample checked" : "WRONG");
     free(host);
@@ -97,15 +68,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s PICTURE GRAY.png BLUR.png\n", argc > 0 ? argv[0] : "image");
         return 2;
     }
-    int width, height, channels;
-    unsigned char *const rgb = stbi_load(argv[1], &width, &height, &channels, 3);
-    if (!rgb) {
-        fprintf(stderr, "%s: cannot read: %s; give the path of a PNG or JPEG\n", argv[1],
-                stbi_failure_reason());
-        return 1;
-    }
+    const picture p = picture_read(argv[1]);
     device_require("image");
-    const picture p = {(size_t)width, (size_t)height, rgb};
     const size_t pixels = p.width * p.height;
     const unsigned char *const in = (unsigned char *)device_copy(p.rgb, 3 * pixels);
     unsigned char *const out = (unsigned char *)device_alloc(3 * pixels);
@@ -117,10 +81,8 @@ int main(int argc, char **argv)
 
     CHECK(cudaFree((void *)in));
     CHECK(cudaFree(out));
-    stbi_image_free(rgb);
+    picture_free(p);
     if (wrong > 0)
         fprintf(stderr, "image: %zu samples are wrong\n", wrong);
     return wrong > 0;
 }
-
-#endif

@@ -69,3 +69,30 @@ def test_usage(device, tmp_path):
         done = run(f"histogram-{device}", *arguments)
         assert done.returncode == 2 and done.stdout == "" and "usage: histogram" in done.stderr
     assert run(f"histogram-{device}", "--help").stdout.startswith("usage: histogram")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("width, height", [(1, 1), (31, 3), (257, 129)])
+def test_tones(device, width, height, tmp_path):
+    rgb = random.Random(width).randbytes(3 * width * height)
+    path = tmp_path / "picture.ppm"
+    path.write_bytes(b"P6 %d %d 255\n" % (width, height) + rgb)
+    done = run(f"histogram-{device}", "--tones", path)
+    if "built without stb_image" in done.stderr:
+        pytest.skip("no stb_image")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    tones = [(19595 * r + 38470 * g + 7471 * b + 32768) >> 16
+             for r, g, b in zip(rgb[::3], rgb[1::3], rgb[2::3])]
+    counts = [sum(tone // 16 == bin for tone in tones) for bin in range(16)]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [int(row[-2]) for row in rows] == counts
+    assert [row[0] for row in rows] == [f"{16 * bin}-{16 * bin + 15}" for bin in range(16)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_no_picture(device, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("no picture")
+    done = run(f"histogram-{device}", "--tones", path)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert str(path) in done.stderr
