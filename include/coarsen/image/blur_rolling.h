@@ -227,7 +227,9 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
         reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
     __syncthreads();
 
-    const unsigned int warp = blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    // By a shuffle, which tells the compiler that it is the same in all lanes, and what depends on it.
+    const unsigned int warp =
+        blockIdx.x * (BLOCK_DIM / 32) + __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     const size_t first = (size_t)(warp / columns) * strip_rows;
     if (first >= height) // a whole warp
         return;
