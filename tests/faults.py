@@ -219,8 +219,6 @@ FAULTS = {
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("lose the last element", "if (i < n)", "if (i + 1 < n)"),
         ("lose the last block", "coarsen_ceil_div(n, BLOCK_DIM)", "(n / BLOCK_DIM)"),
-        ("forget the scalar", "COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar);",
-         "COARSEN_EACH(a, b, c) COARSEN_ALSO(COARSEN_SCALAR());"),
     ]),
     "map/consecutive.h": ("map", [
         ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
@@ -231,14 +229,12 @@ FAULTS = {
          "+ threadIdx.x) * (COARSE_FACTOR - 1)"),
         ("lose the last block", "coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR)",
          "(n / (BLOCK_DIM * COARSE_FACTOR))"),
-        ("go interleaved", "const size_t i = first + k;",
-         "const size_t i = first - threadIdx.x % 2 * COARSE_FACTOR + 2 * k + threadIdx.x % 2;"),
     ]),
     "map/interleaved.h": ("map", [
         ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
          ""),
         ("guard the uncoarsened index", "if (i < n)\n            out", "if (first < n)\n            out"),
-        ("overrun by one", "if (i < n)\n            made", "if (i <= n)\n            made"),
+        ("overrun by one", "if (i < n)\n            out", "if (i <= n)\n            out"),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "map/vectorized.h": ("map", [
@@ -249,7 +245,6 @@ FAULTS = {
         ("overrun by a vector", "(n - head) / COARSEN_ITEMS;", "(n - head) / COARSEN_ITEMS + 1;"),
         ("lose the rest", "r < rest;", "r + 1 < rest;"),
         ("take the head for the tail", "r < head ? r", "r <= head ? r"),
-        ("go by single elements", "COARSEN_PICK(COARSEN_PICK(", "COARSEN_PICK(1, COARSEN_PICK("),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "image/grayscale_single.h": ("image", [

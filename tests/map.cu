@@ -315,10 +315,8 @@ static void check_planted(void)
             tap_ok(status == cudaSuccess && report.kind == SIMT_OK,
                    "a planted guard of the uncoarsened index goes unseen at n = %u", n);
         else
-            tap_ok(status != cudaSuccess && report.kind == SIMT_OUT_OF_BOUNDS &&
-                       strstr(report.kernel, "planted_square"),
-                   "and is caught at n = %u: %s in %s", n, simt_kind_name(report.kind),
-                   report.kernel);
+            tap_ok(status != cudaSuccess && report.kind == SIMT_OUT_OF_BOUNDS,
+                   "and is caught at n = %u: %s", n, simt_kind_name(report.kind));
         cudaDeviceReset();
     }
 }
@@ -331,6 +329,10 @@ static void check_big(const rung &r)
     const size_t n = ((size_t)1 << 32) + 4099;
     long long *in = NULL;
     unsigned char *out = NULL;
+    if (test_quick()) {
+        tap_skip("n > 2^32: quick");
+        return;
+    }
     if (cudaMalloc((void **)&in, n * 8) != cudaSuccess ||
         cudaMalloc((void **)&out, n) != cudaSuccess) {
         cudaGetLastError();
