@@ -63,7 +63,11 @@ static inline uint64_t test_random(uint64_t seed, uint64_t i)
 }
 
 struct test_array {
-    enum { GUARD = 256 };
+#ifdef SIMT
+    enum { GUARD = 256, GUARD_AFTER = 0 }; // simt itself stops what goes past the end, reads too
+#else
+    enum { GUARD = 256, GUARD_AFTER = 256 };
+#endif
     char *base;
     size_t bytes, offset;
 
@@ -81,7 +85,7 @@ struct test_array {
 
     size_t total() const
     {
-        return GUARD + offset + bytes + GUARD;
+        return GUARD + offset + bytes + GUARD_AFTER;
     }
     void *get() const
     {

@@ -66,6 +66,13 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define COARSEN_TYPE float
 #include <coarsen/reduce/shared.h>
 
+#define COARSEN_NAME       shared_lift
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        long long
+#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + (long long)(i))
+#define BLOCK_DIM          64
+#include <coarsen/reduce/shared.h>
+
 #define COARSEN_NAME multiblock_i32
 #define COARSEN_TYPE int
 #define BLOCK_DIM    32
@@ -221,15 +228,18 @@ template <class T, class A> struct rung {
     const char *name;
     size_t (*scratch_bytes)(size_t);
     cudaError_t (*launch)(const T *, A *, size_t, void *, size_t, cudaStream_t);
+    bool zeroed; // scratch is zeroed once; if not, it may hold anything
 };
-#define RUNG(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch})
+#define RUNG(name, T, A)   (rung<T, A>{#name, name##_scratch_bytes, name##_launch, false})
+#define ZEROED(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch, true})
 
 // Rungs that work in place take T *; the harness gives every launch an array of its own.
 #define IN_PLACE(name, T)                                                                          \
     (rung<T, T>{#name, name##_scratch_bytes,                                                       \
                 [](const T *in, T *out, size_t n, void *scratch, size_t bytes, cudaStream_t s) {   \
                     return name##_launch((T *)in, out, n, scratch, bytes, s);                      \
-                }})
+                },                                                                                 \
+                false})
 
 template <class T, class A> struct launched {
     cudaError_t status;
@@ -247,7 +257,8 @@ static launched<T, A> run(const rung<T, A> &r, const std::vector<T> &x, size_t o
     test_array scratch(r.scratch_bytes(n));
     launched<T, A> got;
     memset(&got, 0, sizeof(got));
-    scratch.zero();
+    if (r.zeroed)
+        scratch.zero();
     got.status = cudaSuccess;
     for (int i = 0; i < times && got.status == cudaSuccess; i++) {
         if (n > 0)
@@ -428,7 +439,7 @@ static void check_same_bits(void)
     double exact = 0, magnitude = 0;
     for (size_t i = 0; i < x.size(); i++)
         exact += x[i], magnitude += fabs((double)x[i]);
-    const rung<float, float> r = RUNG(reduce_f32, float, float);
+    const rung<float, float> r = ZEROED(reduce_f32, float, float);
     bool ok = true;
     float first = 0;
     for (int k = 0; k < 6; k++) {
@@ -444,6 +455,26 @@ static void check_same_bits(void)
     tap_ok(fabs(first - exact) <= 32 * 0x1p-24 * magnitude, "reduce: rounding error %.3g of %.3g",
            fabs(first - exact), 32 * 0x1p-24 * magnitude);
 }
+
+#ifdef SIMT
+// The block that started last may well be done before another has left its sum.
+static void check_waits(void)
+{
+    simt_config config = simt_get_config();
+    const simt_config before = config;
+    const std::vector<int> x(4099, 1);
+    bool ok = true;
+    config.resident = 8;
+    config.order = SIMT_SHUFFLE;
+    for (config.seed = 1; config.seed <= 40; config.seed++) {
+        simt_set_config(&config);
+        const launched<int, int> got = run(ZEROED(single_i32, int, int), x, 0);
+        ok &= got.status == cudaSuccess && got.result == 4099;
+    }
+    simt_set_config(&before);
+    tap_ok(ok, "single_pass waits for every block, in forty orders");
+}
+#endif
 
 static void check_scratch_left_zero(void)
 {
@@ -700,7 +731,7 @@ static void check_big(void)
     const u64 want = n + 199;
     const rung<unsigned char, u64> rungs[] = {
         RUNG(big_shared, unsigned char, u64), RUNG(big_multiblock, unsigned char, u64),
-        RUNG(big_coarsened, unsigned char, u64), RUNG(sum_u8, unsigned char, u64)};
+        RUNG(big_coarsened, unsigned char, u64), ZEROED(sum_u8, unsigned char, u64)};
     for (size_t i = 0; i < sizeof(rungs) / sizeof(*rungs); i++) {
         test_array out(8), scratch(rungs[i].scratch_bytes(n));
         u64 got = 0;
@@ -771,36 +802,37 @@ int main(void)
                 all ^= x[i];
             return all;
         });
-    check(RUNG(single_i32, int, int), all, any_int, wrapped_sum());
-    check(RUNG(single_f32, float, float), all, small_float, sum_of<float>());
-    check(RUNG(reduce_f32, float, float), all, small_float, sum_of<float>());
+    check(ZEROED(single_i32, int, int), all, any_int, wrapped_sum());
+    check(ZEROED(single_f32, float, float), all, small_float, sum_of<float>());
+    check(ZEROED(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
-        RUNG(reduce_f64, double, double), all,
+        ZEROED(reduce_f64, double, double), all,
         [](uint64_t bits) { return (double)(int64_t)(bits >> 30) / 16; }, sum_of<double>());
     check(
-        RUNG(reduce_i64, long long, long long), all,
+        ZEROED(reduce_i64, long long, long long), all,
         [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());
     check(
-        RUNG(reduce_u64, unsigned long long, unsigned long long), all,
+        ZEROED(reduce_u64, unsigned long long, unsigned long long), all,
         [](uint64_t bits) { return (unsigned long long)bits; }, sum_of<unsigned long long>());
     check(
-        RUNG(reduce_u32, unsigned int, unsigned int), all,
+        ZEROED(reduce_u32, unsigned int, unsigned int), all,
         [](uint64_t bits) { return (unsigned int)bits; }, sum_of<unsigned int>());
     check(
-        RUNG(sum_u8, unsigned char, unsigned long long), all,
+        ZEROED(sum_u8, unsigned char, unsigned long long), all,
         [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
-    check(RUNG(min_f32, float, float), all, nan_float, best_value<-1>());
+    check(ZEROED(min_f32, float, float), all, nan_float, best_value<-1>());
+    auto any_short = [](uint64_t bits) { return (short)bits; };
+    auto squares_and_indices = [](const std::vector<short> &x) {
+        long long sum = 0;
+        for (size_t i = 0; i < x.size(); i++)
+            sum += (long long)x[i] * x[i] + (long long)i;
+        return sum;
+    };
+    check(RUNG(shared_lift, short, long long), one_block, any_short, squares_and_indices);
+    check(ZEROED(squares_i32, short, long long), all, any_short, squares_and_indices);
+    check(ZEROED(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
     check(
-        RUNG(squares_i32, short, long long), all, [](uint64_t bits) { return (short)bits; },
-        [](const std::vector<short> &x) {
-            long long sum = 0;
-            for (size_t i = 0; i < x.size(); i++)
-                sum += (long long)x[i] * x[i] + (long long)i;
-            return sum;
-        });
-    check(RUNG(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
-    check(
-        RUNG(reduce_triple, triple, triple), all,
+        ZEROED(reduce_triple, triple, triple), all,
         [](uint64_t bits) {
             return triple{(unsigned int)bits, (unsigned int)(bits >> 16),
                           (unsigned int)(bits >> 32)};
@@ -813,7 +845,7 @@ int main(void)
         });
 #ifndef SIMT
     check(
-        RUNG(sum_f16, __half, float), all,
+        ZEROED(sum_f16, __half, float), all,
         [](uint64_t bits) { return __float2half(small_float(bits)); },
         [](const std::vector<__half> &x) {
             float sum = 0;
@@ -828,14 +860,15 @@ int main(void)
     check_errors(RUNG(shared_f32, float, float));
     check_errors(RUNG(multiblock_f32, float, float));
     check_errors(RUNG(coarsened_f32, float, float));
-    check_errors(RUNG(reduce_f32, float, float));
-    check_errors(RUNG(sum_u8, unsigned char, unsigned long long));
+    check_errors(ZEROED(reduce_f32, float, float));
+    check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
 
     check_same_bits();
     check_scratch_left_zero();
     check_device_functions();
     check_last_block();
 #ifdef SIMT
+    check_waits();
     check_counts();
 #else
     check_graph();
