@@ -84,11 +84,11 @@
 #include <coarsen/map.h>
 #define COARSEN_NAME   times
 #define COARSEN_TYPE   float
-#define COARSEN_MAP(x) ((x) * 3)
+#define COARSEN_MAP(x) ((x)*3)
 #include <coarsen/map.h>
 #define COARSEN_NAME   minus
 #define COARSEN_TYPE   float
-#define COARSEN_MAP(x) ((x) - 2)
+#define COARSEN_MAP(x) ((x)-2)
 #include <coarsen/map.h>
 #define COARSEN_NAME   chain
 #define COARSEN_TYPE   float
@@ -250,7 +250,8 @@ static void contests(bench &b, const data &d)
               }},
              {"two kernels",
               [=](cudaStream_t stream) {
-                  return then(square_launch(d.a, d.work, d.n, stream), [&] { return summed(stream); });
+                  return then(square_launch(d.a, d.work, d.n, stream),
+                              [&] { return summed(stream); });
               }},
              {"fused",
               [=](cudaStream_t stream) {
@@ -280,7 +281,8 @@ static void contests(bench &b, const data &d)
              {"two kernels",
               [=](cudaStream_t stream) {
                   return then(absolute_launch(d.a, d.work, d.n, stream), [&] {
-                      return greatest_launch(d.work, d.out, d.n, d.scratch, d.scratch_bytes, stream);
+                      return greatest_launch(d.work, d.out, d.n, d.scratch, d.scratch_bytes,
+                                             stream);
                   });
               }},
              {"fused",
@@ -292,51 +294,50 @@ static void contests(bench &b, const data &d)
     // Two passes: the mean, which the second has to know, here from the host; then the squares around it.
     const float mean = (float)(t.sum / n);
     const double variance = t.squares / n - t.sum / n * (t.sum / n);
-    contest(b, d, "mean and variance", 4 * n,
-            {{"three kernels",
-              [=](cudaStream_t stream) {
-                  return then(sum_launch(d.a, d.out, d.n, d.scratch, d.scratch_bytes, stream), [&] {
-                      return then(deviation_launch(d.a, d.work, d.n, mean, stream), [&] {
-                          return sum_launch(d.work, d.out + 2, d.n, d.scratch, d.scratch_bytes,
-                                            stream);
-                      });
+    contest(
+        b, d, "mean and variance", 4 * n,
+        {{"three kernels",
+          [=](cudaStream_t stream) {
+              return then(sum_launch(d.a, d.out, d.n, d.scratch, d.scratch_bytes, stream), [&] {
+                  return then(deviation_launch(d.a, d.work, d.n, mean, stream), [&] {
+                      return sum_launch(d.work, d.out + 2, d.n, d.scratch, d.scratch_bytes, stream);
                   });
-              }},
-             {"fused",
-              [=](cudaStream_t stream) {
-                  return spread_launch(d.a, (moments *)d.out, d.n, d.scratch, d.scratch_bytes,
-                                       stream);
-              }}},
-            [=](std::string *why) {
-                float got[3];
-                BENCH_CHECK(cudaMemcpy(got, d.out, sizeof got, cudaMemcpyDeviceToHost));
-                *why = "variance " + std::to_string(got[2] / n) + ", not " + std::to_string(variance);
-                return std::fabs(got[2] / n - variance) <= 1e-4 * variance;
-            });
+              });
+          }},
+         {"fused",
+          [=](cudaStream_t stream) {
+              return spread_launch(d.a, (moments *)d.out, d.n, d.scratch, d.scratch_bytes, stream);
+          }}},
+        [=](std::string *why) {
+            float got[3];
+            BENCH_CHECK(cudaMemcpy(got, d.out, sizeof got, cudaMemcpyDeviceToHost));
+            *why = "variance " + std::to_string(got[2] / n) + ", not " + std::to_string(variance);
+            return std::fabs(got[2] / n - variance) <= 1e-4 * variance;
+        });
 
-    contest(b, d, "three maps", 8 * n,
-            {{"CUB",
-              [=](cudaStream_t stream) {
-                  return cub::DeviceTransform::Transform(d.a, d.work, count, chained(), stream);
-              }},
-             {"three kernels",
-              [=](cudaStream_t stream) {
-                  return then(plus_launch(d.a, d.work, d.n, stream), [&] {
-                      return then(times_launch(d.work, d.work, d.n, stream),
-                                  [&] { return minus_launch(d.work, d.work, d.n, stream); });
-                  });
-              }},
-             {"fused",
-              [=](cudaStream_t stream) { return chain_launch(d.a, d.work, d.n, stream); }}},
-            [=](std::string *why) {
-                std::shared_ptr<void> wrong = bench_zeroed(8);
-                unsigned long long found;
-                wrong_chain_kernel<<<1024, 256>>>(d.a, d.work, d.n, (unsigned long long *)wrong.get());
-                BENCH_CHECK(cudaGetLastError());
-                BENCH_CHECK(cudaMemcpy(&found, wrong.get(), 8, cudaMemcpyDeviceToHost));
-                *why = std::to_string(found) + " elements";
-                return found == 0;
-            });
+    contest(
+        b, d, "three maps", 8 * n,
+        {{"CUB",
+          [=](cudaStream_t stream) {
+              return cub::DeviceTransform::Transform(d.a, d.work, count, chained(), stream);
+          }},
+         {"three kernels",
+          [=](cudaStream_t stream) {
+              return then(plus_launch(d.a, d.work, d.n, stream), [&] {
+                  return then(times_launch(d.work, d.work, d.n, stream),
+                              [&] { return minus_launch(d.work, d.work, d.n, stream); });
+              });
+          }},
+         {"fused", [=](cudaStream_t stream) { return chain_launch(d.a, d.work, d.n, stream); }}},
+        [=](std::string *why) {
+            std::shared_ptr<void> wrong = bench_zeroed(8);
+            unsigned long long found;
+            wrong_chain_kernel<<<1024, 256>>>(d.a, d.work, d.n, (unsigned long long *)wrong.get());
+            BENCH_CHECK(cudaGetLastError());
+            BENCH_CHECK(cudaMemcpy(&found, wrong.get(), 8, cudaMemcpyDeviceToHost));
+            *why = std::to_string(found) + " elements";
+            return found == 0;
+        });
 
     contest(b, d, "coarsening", 4 * n,
             {{"four blocks",

@@ -50,7 +50,8 @@ VARIANT(blur_tiled, 3, 3);
 VARIANT(blur_rolling, 3, 3);
 #endif
 
-#elif defined(BLUR_RADIUS) // ---- one radius and channels ------------------------------------------
+#elif defined(                                                                                     \
+    BLUR_RADIUS) // ---- one radius and channels ------------------------------------------
 
 #define BLUR_NAME(stem)                                                                            \
     COARSEN_JOIN(stem##_, COARSEN_JOIN(BLUR_RADIUS, COARSEN_JOIN(_, BLUR_CHANNELS)))
@@ -130,12 +131,12 @@ static bool add(std::vector<rung> &list, rung r)
                       COARSEN_JOIN(BLUR_NAME(stem), _launch), nullptr})
 
 #define VARIANT(stem, radius, channels)                                                            \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add(                                \
-        variants(),                                                                                \
-        {#stem, SWEEP_KNOBS, radius, channels, COARSEN_JOIN(SWEEP_NAME(stem), _launch),            \
-         [](bench_entry *entry) {                                                                  \
-             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
-         }})
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
+        add(variants(), {#stem, SWEEP_KNOBS, radius, channels,                                     \
+                         COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {         \
+                             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel),       \
+                                             SWEEP_BLOCK_DIM);                                     \
+                         }})
 
 #define COARSEN_NAME gray_single
 #include <coarsen/image/grayscale_single.h>
@@ -247,8 +248,9 @@ static void contest(bench &b, int e, int radius, int channels, const std::vector
 
 int main(int argc, char **argv)
 {
-    bench b(argc, argv,
-            {"Pictures: the rungs of coarsen's grayscale and blur beside a device copy.", "", 18, 28});
+    bench b(
+        argc, argv,
+        {"Pictures: the rungs of coarsen's grayscale and blur beside a device copy.", "", 18, 28});
     const std::vector<rung> &list = b.sweep ? variants() : rungs();
     for (int e : b.exponents(b.quick ? 1 : 2)) {
         if (!b.fits(6.0 * (1ull << e), ("image, n = 2^" + std::to_string(e)).c_str()))

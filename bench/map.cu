@@ -55,9 +55,10 @@ VARIANT(vectorized);
 #define COARSEN_MAP(a, b, s) ((s) * (a) + (b))
 #include MAP_HEADER
 
-static const bool COARSEN_JOIN(MAP_RUNG, _added) =
-    add_rung({MAP_TEXT, COARSEN_JOIN(MAP_RUNG, _add_launch), COARSEN_JOIN(MAP_RUNG, _square_launch),
-              COARSEN_JOIN(MAP_RUNG, _saxpy_launch)});
+static const bool COARSEN_JOIN(MAP_RUNG,
+                               _added) = add_rung({MAP_TEXT, COARSEN_JOIN(MAP_RUNG, _add_launch),
+                                                   COARSEN_JOIN(MAP_RUNG, _square_launch),
+                                                   COARSEN_JOIN(MAP_RUNG, _saxpy_launch)});
 
 #undef MAP_RUNG
 #undef MAP_TEXT
@@ -275,27 +276,39 @@ int main(int argc, char **argv)
             contest<addition>(b, x, y, out, n, 3, add);
             continue;
         }
-        add.push_back({"CUB", "", [=](float *to, size_t n, cudaStream_t stream) {
+        add.push_back({"CUB", "",
+                       [=](float *to, size_t n, cudaStream_t stream) {
                            return cub::DeviceTransform::Transform(cuda::std::make_tuple(x, y), to,
                                                                   n, addition(), stream);
-                       }, nullptr});
-        square.push_back({"CUB", "", [=](float *to, size_t n, cudaStream_t stream) {
+                       },
+                       nullptr});
+        square.push_back({"CUB", "",
+                          [=](float *to, size_t n, cudaStream_t stream) {
                               return cub::DeviceTransform::Transform(x, to, n, squaring(), stream);
-                          }, nullptr});
-        saxpy.push_back({"CUB", "", [=](float *to, size_t n, cudaStream_t stream) {
+                          },
+                          nullptr});
+        saxpy.push_back({"CUB", "",
+                         [=](float *to, size_t n, cudaStream_t stream) {
                              return cub::DeviceTransform::Transform(cuda::std::make_tuple(x, y), to,
                                                                     n, saxpying(), stream);
-                         }, nullptr});
+                         },
+                         nullptr});
         for (const rung &r : rungs()) {
-            add.push_back({r.kernel, "", [=](float *to, size_t n, cudaStream_t stream) {
+            add.push_back({r.kernel, "",
+                           [=](float *to, size_t n, cudaStream_t stream) {
                                return r.add(x, y, to, n, stream);
-                           }, nullptr});
-            square.push_back({r.kernel, "", [=](float *to, size_t n, cudaStream_t stream) {
+                           },
+                           nullptr});
+            square.push_back({r.kernel, "",
+                              [=](float *to, size_t n, cudaStream_t stream) {
                                   return r.square(x, to, n, stream);
-                              }, nullptr});
-            saxpy.push_back({r.kernel, "", [=](float *to, size_t n, cudaStream_t stream) {
+                              },
+                              nullptr});
+            saxpy.push_back({r.kernel, "",
+                             [=](float *to, size_t n, cudaStream_t stream) {
                                  return r.saxpy(x, y, to, n, 2.5f, stream);
-                             }, nullptr});
+                             },
+                             nullptr});
         }
         contest<addition>(b, x, y, out, n, 3, add);
         contest<squaring>(b, x, y, out, n, 2, square);

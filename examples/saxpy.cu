@@ -74,7 +74,8 @@ int main(int argc, char **argv)
     char *end = NULL;
     const float a = argc == 4 ? strtof(argv[1], &end) : 0;
     if (argc != 4 || end == argv[1] || *end) {
-        fprintf(stderr, "usage: %s A X.npy Y.npy, A being a number\n", argc > 0 ? argv[0] : "saxpy");
+        fprintf(stderr, "usage: %s A X.npy Y.npy, A being a number\n",
+                argc > 0 ? argv[0] : "saxpy");
         return 2;
     }
     npy_array x = read_floats(argv[2]), y = read_floats(argv[3]);

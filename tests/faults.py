@@ -252,7 +252,6 @@ FAULTS = {
         ("truncate", "+ 32768;", ";"),
         ("swap red and blue", "COARSEN_RED * red", "COARSEN_BLUE * red"),
         ("lose the last pixel", "if (i < n)", "if (i + 1 < n)"),
-        ("overrun by one", "if (i < n)", "if (i <= n)"),
     ]),
     "image/grayscale_coarsened.h": ("image", [
         ("take a null array", "!coarsen_array_ok(in, 3 * n, 1, 1) || ", ""),

@@ -34,11 +34,11 @@
 #define COARSE_FACTOR     2
 #include <coarsen/fuse.h>
 
-#define COARSEN_NAME         distance // the sum of (s x - y)^2 z
-#define COARSEN_REDUCE       sum
-#define COARSEN_TYPE         float
-#define COARSEN_INPUTS       3
-#define COARSEN_SCALAR       float
+#define COARSEN_NAME            distance // the sum of (s x - y)^2 z
+#define COARSEN_REDUCE          sum
+#define COARSEN_TYPE            float
+#define COARSEN_INPUTS          3
+#define COARSEN_SCALAR          float
 #define COARSEN_MAP(x, y, z, s) (((s) * (x) - (y)) * ((s) * (x) - (y)) * (z))
 #include <coarsen/fuse.h>
 
@@ -77,9 +77,9 @@
 #include <coarsen/map.h>
 
 // A chain of three maps, as three kernels and as one.
-#define CHAIN_1(x) ((x) + 1)
-#define CHAIN_2(x) ((x) * 3)
-#define CHAIN_3(x) ((x) - 2)
+#define CHAIN_1(x)     ((x) + 1)
+#define CHAIN_2(x)     ((x)*3)
+#define CHAIN_3(x)     ((x)-2)
 #define COARSEN_NAME   chain_1
 #define COARSEN_TYPE   float
 #define COARSEN_MAP(x) CHAIN_1(x)
@@ -153,9 +153,9 @@
 
 // ---- Running ------------------------------------------------------------------------------------
 
-static const size_t sizes[] = {0,   1,   2,   3,    4,    5,    31,   32,   33,   63,   64,   65,  127,
-                               128, 129, 255, 256,  257,  383,  511,  512,  513,  769,  997,  1023, 1024,
-                               1025, 2047, 2049, 4099, 16411};
+static const size_t sizes[] = {0,   1,   2,    3,    4,    5,    31,   32,   33,   63,  64,
+                               65,  127, 128,  129,  255,  256,  257,  383,  511,  512, 513,
+                               769, 997, 1023, 1024, 1025, 2047, 2049, 4099, 16411};
 
 // n floats of which small sums and products are exact.
 struct input {
@@ -212,9 +212,9 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
     *which = "dot";
     const result<float> dot(dot_scratch_bytes(n));
     for (int twice = 0; twice < 2; twice++)
-        if (!dot.is(dot_launch(a.get(), b.get(), dot.get(), n, dot.scratch.get(), dot.scratch.bytes,
-                               0),
-                    wanted_dot))
+        if (!dot.is(
+                dot_launch(a.get(), b.get(), dot.get(), n, dot.scratch.get(), dot.scratch.bytes, 0),
+                wanted_dot))
             return false;
     *which = "three arrays and a scalar";
     const result<float> distance(distance_scratch_bytes(n));
@@ -239,21 +239,21 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
     const result<float> two(sum_scratch_bytes(n));
     cudaError_t status = multiply_launch(a.get(), b.get(), (float *)made.get(), n, 0);
     if (status == cudaSuccess)
-        status = sum_launch((float *)made.get(), two.get(), n, two.scratch.get(), two.scratch.bytes,
-                            0);
+        status =
+            sum_launch((float *)made.get(), two.get(), n, two.scratch.get(), two.scratch.bytes, 0);
     if (!two.is(status, wanted_dot))
         return false;
     *which = "blocks coarsened";
     const result<float> block(blocks_scratch_bytes(n));
-    if (!block.is(blocks_launch(a.get(), block.get(), n, block.scratch.get(), block.scratch.bytes,
-                                0),
-                  wanted_squares))
+    if (!block.is(
+            blocks_launch(a.get(), block.get(), n, block.scratch.get(), block.scratch.bytes, 0),
+            wanted_squares))
         return false;
     *which = "blocks coarsened, under a lock";
     const result<float> locked(blocks_max_scratch_bytes(n));
-    return locked.is(blocks_max_launch(a.get(), locked.get(), n, locked.scratch.get(),
-                                       locked.scratch.bytes, 0),
-                     most);
+    return locked.is(
+        blocks_max_launch(a.get(), locked.get(), n, locked.scratch.get(), locked.scratch.bytes, 0),
+        most);
 }
 
 static void check_sizes(void)
@@ -380,7 +380,8 @@ static void check_moments(void)
     in.fill(v.data());
     scratch.zero();
     scratch_f32.zero();
-    CHECK(spread_launch((float *)in.get(), (moments *)out.get(), n, scratch.get(), scratch.bytes, 0));
+    CHECK(
+        spread_launch((float *)in.get(), (moments *)out.get(), n, scratch.get(), scratch.bytes, 0));
     CHECK(spread_f32_launch((float *)in.get(), (moments_f32 *)out_f32.get(), n, scratch_f32.get(),
                             scratch_f32.bytes, 0));
     CHECK(cudaDeviceSynchronize());
@@ -396,8 +397,7 @@ static void check_moments(void)
                fabs(moments_f32_variance(got_f32) / variance - 1) < 0.01,
            "moments in float: mean %.4f (%.4f), variance %.5f (%.5f)", got_f32.mean, mean,
            moments_f32_variance(got_f32), variance);
-    const float naive =
-        sum_of_squares / (float)n - plain_sum / (float)n * (plain_sum / (float)n);
+    const float naive = sum_of_squares / (float)n - plain_sum / (float)n * (plain_sum / (float)n);
     tap_ok(fabs(naive / variance - 1) > 1, "where the textbook's formula in float gives %g", naive);
 }
 

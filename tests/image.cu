@@ -112,7 +112,7 @@ typedef std::vector<unsigned char> bytes;
 struct rung {
     const char *name;
     cudaError_t (*launch)(const unsigned char *, unsigned char *, size_t, size_t, cudaStream_t);
-    size_t radius, channels;           // radius 0: to gray
+    size_t radius, channels; // radius 0: to gray
     unsigned int red, green, blue;
 };
 
@@ -133,8 +133,8 @@ static bytes wanted(const rung &r, const bytes &in, size_t width, size_t height)
         for (size_t y = 0; y < height; y++)
             for (size_t x = 0; x < width; x++)
                 sums[(y + 1) * pitch + x + 1] = in[(y * width + x) * r.channels + c] +
-                                                sums[y * pitch + x + 1] + sums[(y + 1) * pitch + x] -
-                                                sums[y * pitch + x];
+                                                sums[y * pitch + x + 1] +
+                                                sums[(y + 1) * pitch + x] - sums[y * pitch + x];
         for (size_t y = 0; y < height; y++)
             for (size_t x = 0; x < width; x++) {
                 const size_t top = y < r.radius ? 0 : y - r.radius;
@@ -166,8 +166,8 @@ static bool right_at(const rung &r, size_t width, size_t height, size_t in_at, s
     test_array in(x.size(), in_at), out(got.size(), out_at);
     if (!x.empty())
         in.fill(x.data());
-    cudaError_t status = r.launch((const unsigned char *)in.get(), (unsigned char *)out.get(),
-                                  width, height, 0);
+    cudaError_t status =
+        r.launch((const unsigned char *)in.get(), (unsigned char *)out.get(), width, height, 0);
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
     if (status != cudaSuccess || !in.intact() || !out.intact())
@@ -179,15 +179,20 @@ static bool right_at(const rung &r, size_t width, size_t height, size_t in_at, s
 
 static void check(const rung &r)
 {
-    static const size_t shapes[][2] = {
-        {0, 0},    {0, 5},   {5, 0},    {1, 1},    {2, 1},   {1, 2},    {3, 3},   {7, 2},  {1, 70},
-        {15, 9},   {16, 16}, {17, 5},   {32, 33}, {33, 3},   {97, 6}, {128, 21},
-        {160, 11}, {163, 4}, {480, 12}, {496, 5}, {961, 3}};
+    static const size_t shapes[][2] = {{0, 0},    {0, 5},   {5, 0},  {1, 1},    {2, 1},    {1, 2},
+                                       {3, 3},    {7, 2},   {1, 70}, {15, 9},   {16, 16},  {17, 5},
+                                       {32, 33},  {33, 3},  {97, 6}, {128, 21}, {160, 11}, {163, 4},
+                                       {480, 12}, {496, 5}, {961, 3}};
     int turn = 0;
     for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++)
         for (size_t at = 0; at < 2; at++, turn++) {
             const size_t width = shapes[s][0], height = shapes[s][1];
-            const size_t in_at = at == 0 ? 0 : turn % 4 == 1 ? 3 : 5, out_at = at == 0 ? 0 : turn % 4 == 1 ? 1 : 7;
+            const size_t in_at = at == 0         ? 0
+                                 : turn % 4 == 1 ? 3
+                                                 : 5,
+                         out_at = at == 0         ? 0
+                                  : turn % 4 == 1 ? 1
+                                                  : 2 /* never both at 16 */;
             const char *const order = test_order(turn % test_order_count());
             if (right_at(r, width, height, in_at, out_at, (picture)(turn % 3)) ||
                 (test_order(0), false))
@@ -198,6 +203,12 @@ static void check(const rung &r)
         }
     test_order(0);
     tap_ok(1, "%s: right to the bit at every size and alignment", r.name);
+}
+
+// More rows than a grid has, so that blocks go round.
+static void check_tall(const rung &r)
+{
+    tap_ok(right_at(r, 2, 65540, 0, 0, RANDOM), "%s: 2 x 65540", r.name);
 }
 
 static void check_errors(const rung &r)
@@ -232,8 +243,16 @@ static void check_errors(const rung &r)
 
 #define COARSEN_NAME   count_rolling
 #define COARSEN_RADIUS 3
-#define COARSE_FACTOR  32
 #include <coarsen/image/blur_rolling.h>
+
+// The launcher picks the rows a thread makes by the device; here they are 32.
+static cudaError_t count_rolling_32_launch(const unsigned char *in, unsigned char *out,
+                                           size_t width, size_t height, cudaStream_t stream)
+{
+    const unsigned int columns = 2, rows = 32;
+    const cudaLaunchConfig_t config = coarsen_launch_config(1, 128, 0, stream);
+    return cudaLaunchKernelEx(&config, count_rolling_kernel, in, out, width, height, columns, rows);
+}
 
 // What a gray picture of 960 x 64 takes to be blurred with radius 3, and an RGB one to become gray.
 static void check_counts(void)
@@ -249,11 +268,9 @@ static void check_counts(void)
         {{"blur_coarsened", count_coarsened_launch, 3, 1, 0, 0, 0},
          (7 * 960 - 12) * (64 - 3 + 64 - 4 + (3 + 7 * 7))},
         // Tiles of 128 x 8, each with 3 around it: of what is in the picture, 8 * 8 + 14 * 3 rows.
-        {{"blur_tiled", count_tiled_launch, 3, 1, 0, 0, 0},
-         (960 + 7 * 6) * (64 + 7 * 6)},
+        {{"blur_tiled", count_tiled_launch, 3, 1, 0, 0, 0}, (960 + 7 * 6) * (64 + 7 * 6)},
         // Two columns of warps, in strips of 32 rows: 480 samples and a lane to each side.
-        {{"blur_rolling", count_rolling_launch, 3, 1, 0, 0, 0},
-         (960 + 2 * 16) * (64 + 2 * 3)},
+        {{"blur_rolling", count_rolling_32_launch, 3, 1, 0, 0, 0}, (960 + 2 * 16) * (64 + 2 * 3)},
         {{"grayscale_single", gray_single_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
         {{"grayscale_vectorized", gray_vectorized_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
     };
@@ -261,8 +278,8 @@ static void check_counts(void)
     in.zero();
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         simt_counts c;
-        CHECK(table[i].r.launch((unsigned char *)in.get(), (unsigned char *)out.get(), width, height,
-                                0));
+        CHECK(table[i].r.launch((unsigned char *)in.get(), (unsigned char *)out.get(), width,
+                                height, 0));
         CHECK(cudaDeviceSynchronize());
         simt_last_counts(&c);
         tap_ok(c.global_load_bytes == table[i].loaded,
@@ -278,7 +295,7 @@ static void check_counts(void)
 int main(void)
 {
     test_begin();
-#define GRAY(name)                (rung{#name, name##_launch, 0, 3, 19595, 38470, 7471})
+#define GRAY(name)                   (rung{#name, name##_launch, 0, 3, 19595, 38470, 7471})
 #define BLUR(name, radius, channels) (rung{#name, name##_launch, radius, channels, 0, 0, 0})
     const rung rungs[] = {
         GRAY(gray_single),
@@ -304,6 +321,9 @@ int main(void)
         check(r);
         check_errors(r);
     }
+    check_tall(BLUR(single_1_1, 1, 1));
+    check_tall(BLUR(coarsened_1_1, 1, 1));
+    check_tall(BLUR(tiled_1_1, 1, 1));
 #ifdef SIMT
     check_counts();
 #endif

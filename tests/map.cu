@@ -56,9 +56,13 @@
 
 static void MAP_NAME(test)(void)
 {
-    const rung r = {
-        MAP_TEXT,          MAP_NAME(square_launch), MAP_NAME(add_launch),    MAP_NAME(saxpy_launch),
-        MAP_NAME(mixed_launch), MAP_NAME(narrow_launch), MAP_NAME(triples_launch)};
+    const rung r = {MAP_TEXT,
+                    MAP_NAME(square_launch),
+                    MAP_NAME(add_launch),
+                    MAP_NAME(saxpy_launch),
+                    MAP_NAME(mixed_launch),
+                    MAP_NAME(narrow_launch),
+                    MAP_NAME(triples_launch)};
     check(r);
 }
 
@@ -94,8 +98,8 @@ struct rung {
     cudaError_t (*triples)(const triple *, const triple *, triple *, size_t, cudaStream_t);
 };
 
-static const size_t sizes[] = {0,   1,   2,   15,  16,  17,  31,  32,  33,   63,   64,   65,
-                               95,  96,  97,  127, 128, 129, 255, 256, 257,  383,  384,  385,
+static const size_t sizes[] = {0,   1,   2,   15,  16,  17,   31,   32,   33,   63,   64,  65,
+                               95,  96,  97,  127, 128, 129,  255,  256,  257,  383,  384, 385,
                                511, 512, 513, 767, 997, 1023, 1024, 1025, 2048, 2049, 4099};
 
 // n random elements on the device, and on the host.
@@ -305,8 +309,7 @@ static void check_planted(void)
         config.gridDim = dim3(4);
         config.blockDim = dim3(64);
         simt_print_reports(0);
-        cudaError_t status =
-            cudaLaunchKernelEx(&config, planted_square, (const float *)in, out, n);
+        cudaError_t status = cudaLaunchKernelEx(&config, planted_square, (const float *)in, out, n);
         if (status == cudaSuccess)
             status = cudaDeviceSynchronize();
         simt_print_reports(1);

@@ -62,7 +62,8 @@
 #error "coarsen/fuse.h: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_REDUCE
-#error "coarsen/fuse.h: define COARSEN_REDUCE, the COARSEN_NAME of a reduction made by reduce.h, before the include"
+#error                                                                                             \
+    "coarsen/fuse.h: define COARSEN_REDUCE, the COARSEN_NAME of a reduction made by reduce.h, before the include"
 #endif
 #ifndef COARSEN_MAP
 #error "coarsen/fuse.h: define COARSEN_MAP, what to reduce of the elements read, before the include"
@@ -111,11 +112,11 @@
 #define COARSEN_EACH         COARSEN_JOIN(COARSEN_FIRST_, COARSEN_INPUTS)
 
 // As many elements at a time as are 16 bytes of the widest type; one, where a size is no power of two.
-#define COARSEN_PICK(x, y) ((x) < (y) ? (x) : (y))
+#define COARSEN_PICK(x, y)   ((x) < (y) ? (x) : (y))
 #define COARSEN_ITEMS                                                                              \
-    COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE),                                               \
-                 COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B),                                \
-                              COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C)))
+    COARSEN_PICK(                                                                                  \
+        COARSEN_VECTOR_ITEMS(COARSEN_TYPE),                                                        \
+        COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B), COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C)))
 #define COARSEN_ALIGN(type) (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : __alignof__(type))
 
 typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE)), may_alias)) {
@@ -178,10 +179,9 @@ COARSEN_KERNEL void __launch_bounds__(REDUCE_block_dim)
             if (first + k * REDUCE_block_dim < vectors)
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    sum = REDUCE_op(sum, NAME_apply(COARSEN_EACH(load_a[k].item[j],
-                                                                 load_b[k].item[j],
-                                                                 load_c[k].item[j])
-                                                        COARSEN_ALSO(scalar)));
+                    sum = REDUCE_op(
+                        sum, NAME_apply(COARSEN_EACH(load_a[k].item[j], load_b[k].item[j],
+                                                     load_c[k].item[j]) COARSEN_ALSO(scalar)));
     }
     for (size_t r = (size_t)blockIdx.x * REDUCE_block_dim + threadIdx.x; r < rest; r += step) {
         const size_t i = r < head ? r : r + vectors * COARSEN_ITEMS;

@@ -21,7 +21,7 @@
 // | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 7             |
 // | COARSEN_CHANNELS | 1        | 8-bit samples a pixel, interleaved, from 1 (gray) to 4 (RGBA)  |
 // | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 192               |
-// | COARSE_FACTOR    | 32       | rows a thread makes of its 16 columns, or more: from 1 to 1024 |
+// | COARSE_FACTOR    | 48       | rows a thread makes of its 16 columns, about: from 1 to 1024   |
 //
 // Defines NAME_kernel(in, out, width, height, rows) and
 //
@@ -51,7 +51,8 @@
 #error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_RADIUS
-#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#error                                                                                             \
+    "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
 #elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif
@@ -68,32 +69,32 @@
 #error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 192"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 32
+#define COARSE_FACTOR 48
 #endif
 #if COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
-#define NAME_vector     COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_load       COARSEN_JOIN(COARSEN_NAME, _load)
-#define NAME_store      COARSEN_JOIN(COARSEN_NAME, _store)
-#define NAME_pair       COARSEN_JOIN(COARSEN_NAME, _pair)
-#define NAME_sums       COARSEN_JOIN(COARSEN_NAME, _sums)
-#define NAME_mean       COARSEN_JOIN(COARSEN_NAME, _mean)
-#define NAME_word       COARSEN_JOIN(COARSEN_NAME, _word)
+#define NAME_vector      COARSEN_JOIN(COARSEN_NAME, _vector)
+#define NAME_load        COARSEN_JOIN(COARSEN_NAME, _load)
+#define NAME_store       COARSEN_JOIN(COARSEN_NAME, _store)
+#define NAME_pair        COARSEN_JOIN(COARSEN_NAME, _pair)
+#define NAME_sums        COARSEN_JOIN(COARSEN_NAME, _sums)
+#define NAME_mean        COARSEN_JOIN(COARSEN_NAME, _mean)
+#define NAME_word        COARSEN_JOIN(COARSEN_NAME, _word)
 #define NAME_border_word COARSEN_JOIN(COARSEN_NAME, _border_word)
-#define NAME_roll       COARSEN_JOIN(COARSEN_NAME, _roll)
-#define NAME_strip      COARSEN_JOIN(COARSEN_NAME, _strip)
-#define NAME_kernel     COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_any_kernel COARSEN_JOIN(COARSEN_NAME, _any_kernel)
-#define NAME_launch     COARSEN_JOIN(COARSEN_NAME, _launch)
+#define NAME_roll        COARSEN_JOIN(COARSEN_NAME, _roll)
+#define NAME_strip       COARSEN_JOIN(COARSEN_NAME, _strip)
+#define NAME_kernel      COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_any_kernel  COARSEN_JOIN(COARSEN_NAME, _any_kernel)
+#define NAME_launch      COARSEN_JOIN(COARSEN_NAME, _launch)
 
-#define COARSEN_SIDE  (2 * COARSEN_RADIUS + 1)
-#define COARSEN_COUNT (COARSEN_SIDE * COARSEN_SIDE)
-#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
-#define COARSEN_WORDS ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
-#define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
-#define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
+#define COARSEN_SIDE     (2 * COARSEN_RADIUS + 1)
+#define COARSEN_COUNT    (COARSEN_SIDE * COARSEN_SIDE)
+#define COARSEN_REACH    (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_WORDS    ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
+#define COARSEN_HALO     ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
+#define COARSEN_SPAN     (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
 
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
@@ -258,7 +259,8 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
     const int made = (int)coarsen_min(height - first, strip_rows);
     const int steps = made + 2 * COARSEN_RADIUS;
     const int begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
-    const int end = steps - COARSEN_RADIUS + (int)coarsen_min(height - first - made, COARSEN_RADIUS);
+    const int end =
+        steps - COARSEN_RADIUS + (int)coarsen_min(height - first - made, COARSEN_RADIUS);
     const unsigned int loads = a < b ? end - begin : 0;
     const int full_begin = begin + 2 * COARSEN_RADIUS;
     widths_of[threadIdx.x] = widths_here;
@@ -346,15 +348,16 @@ COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out
         aligned ? (const void *)NAME_kernel : (const void *)NAME_any_kernel, BLOCK_DIM, 0, &status);
     if (status != cudaSuccess)
         return status;
-    // Strips of COARSE_FACTOR rows, or of so many more that the last wave of blocks is a full one too.
+    // Strips of COARSE_FACTOR rows, or of as many more as make the last wave of blocks a full one. Where
+    // they don't fill the device once, of fewer; but rows that only begin a strip cost, too.
     const size_t columns = coarsen_ceil_div(samples, COARSEN_SPAN);
     const size_t wave = resident * (BLOCK_DIM / 32);
-    size_t strips = coarsen_ceil_div(height, COARSE_FACTOR);
-    if (columns > 0x7fffffff / strips)
+    const size_t most = coarsen_ceil_div(height, COARSE_FACTOR < 8 ? COARSE_FACTOR : 8);
+    if (columns > 0x7fffffff / most)
         return cudaErrorInvalidValue;
-    const size_t waves = columns * strips / wave;
-    if (waves > 0)
-        strips = coarsen_min(strips, waves * wave / columns);
+    size_t waves = columns * coarsen_ceil_div(height, COARSE_FACTOR) / wave;
+    waves = waves > 0 ? waves : 1;
+    const size_t strips = coarsen_min(most, waves * wave / columns);
     const size_t rows = coarsen_ceil_div(height, strips > 0 ? strips : 1);
     const size_t warps = columns * coarsen_ceil_div(height, rows);
     const cudaLaunchConfig_t config =

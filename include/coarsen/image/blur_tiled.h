@@ -47,7 +47,8 @@
 #error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_RADIUS
-#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#error                                                                                             \
+    "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
 #elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
 #endif
@@ -70,14 +71,14 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-#define NAME_row    COARSEN_JOIN(COARSEN_NAME, _row)
-#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
+#define NAME_row      COARSEN_JOIN(COARSEN_NAME, _row)
+#define NAME_kernel   COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_launch   COARSEN_JOIN(COARSEN_NAME, _launch)
 
 #define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
 #define COARSEN_ROWS  (COARSE_FACTOR + 2 * COARSEN_RADIUS)
 #define COARSEN_WIDE  (BLOCK_DIM + 2 * COARSEN_REACH)
-static_assert(COARSEN_ROWS *COARSEN_WIDE <= 48 * 1024,
+static_assert(COARSEN_ROWS * COARSEN_WIDE <= 48 * 1024,
               "coarsen/image: the tile is over 48 KiB: take a smaller BLOCK_DIM, COARSE_FACTOR or "
               "COARSEN_RADIUS");
 
@@ -121,8 +122,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             if (y < height && s < samples) {
                 const size_t above = coarsen_min(y, COARSEN_RADIUS);
                 const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
-                const unsigned int count =
-                    (unsigned int)((above + 1 + below) * (left + 1 + right));
+                const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
                 out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
             }
             sum -= NAME_row(mine + k * COARSEN_WIDE);

@@ -51,7 +51,8 @@
 #endif
 #if COARSEN_RED < 0 || COARSEN_GREEN < 0 || COARSEN_BLUE < 0 ||                                    \
     COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
-#error "coarsen/image: COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE must be no less than 0 and add up to 65536"
+#error                                                                                             \
+    "coarsen/image: COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE must be no less than 0 and add up to 65536"
 #endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256

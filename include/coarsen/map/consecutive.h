@@ -110,7 +110,8 @@ COARSEN_KERNEL void NAME_kernel(COARSEN_EACH(const COARSEN_TYPE *a, const COARSE
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t i = first + k;
-        if (i < n) // each element has its guard: the first one's would let the others run off the end
+        if (i <
+            n) // each element has its guard: the first one's would let the others run off the end
             out[i] = NAME_apply(COARSEN_EACH(a[i], b[i], c[i]) COARSEN_ALSO(scalar));
     }
 }
@@ -137,8 +138,8 @@ COARSEN_HOST cudaError_t NAME_launch(COARSEN_EACH(const COARSEN_TYPE *a, const C
     if (n == 0)
         return cudaSuccess;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out, n
-                                                        COARSEN_ALSO(scalar));
+    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out,
+                              n COARSEN_ALSO(scalar));
 }
 
 #endif

@@ -143,8 +143,8 @@ COARSEN_HOST cudaError_t NAME_launch(COARSEN_EACH(const COARSEN_TYPE *a, const C
     if (n == 0)
         return cudaSuccess;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out, n
-                                                        COARSEN_ALSO(scalar));
+    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out,
+                              n COARSEN_ALSO(scalar));
 }
 
 #endif

@@ -101,21 +101,19 @@ COARSEN_DEVICE COARSEN_OUT NAME_apply(COARSEN_EACH(COARSEN_TYPE a, COARSEN_TYPE_
     return COARSEN_CALL(COARSEN_MAP, COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar));
 }
 
-#define NAME_vector_a COARSEN_JOIN(COARSEN_NAME, _vector_a)
-#define NAME_vector_b COARSEN_JOIN(COARSEN_NAME, _vector_b)
-#define NAME_vector_c COARSEN_JOIN(COARSEN_NAME, _vector_c)
-#define NAME_vector   COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_head     COARSEN_JOIN(COARSEN_NAME, _head)
+#define NAME_vector_a      COARSEN_JOIN(COARSEN_NAME, _vector_a)
+#define NAME_vector_b      COARSEN_JOIN(COARSEN_NAME, _vector_b)
+#define NAME_vector_c      COARSEN_JOIN(COARSEN_NAME, _vector_c)
+#define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
+#define NAME_head          COARSEN_JOIN(COARSEN_NAME, _head)
 
 // As many elements at a time as are 16 bytes of the widest type; one, where a size is no power of two.
 #define COARSEN_PICK(x, y) ((x) < (y) ? (x) : (y))
 #define COARSEN_ITEMS                                                                              \
-    COARSEN_PICK(COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE),                                  \
-                              COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B)),                               \
-                 COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C),                                \
-                              COARSEN_VECTOR_ITEMS(COARSEN_OUT)))
-#define COARSEN_ALIGN(type)                                                                        \
-    (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : __alignof__(type))
+    COARSEN_PICK(                                                                                  \
+        COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE), COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B)),    \
+        COARSEN_PICK(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C), COARSEN_VECTOR_ITEMS(COARSEN_OUT)))
+#define COARSEN_ALIGN(type) (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : __alignof__(type))
 
 typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE)), may_alias)) {
     COARSEN_TYPE item[COARSEN_ITEMS];
@@ -167,9 +165,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             NAME_vector made;
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                made.item[j] = NAME_apply(
-                    COARSEN_EACH(load_a[k].item[j], load_b[k].item[j], load_c[k].item[j])
-                        COARSEN_ALSO(scalar));
+                made.item[j] = NAME_apply(COARSEN_EACH(load_a[k].item[j], load_b[k].item[j],
+                                                       load_c[k].item[j]) COARSEN_ALSO(scalar));
             ((NAME_vector *)(out + head))[v] = made;
         }
     }
@@ -225,8 +222,8 @@ COARSEN_HOST cudaError_t NAME_launch(COARSEN_EACH(const COARSEN_TYPE *a, const C
         return cudaSuccess;
     const size_t head = NAME_head(COARSEN_EACH(a, b, c), out, n);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out, n, head
-                                                        COARSEN_ALSO(scalar));
+    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out, n,
+                              head COARSEN_ALSO(scalar));
 }
 
 #endif
