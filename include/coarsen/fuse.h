@@ -62,8 +62,7 @@
 #error "coarsen/fuse.h: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_REDUCE
-#error                                                                                             \
-    "coarsen/fuse.h: define COARSEN_REDUCE, the COARSEN_NAME of a reduction made by reduce.h, before the include"
+#error "coarsen/fuse.h: define COARSEN_REDUCE, the name of a reduction, before the include"
 #endif
 #ifndef COARSEN_MAP
 #error "coarsen/fuse.h: define COARSEN_MAP, what to reduce of the elements read, before the include"

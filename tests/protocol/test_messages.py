@@ -13,8 +13,8 @@ from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_source,
 # What a message begins with, after "coarsen/...: " -> the parameters that bring it about.
 CASES = {
     "COARSEN_OP needs COARSEN_IDENTITY": [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}],
-    "COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE go together": [{"COARSEN_RED": "65536"}],
-    "COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE must be": [
+    "COARSEN_RED, _GREEN and _BLUE go together": [{"COARSEN_RED": "65536"}],
+    "COARSEN_RED, _GREEN and _BLUE must be": [
         {"COARSEN_RED": "1", "COARSEN_GREEN": "2", "COARSEN_BLUE": "3"},
         {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"}],
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "0"}, {"BN": "-8"}],

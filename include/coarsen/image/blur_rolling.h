@@ -51,8 +51,7 @@
 #error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
 #ifndef COARSEN_RADIUS
-#error                                                                                             \
-    "coarsen/image: define COARSEN_RADIUS, the pixels to each side of the middle one, before the include"
+#error "coarsen/image: define COARSEN_RADIUS, the pixels to each side, before the include"
 #elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif

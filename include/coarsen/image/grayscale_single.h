@@ -47,12 +47,11 @@
 #define COARSEN_BLUE  7471
 #endif
 #if !defined(COARSEN_RED) || !defined(COARSEN_GREEN) || !defined(COARSEN_BLUE)
-#error "coarsen/image: COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE go together: define all or none"
+#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE go together: define all or none"
 #endif
 #if COARSEN_RED < 0 || COARSEN_GREEN < 0 || COARSEN_BLUE < 0 ||                                    \
     COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
-#error                                                                                             \
-    "coarsen/image: COARSEN_RED, COARSEN_GREEN and COARSEN_BLUE must be no less than 0 and add up to 65536"
+#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE must be 0 or more and add up to 65536"
 #endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
