@@ -15,13 +15,13 @@
 #include <string.h>
 
 // Which letter of the alphabet c is, from 0; or -1, which no bin has.
-static __host__ __device__ int letter(unsigned char c)
+static inline __host__ __device__ int letter(unsigned char c)
 {
     const int l = (c | 0x20) - 'a'; // 0x20 makes a capital small
     return l >= 0 && l < 26 ? l : -1;
 }
 
-static __host__ __device__ int letter_of_four(unsigned char c)
+static inline __host__ __device__ int letter_of_four(unsigned char c)
 {
     return letter(c) < 0 ? -1 : letter(c) / 4;
 }
