@@ -62,7 +62,7 @@ static bool fuse_result(char text[LADDER_TEXT])
 {
     float sum;
     CHECK(cudaMemcpy(&sum, fuse.out, sizeof(sum), cudaMemcpyDeviceToHost));
-    snprintf(text, LADDER_TEXT, "%.7g", sum);
+    snprintf(text, LADDER_TEXT, "%.5g", sum);
     // No product takes part in more than n / 2048 + 64 additions, none of the terms being negative.
     return fabs(sum - fuse.sum) <=
            ((double)fuse.n / 2048 + 64) * (FLT_EPSILON / 2) * fuse.sum; // never of a NaN

@@ -152,7 +152,7 @@ static const ladder_rung image_rungs[] = {
      "The next box is the last one, less its top row and plus a new one: 14 loads in\n"
      "place of 49, after the first.",
      image_run_coarsened},
-    {"tiled", "tile in shared memory",
+    {"tiled", "a tile on the chip",
      "What the block's threads read over and over comes from memory once, and a halo of\n"
      "3 pixels around it.",
      image_run_tiled},

@@ -63,7 +63,7 @@ static bool map_result(char text[LADDER_TEXT])
         right &= map.host[i] == (float)square;
         sum += map.host[i];
     }
-    snprintf(text, LADDER_TEXT, "%.8g", sum);
+    snprintf(text, LADDER_TEXT, "%.5g", sum);
     return right;
 }
 

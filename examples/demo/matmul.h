@@ -90,7 +90,7 @@ static bool matmul_result(char text[LADDER_TEXT])
         }
         trace += matmul.host[i * side + i];
     }
-    snprintf(text, LADDER_TEXT, "%.7g", trace);
+    snprintf(text, LADDER_TEXT, "%.5g", trace);
     return right;
 }
 

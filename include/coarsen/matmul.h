@@ -10,8 +10,8 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul.h>
 //
-//     // p = m n: 300 x 500 times 500 x 200, rows one after the other
-//     matmul_f32_launch(300, 200, 500, 1, m, 500, n, 200, 0, p, 200, stream);
+//     // out = in in, the square of a matrix of 300 x 300, rows one after the other
+//     matmul_f32_launch(300, 300, 300, 1, in, 300, in, 300, 0, out, 300, stream);
 //
 // Takes COARSEN_NAME and COARSEN_TYPE; the other parameters of the ladder are set here.
 //
