@@ -110,8 +110,8 @@ COARSEN_KERNEL void NAME_kernel(COARSEN_EACH(const COARSEN_TYPE *a, const COARSE
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t i = first + k;
-        if (i <
-            n) // each element has its guard: the first one's would let the others run off the end
+        // Each element has its guard: the first one's would let the others run off the end.
+        if (i < n)
             out[i] = NAME_apply(COARSEN_EACH(a[i], b[i], c[i]) COARSEN_ALSO(scalar));
     }
 }
