@@ -8,7 +8,8 @@
 //   arithmetic     coarsen_ceil_div, coarsen_min
 //   operators      COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and their identities
 //   vectors        COARSEN_VECTOR_ITEMS, COARSEN_VECTOR_ALIGN
-//   blocks         coarsen_last_block, coarsen_lock, coarsen_unlock
+//   blocks         coarsen_last_block, coarsen_lock, coarsen_unlock; coarsen_shared, a block's dynamic
+//                  shared memory
 //   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_shared_limit,
 //                  coarsen_resident_blocks, coarsen_array_ok, coarsen_matrix_ok
 //
