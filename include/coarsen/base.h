@@ -79,12 +79,13 @@ COARSEN_HOST_DEVICE size_t coarsen_min(size_t a, size_t b)
 
 // The greatest and least value of an integer or floating-point type (infinity where it has one):
 // the identities of COARSEN_MIN and COARSEN_MAX. Constant expressions.
+#define COARSEN_INFINITY  __builtin_bit_cast(double, 0x7ff0000000000000ULL) // NVRTC has no huge_val
 #define COARSEN_GREATEST(type)                                                                     \
-    ((type)0.5 != (type)0 ? (type)__builtin_huge_val()                                             \
+    ((type)0.5 != (type)0 ? (type)COARSEN_INFINITY                                                 \
      : (type)-1 > (type)0 ? (type)-1                                                               \
                           : (type)((1ULL << (8 * sizeof(type) - 1)) - 1))
 #define COARSEN_LEAST(type)                                                                        \
-    ((type)0.5 != (type)0 ? (type)-__builtin_huge_val()                                            \
+    ((type)0.5 != (type)0 ? (type)-COARSEN_INFINITY                                                \
      : (type)-1 > (type)0 ? (type)0                                                                \
                           : (type)(-(long long)((1ULL << (8 * sizeof(type) - 1)) - 1) - 1))
 

@@ -18,8 +18,11 @@
 // | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
 // |                      |                  | that is negative or not below NUM_BINS               |
 // | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4                | 16-byte loads a thread has in flight, from 1 to 32   |
+// | BLOCK_DIM            | 1024 or tuned    | threads a block: a multiple of 32 from 32 to 1024    |
+// | CFACTOR              | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
+//
+// tuned: COARSEN_HISTOGRAM_BLOCK_DIM and COARSEN_HISTOGRAM_CFACTOR, where they are defined, as they
+// are by a header that coarsen-tune wrote.
 //
 // Defines NAME_slot(bin, lane), NAME_add(copy, first_bin, width, x) and NAME_kernel(in, counts, n,
 // width), and
@@ -74,11 +77,17 @@
 #ifndef COARSEN_COUNT
 #define COARSEN_COUNT unsigned int
 #endif
+#if !defined(BLOCK_DIM) && defined(COARSEN_HISTOGRAM_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_HISTOGRAM_BLOCK_DIM
+#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#if !defined(CFACTOR) && defined(COARSEN_HISTOGRAM_CFACTOR)
+#define CFACTOR COARSEN_HISTOGRAM_CFACTOR
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4

@@ -22,8 +22,11 @@
 // | COARSEN_TYPE_C            | COARSEN_TYPE | of the third                                         |
 // | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
 // | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
-// | BLOCK_DIM                 | 256          | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR             | 1            | accesses of 16 bytes a thread has in flight for each input, from 1 to 16 |
+// | BLOCK_DIM                 | 256 or tuned | threads a block: a multiple of 32 from 32 to 1024    |
+// | COARSE_FACTOR             | 1 or tuned   | accesses of 16 bytes a thread has in flight for each input, from 1 to 16 |
+//
+// tuned: COARSEN_MAP_BLOCK_DIM and COARSEN_MAP_COARSE_FACTOR, where they are defined, as they
+// are by a header that coarsen-tune wrote.
 //
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
 //
@@ -76,11 +79,17 @@
 #else
 #define COARSEN_ALSO(item)
 #endif
+#if !defined(BLOCK_DIM) && defined(COARSEN_MAP_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_MAP_BLOCK_DIM
+#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/map: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#if !defined(COARSE_FACTOR) && defined(COARSEN_MAP_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_MAP_COARSE_FACTOR
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 1

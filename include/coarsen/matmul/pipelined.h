@@ -21,6 +21,9 @@
 // | COARSEN_SLICES       | 1                | groups of threads a block has, each for a share of the depth: 1 to 4 |
 // | COARSEN_STAGES       | 2                | tiles of M and N a block holds, one of them in use: 2 to 8 |
 //
+// Where none of the last seven is given, their defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
+// _SLICES and _STAGES, if those are defined, as they are by a header that coarsen-tune wrote.
+//
 // Defines NAME_kernel, to launch with NAME_threads threads, NAME_shared_bytes bytes of dynamic shared
 // memory and a block for each tile of P, NAME_tile_rows x NAME_tile_cols, and
 //
@@ -133,6 +136,17 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 #endif
 #ifndef COARSEN_TYPE
 #error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
+#endif
+// Tuned, they are a set: where one is given, the rest may not fit it.
+#if defined(COARSEN_MATMUL_BM) && !defined(BM) && !defined(BN) && !defined(BK) && !defined(TM) &&  \
+    !defined(TN) && !defined(COARSEN_SLICES) && !defined(COARSEN_STAGES)
+#define BM             COARSEN_MATMUL_BM
+#define BN             COARSEN_MATMUL_BN
+#define BK             COARSEN_MATMUL_BK
+#define TM             COARSEN_MATMUL_TM
+#define TN             COARSEN_MATMUL_TN
+#define COARSEN_SLICES COARSEN_MATMUL_SLICES
+#define COARSEN_STAGES COARSEN_MATMUL_STAGES
 #endif
 #endif
 #ifndef BM

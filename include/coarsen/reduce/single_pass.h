@@ -17,8 +17,11 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512              | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight, from 1 to 32   |
+// | BLOCK_DIM            | 512 or tuned     | threads a block: a multiple of 32 from 32 to 1024    |
+// | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
+//
+// tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, where they are defined, as they
+// are by a header that coarsen-tune wrote.
 //
 // Defines, for use in other kernels,
 //
@@ -83,11 +86,17 @@
 #ifndef COARSEN_IDENTITY
 #define COARSEN_IDENTITY ((COARSEN_ACC)0)
 #endif
+#if !defined(BLOCK_DIM) && defined(COARSEN_REDUCE_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_REDUCE_BLOCK_DIM
+#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
 #endif
 #if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
 #error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#if !defined(COARSE_FACTOR) && defined(COARSEN_REDUCE_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_REDUCE_COARSE_FACTOR
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: MIT
+//
+// The compiler: NVRTC, loaded when the tuner starts, and what its report and its PTX say of a kernel.
+
+#include "tune.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <nvrtc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- NVRTC ----------------------------------------------------------------------------------------
+
+static struct {
+    int version;
+#define FUNCTIONS(_)                                                                               \
+    _(nvrtcVersion)                                                                                \
+    _(nvrtcGetErrorString)                                                                         \
+    _(nvrtcGetNumSupportedArchs)                                                                   \
+    _(nvrtcGetSupportedArchs)                                                                      \
+    _(nvrtcCreateProgram)                                                                          \
+    _(nvrtcCompileProgram)                                                                         \
+    _(nvrtcDestroyProgram)                                                                         \
+    _(nvrtcGetProgramLogSize)                                                                      \
+    _(nvrtcGetProgramLog)                                                                          \
+    _(nvrtcGetPTXSize)                                                                             \
+    _(nvrtcGetPTX)                                                                                 \
+    _(nvrtcGetCUBINSize)                                                                           \
+    _(nvrtcGetCUBIN)
+#define DECLARE(name) __typeof__(&name) name;
+    FUNCTIONS(DECLARE)
+#undef DECLARE
+} nvrtc;
+
+#ifndef TUNE_NVRTC
+#define TUNE_NVRTC "" // where the build found it
+#endif
+
+bool tune_compiler_open(char *message, size_t size)
+{
+    const char *const homes[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda"};
+    const char *const asked = getenv("COARSEN_NVRTC");
+    char paths[16][4096];
+    int count = 0;
+    if (asked && *asked)
+        snprintf(paths[count++], sizeof(*paths), "%s", asked);
+    else {
+        if (*TUNE_NVRTC)
+            snprintf(paths[count++], sizeof(*paths), "%s", TUNE_NVRTC);
+        for (int h = 0; h < 3; h++)
+            if (homes[h] && *homes[h])
+                snprintf(paths[count++], sizeof(*paths), "%s/lib64/libnvrtc.so", homes[h]);
+        for (int v = 13; v >= 12; v--)
+            snprintf(paths[count++], sizeof(*paths), "libnvrtc.so.%d", v);
+        snprintf(paths[count++], sizeof(*paths), "libnvrtc.so");
+    }
+    setenv("CUDA_CACHE_DISABLE", "1", 1); // what NVRTC takes from a cache comes without ptxas's report
+    void *library = NULL;
+    for (int i = 0; i < count && !library; i++)
+        library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        int used = snprintf(message, size, "can't load NVRTC, CUDA's compiler at run time; looked for ");
+        for (int i = 0; i < count && used > 0 && (size_t)used < size; i++)
+            used += snprintf(message + used, size - used, "%s%s", i ? ", " : "", paths[i]);
+        if (used > 0 && (size_t)used < size)
+            snprintf(message + used, size - used,
+                     ". Install the CUDA Toolkit, or pip install nvidia-cuda-nvrtc and name its "
+                     "libnvrtc.so in the environment variable COARSEN_NVRTC");
+        return false;
+    }
+#define LOAD(name)                                                                                 \
+    nvrtc.name = (__typeof__(nvrtc.name))dlsym(library, #name);                                    \
+    if (!nvrtc.name) {                                                                             \
+        snprintf(message, size, "this NVRTC has no " #name ": it is older than CUDA 12; install a "\
+                                "newer CUDA Toolkit, or name another in COARSEN_NVRTC");           \
+        return false;                                                                              \
+    }
+    FUNCTIONS(LOAD)
+#undef LOAD
+    int major = 0, minor = 0;
+    nvrtc.nvrtcVersion(&major, &minor);
+    nvrtc.version = major * 1000 + minor * 10;
+    return true;
+}
+
+int tune_compiler_version(void)
+{
+    return nvrtc.version;
+}
+
+bool tune_compiler_supports(int sm, char *message, size_t size)
+{
+    int count = 0, archs[64];
+    if (nvrtc.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > 64 ||
+        nvrtc.nvrtcGetSupportedArchs(archs) != NVRTC_SUCCESS)
+        count = 0;
+    for (int i = 0; i < count; i++)
+        if (archs[i] == sm)
+            return true;
+    int used = snprintf(message, size, "NVRTC %d.%d does not compile for sm_%d; it does for",
+                        nvrtc.version / 1000, nvrtc.version / 10 % 100, sm);
+    for (int i = 0; i < count && used > 0 && (size_t)used < size; i++)
+        if (archs[i] >= 75)
+            used += snprintf(message + used, size - used, " sm_%d", archs[i]);
+    return false;
+}
+
+// ---- The report -----------------------------------------------------------------------------------
+
+// The number before a text that stands in the line, as "32 registers".
+static int number_before(const char *line, const char *end, const char *what)
+{
+    const char *at = memmem(line, end - line, what, strlen(what));
+    if (!at)
+        return 0;
+    while (at > line && at[-1] == ' ')
+        at--;
+    while (at > line && isdigit((unsigned char)at[-1]))
+        at--;
+    return atoi(at);
+}
+
+// "_Z12tuned_kernelPKf" is tuned_kernel; what isn't mangled is itself.
+static void readable(const char *symbol, char *name, size_t size)
+{
+    const char *at = symbol;
+    size_t length = strlen(symbol);
+    if (!strncmp(at, "_Z", 2)) {
+        at += 2;
+        while (*at && !isdigit((unsigned char)*at))
+            at++; // N and L: a name in a namespace, a static one
+        char *text;
+        length = strtoul(at, &text, 10);
+        at = text;
+        // In a namespace, the last of the parts is the name.
+        while (length < strlen(at) && isdigit((unsigned char)at[length])) {
+            at += length;
+            length = strtoul(at, &text, 10);
+            at = text;
+        }
+        if (length > strlen(at))
+            length = strlen(at);
+    }
+    snprintf(name, size, "%.*s", (int)length, at);
+}
+
+int tune_read_report(const char *log, tune_kernel *kernels, int max)
+{
+    int count = 0;
+    tune_kernel *kernel = NULL;
+    for (const char *line = log; *line;) {
+        const char *const end = line + strcspn(line, "\n");
+        const char *const entry = memmem(line, end - line, "Compiling entry function '", 26);
+        if (entry) {
+            const char *const symbol = entry + 26, *const quote = memchr(symbol, '\'', end - symbol);
+            const int length = quote ? (int)(quote - symbol) : 0;
+            kernel = NULL;
+            if (length > 0 && strncmp(symbol, "tune_entry'", 11) && count < max) {
+                kernel = &kernels[count++];
+                memset(kernel, 0, sizeof(*kernel));
+                snprintf(kernel->symbol, sizeof(kernel->symbol), "%.*s", length, symbol);
+                readable(kernel->symbol, kernel->name, sizeof(kernel->name));
+            }
+        } else if (kernel && memmem(line, end - line, "spill stores", 12)) {
+            kernel->stack = number_before(line, end, "bytes stack frame");
+            kernel->spill_stores = number_before(line, end, "bytes spill stores");
+            kernel->spill_loads = number_before(line, end, "bytes spill loads");
+        } else if (kernel && memmem(line, end - line, " registers", 10)) {
+            kernel->registers = number_before(line, end, "registers");
+            kernel->static_shared = number_before(line, end, "bytes smem");
+        }
+        line = *end ? end + 1 : end;
+    }
+    return count;
+}
+
+// ---- The PTX --------------------------------------------------------------------------------------
+
+typedef struct {
+    int instructions, memory, fma, load_bytes, inflight;
+    int run; // of load bytes, while counting
+} region;
+
+static int type_bytes(const char *part)
+{
+    static const struct {
+        const char *suffix;
+        int bytes;
+    } types[] = {{"128", 16}, {"64", 8}, {"32", 4}, {"16", 2}, {"8", 1}};
+    if (!strchr("busf", part[0]))
+        return 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (!strcmp(part + 1, types[i].suffix))
+            return types[i].bytes;
+    return 0;
+}
+
+// One instruction, without its predicate.
+static void take(region *r, const char *text, size_t length)
+{
+    char code[64], line[256];
+    snprintf(line, sizeof(line), "%.*s", (int)length, text);
+    snprintf(code, sizeof(code), "%.*s", (int)strcspn(line, " \t;"), line);
+    r->instructions++;
+
+    bool global = false, shared = false, of_thread = false, is_volatile = false;
+    int vector = 1, bytes = 0;
+    char *state = NULL, parts[64];
+    snprintf(parts, sizeof(parts), "%s", code);
+    const char *operation = strtok_r(parts, ".", &state);
+    if (!operation)
+        return;
+    for (const char *part; (part = strtok_r(NULL, ".", &state));) {
+        global |= !strcmp(part, "global");
+        shared |= !strncmp(part, "shared", 6);
+        of_thread |= !strcmp(part, "param") || !strcmp(part, "local") || !strcmp(part, "const");
+        is_volatile |= !strcmp(part, "volatile") || !strcmp(part, "acquire") || !strcmp(part, "relaxed");
+        if (part[0] == 'v' && isdigit((unsigned char)part[1]) && !part[2])
+            vector = part[1] - '0';
+        if (type_bytes(part))
+            bytes = type_bytes(part);
+    }
+    const bool load = !strcmp(operation, "ld") || !strcmp(operation, "ldu");
+    const bool store = !strcmp(operation, "st"), copy = !strncmp(code, "cp.async.c", 10);
+    const bool atomic = !strcmp(operation, "atom") || !strcmp(operation, "red");
+    r->fma += !strcmp(operation, "fma");
+    if ((load || store || atomic) && !of_thread)
+        r->memory++;
+    if (copy) { // the bytes are its third operand
+        const char *comma = strchr(line, ',');
+        comma = comma ? strchr(comma + 1, ',') : NULL;
+        r->memory++;
+        bytes = comma ? atoi(comma + 1) : 0;
+    }
+    if ((load && !of_thread && !shared && !is_volatile) || copy) {
+        r->load_bytes += vector * bytes;
+        r->run += vector * bytes;
+        if (r->run > r->inflight)
+            r->inflight = r->run;
+    } else if (!of_thread && (store || atomic || !strcmp(operation, "bar") || !strcmp(operation, "barrier"))) {
+        // What comes after can't be asked for before it. Copies go on through a barrier.
+        if (!(global && shared))
+            r->run = 0;
+    }
+}
+
+// What a turn of it is worth: the words it loads from global memory and its multiply-adds.
+static int weight(const region *r)
+{
+    return r->load_bytes / 4 + r->fma;
+}
+
+// The weightiest loop; or the code outside of loops, if that weighs twice as much.
+void tune_read_ptx(const char *ptx, tune_kernel *kernel)
+{
+    char entry[300];
+    snprintf(entry, sizeof(entry), ".entry %s(", kernel->symbol);
+    const char *body = strstr(ptx, entry);
+    body = body ? strstr(body, "\n{") : NULL;
+    const char *const end = body ? strstr(body, "\n}") : NULL;
+    if (!end)
+        return;
+    const size_t lines_most = 1 << 16;
+    typedef struct {
+        const char *text;
+        int length, loop; // the innermost loop it is in; -1: none
+    } line;
+    line *const lines = calloc(lines_most, sizeof(*lines));
+    typedef struct {
+        size_t from, to;
+        bool outer;
+    } span;
+    span *const loops = calloc(lines_most, sizeof(*loops));
+    int count = 0, loop_count = 0;
+    for (const char *at = body + 2; lines && loops && at < end && count < (int)lines_most;) {
+        at += strspn(at, " \t\n");
+        const char *const stop = at + strcspn(at, "\n");
+        if (at < end && *at != '/' && *at != '.')
+            lines[count++] = (line){at, (int)(stop - at), -1};
+        at = stop;
+    }
+    for (int i = 0; i < count; i++) { // branches to a label above
+        const char *const branch = memmem(lines[i].text, lines[i].length, "bra", 3);
+        const char *const label = branch ? memchr(branch, '$', lines[i].text + lines[i].length - branch) : NULL;
+        if (!label || (branch != lines[i].text && branch[-1] != ' ' && branch[-1] != '\t'))
+            continue;
+        const size_t length = strcspn(label, "; \n");
+        for (int j = 0; j < i; j++)
+            if ((size_t)lines[j].length == length + 1 && lines[j].text[length] == ':' &&
+                !strncmp(lines[j].text, label, length))
+                loops[loop_count++] = (span){(size_t)j, (size_t)i, false};
+    }
+    for (int a = 0; a < loop_count; a++)
+        for (int b = 0; b < loop_count; b++)
+            if (a != b && loops[a].from <= loops[b].from && loops[b].to <= loops[a].to &&
+                (loops[a].from != loops[b].from || loops[a].to != loops[b].to))
+                loops[a].outer = true;
+    for (int a = 0; a < loop_count; a++)
+        for (size_t i = loops[a].from; i <= loops[a].to; i++)
+            if (!loops[a].outer || lines[i].loop < 0)
+                lines[i].loop = a;
+
+    region best = {0}, outside = {0};
+    for (int a = -1; a < loop_count; a++) {
+        region r = {0};
+        for (int i = 0; i < count; i++) {
+            if (lines[i].loop != a)
+                continue;
+            const char *text = lines[i].text;
+            if (*text == '@')
+                text += strcspn(text, " \t"), text += strspn(text, " \t");
+            const char *const semicolon = memchr(text, ';', lines[i].text + lines[i].length - text);
+            if (semicolon && *text != '{' && *text != '}')
+                take(&r, text, semicolon - text);
+        }
+        if (a < 0)
+            outside = r;
+        else if (weight(&r) > weight(&best))
+            best = r;
+    }
+    if (weight(&best) * 2 <= weight(&outside))
+        best = outside;
+    kernel->loop_instructions = best.instructions;
+    kernel->loop_memory = best.memory;
+    kernel->loop_fma = best.fma;
+    kernel->inflight = best.inflight;
+    free(lines);
+    free(loops);
+}
+
+// ---- Compiling ------------------------------------------------------------------------------------
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+// The first line of the log that tells an error, without the place where NVRTC keeps its own.
+static void first_error(const char *log, char *to, size_t size)
+{
+    const char *at = strstr(log, "error");
+    if (!at)
+        at = log;
+    while (at > log && at[-1] != '\n')
+        at--;
+    snprintf(to, size, "%.*s", (int)strcspn(at, "\n"), at);
+    if (!*to)
+        snprintf(to, size, "the compiler gave no reason");
+}
+
+// Compiles one text at the row's setting. On failure the log is *error, malloc'd.
+static bool compile(const tune_problem *problem, const tune_device *device, const char *text, tune_row *row,
+                    tune_code *code, char **error)
+{
+    static const char *const empty[] = {"cuda_runtime.h", "stddef.h", "stdint.h", "stdbool.h", "string.h",
+                                        "math.h",         "assert.h", "stdio.h",  "stdlib.h"};
+    enum { EMPTY = sizeof(empty) / sizeof(*empty) };
+    const char *nothing[EMPTY];
+    for (int i = 0; i < EMPTY; i++)
+        nothing[i] = "";
+
+    char arch[32], knobs[TUNE_KNOBS][96], *flags = strdup(tune_flags), *state = NULL;
+    char include[4200], unit[4200];
+    const char *options[64];
+    int count = 0;
+    *error = NULL;
+    snprintf(arch, sizeof(arch), "--gpu-architecture=sm_%d", device->sm);
+    snprintf(include, sizeof(include), "-I%s", tune_include_dir);
+    snprintf(unit, sizeof(unit), "-I%s", tune_unit_dir);
+    options[count++] = arch;
+    options[count++] = include;
+    options[count++] = unit;
+    options[count++] = "--std=c++17";
+    options[count++] = "--device-as-default-execution-space";
+    options[count++] = "--ptxas-options=-v";
+    for (int k = 0; k < problem->knobs; k++) {
+        snprintf(knobs[k], sizeof(knobs[k]), "-D%s=%ld", problem->knob[k].name, row->setting.value[k]);
+        options[count++] = knobs[k];
+    }
+    for (char *flag = flags ? strtok_r(flags, " ", &state) : NULL; flag && count < 60;
+         flag = strtok_r(NULL, " ", &state))
+        options[count++] = flag;
+
+    const double start = now_ms();
+    nvrtcProgram program = NULL;
+    nvrtcResult status =
+        nvrtc.nvrtcCreateProgram(&program, text, problem->pattern, EMPTY, nothing, empty);
+    if (status == NVRTC_SUCCESS)
+        status = nvrtc.nvrtcCompileProgram(program, count, options);
+    size_t bytes = 0;
+    char *log = NULL, *ptx = NULL;
+    if (program && nvrtc.nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && (log = malloc(bytes + 1))) {
+        nvrtc.nvrtcGetProgramLog(program, log);
+        log[bytes] = 0;
+    }
+    bool done = status == NVRTC_SUCCESS && log;
+    if (done) {
+        row->kernels = tune_read_report(log, row->kernel, TUNE_KERNELS);
+        if (nvrtc.nvrtcGetPTXSize(program, &bytes) == NVRTC_SUCCESS && (ptx = malloc(bytes + 1)) &&
+            nvrtc.nvrtcGetPTX(program, ptx) == NVRTC_SUCCESS) {
+            ptx[bytes] = 0;
+            for (int k = 0; k < row->kernels; k++)
+                tune_read_ptx(ptx, &row->kernel[k]);
+        }
+        done = row->kernels > 0 && nvrtc.nvrtcGetCUBINSize(program, &code->cubin_bytes) == NVRTC_SUCCESS &&
+               (code->cubin = malloc(code->cubin_bytes)) &&
+               nvrtc.nvrtcGetCUBIN(program, code->cubin) == NVRTC_SUCCESS;
+    }
+    if (!done)
+        *error = strdup(status == NVRTC_SUCCESS ? "error: ptxas names no kernel in its report"
+                        : log && *log           ? log
+                                                : nvrtc.nvrtcGetErrorString(status));
+    if (program)
+        nvrtc.nvrtcDestroyProgram(&program);
+    row->compile_ms = now_ms() - start;
+    free(flags);
+    free(log);
+    free(ptx);
+    return done;
+}
+
+typedef struct {
+    const tune_problem *problem;
+    const tune_device *device;
+    const char *text;
+    tune_row *const *rows;
+    tune_code *code;
+    size_t count, next;
+    const volatile int *stop;
+    void (*done)(size_t i, void *context);
+    void *context;
+    pthread_mutex_t lock;
+} work;
+
+static void *compile_some(void *context)
+{
+    work *const w = context;
+    for (;;) {
+        pthread_mutex_lock(&w->lock);
+        const size_t i = w->next < w->count && !(w->stop && *w->stop) ? w->next++ : w->count;
+        pthread_mutex_unlock(&w->lock);
+        if (i == w->count)
+            return NULL;
+        tune_row *const row = w->rows[i];
+        char *error = NULL;
+        if (row->status == TUNE_PENDING &&
+            !compile(w->problem, w->device, w->text, row, &w->code[i], &error)) {
+            row->status = TUNE_NOT_COMPILED;
+            first_error(error ? error : "out of memory", row->reason, sizeof(row->reason));
+        }
+        free(error);
+        pthread_mutex_lock(&w->lock);
+        if (w->done)
+            w->done(i, w->context);
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
+void tune_compile(const tune_problem *problem, const tune_device *device, tune_row *const *rows,
+                  tune_code *code, size_t count, const volatile int *stop,
+                  void (*done)(size_t i, void *context), void *context)
+{
+    char *const text = tune_unit(problem, false);
+    work w = {problem, device, text ? text : "#error out of memory", rows, code, count, 0, stop, done, context,
+              PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread[64];
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    threads = threads < 1 ? 1 : threads > 64 ? 64 : threads;
+    if ((size_t)threads > count)
+        threads = (long)count;
+    long started = 0;
+    while (started < threads - 1 && pthread_create(&thread[started], NULL, compile_some, &w) == 0)
+        started++;
+    compile_some(&w);
+    for (long t = 0; t < started; t++)
+        pthread_join(thread[t], NULL);
+    free(text);
+}
+
+bool tune_compile_reference(const tune_problem *problem, const tune_device *device, tune_row *row,
+                            tune_code *code, char *message, size_t size)
+{
+    char *error = NULL, *const text = tune_unit(problem, problem->reference != NULL);
+    const bool done = text && compile(problem, device, text, row, code, &error);
+    if (!done)
+        snprintf(message, size, "the reference does not compile:\n%s", error ? error : "out of memory");
+    free(text);
+    free(error);
+    return done;
+}

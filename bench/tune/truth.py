@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How good is the choice that coarsen-tune makes without a GPU, and are the headers' defaults? For each problem of the
+list below: the time of the setting it predicts to be best, and of the headers' default, over the time of the best one
+found by timing every setting.
+
+  truth.py measure FOLDER   times every setting, on the GPU here: FOLDER/measured-*.csv
+  truth.py predict FOLDER   chooses without it, for --device: FOLDER/predicted-*.csv
+  truth.py table FOLDER     the table, in Markdown"""
+
+import argparse
+import csv
+import math
+import pathlib
+import shlex
+import subprocess
+import sys
+
+PROBLEMS = (
+    [f"reduce --type f32 --n 2^{e}" for e in (12, 16, 20, 24, 28)] +
+    [f"map --type f32 --n 2^{e}" for e in (12, 16, 20, 24, 28)] +
+    [f"matmul --type f32 --n {n}" for n in (512, 1024, 4096)] +
+    [f"histogram --type {kind} --bins {bins} --data {data} --n 2^{e}" for kind, bins in (("u8", 256), ("u32", 2048))
+     for data in ("uniform", "skewed") for e in (16, 22, 28)])
+
+
+def file_of(folder, what, problem):
+    words = problem.replace("--", "").replace("^", "e").split()
+    return folder / f"{what}-{'-'.join(word for word in words if word not in ('type', 'n', 'data'))}.csv"
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def tune(args, what, more):
+    failed = 0
+    for i, problem in enumerate(PROBLEMS):
+        if args.only and args.only not in problem:
+            continue
+        path = file_of(args.folder, what, problem)
+        command = [args.tune, *problem.split(), *more, "--quiet", "--csv", path]
+        print(f"[{i + 1}/{len(PROBLEMS)}] {shlex.join(map(str, command))}", file=sys.stderr, flush=True)
+        with open(path.with_suffix(".txt"), "w") as log:
+            failed += subprocess.run(list(map(str, command)), stdout=log).returncode != 0
+    return failed
+
+
+def table(args):
+    """A row a problem; the knobs as BLOCK_DIM x COARSE_FACTOR."""
+    print("| problem | best | us | static choice | its time / the best's | default | its time / the best's |")
+    print("|---|---|---|---|---|---|---|")
+    ratios = {"chosen": [], "default": []}
+    for problem in PROBLEMS:
+        measured_path, predicted_path = (file_of(args.folder, what, problem) for what in ("measured", "predicted"))
+        if not measured_path.exists() or not predicted_path.exists():
+            continue
+        measured = [row for row in rows_of(measured_path) if row["status"] == "ok"]
+        knobs = list(measured[0])[:list(measured[0]).index("status")]
+        key = lambda row: tuple(row[knob] for knob in knobs)
+        times = {key(row): float(row["measured_us"]) for row in measured}
+        predicted = rows_of(predicted_path)
+        best = min(times, key=times.get)
+        cells = [problem.replace("--", ""), " x ".join(best), f"{times[best]:.2f}"]
+        for which in ("chosen", "default"):
+            setting = key(next(row for row in predicted if row[which] == "1"))
+            ratio = times.get(setting, math.inf) / times[best]
+            ratios[which].append(ratio)
+            cells += [" x ".join(setting), f"{ratio:.3f}"]
+        print("| " + " | ".join(cells) + " |")
+    for which, all_ratios in ratios.items():
+        mean = math.exp(sum(map(math.log, all_ratios)) / len(all_ratios))
+        print(f"\n{which}: geometric mean {mean:.3f}, worst {max(all_ratios):.3f}")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=["measure", "predict", "table"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tune", default="coarsen-tune", help="the program (default: on PATH)")
+    parser.add_argument("--device", default="h200", help="to predict for (default: %(default)s)")
+    parser.add_argument("--only", help="only problems with this in their arguments")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if args.action == "measure":
+        sys.exit(tune(args, "measured", ["--no-cache"]))
+    if args.action == "predict":
+        sys.exit(tune(args, "predicted", ["--static", "--arch", args.device]))
+    sys.exit(table(args))
+
+
+if __name__ == "__main__":
+    main()
