@@ -3,7 +3,7 @@
 // What was found before, in a file that is only ever appended to. A row is a line, its fields separated
 // by tabs:
 //
-//     coarsen-tune-1  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
+//     coarsen-tune-2  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
 //
 // A line is one write, under a lock, so that several tuners may share the file; the later of two lines
 // holds. One that was cut short or changed has not the checksum it ends in, and is passed over.
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char WORD[] = "coarsen-tune-1"; // changes with the fields below
+static const char WORD[] = "coarsen-tune-2"; // changes with the fields below
 static const char KIND[] = "coarsen-tune-";  // of any version
 
 static const char *const statuses[] = {[TUNE_PENDING] = "pending",
@@ -80,6 +80,7 @@ static void put_row(FILE *out, const tune_row *row)
     put_text(out, statuses[row->status]);
     put_text(out, row->reason);
     put_number(out, row->compile_ms);
+    put_number(out, row->bytes);
     put_number(out, row->timed);
     put_number(out, row->us);
     put_number(out, row->least);
@@ -197,6 +198,7 @@ static bool get_row(reader *line, tune_row *row)
     row->status = get_status(line);
     get_text(line, row->reason, sizeof(row->reason));
     row->compile_ms = get_number(line);
+    row->bytes = get_number(line);
     row->timed = get_in(line, 0, 1) != 0;
     row->us = get_number(line);
     row->least = get_number(line);

@@ -349,9 +349,37 @@ static void first_error(const char *log, char *to, size_t size)
         at = log;
     while (at > log && at[-1] != '\n')
         at--;
-    snprintf(to, size, "%.*s", (int)strcspn(at, "\n"), at);
-    if (!*to)
+    const int length = (int)strcspn(at, "\n");
+    if (memmem(at, length, "device-side kernel launch", 25))
+        snprintf(to, size,
+                 "%.*s: <<<>>> is not understood here; launch with cudaLaunchKernelEx, or give "
+                 "--kernel and a file without <<<>>>",
+                 (int)(strcspn(at, ")") + 1), at);
+    else if (memmem(at, length, "\"tune_", 6) && memmem(at, length, " matches ", 9))
+        snprintf(to, size,
+                 "error: the arguments do not fit the kernel; of a template its own are needed "
+                 "too, as in --kernel 'NAME<float>'");
+    else if (length > 0)
+        snprintf(to, size, "%.*s", length, at);
+    else
         snprintf(to, size, "the compiler gave no reason");
+}
+
+// Why it failed: the log, or what ptxas, which writes no error to it, must have refused. malloc'd.
+static char *complaint(const char *log, nvrtcResult status)
+{
+    enum { MOST = 48 << 10 }; // CUDA's limit on what is not dynamic
+    tune_kernel kernels[TUNE_KERNELS];
+    char *text = NULL;
+    if (log && strstr(log, "error"))
+        return strdup(log);
+    const int count = log ? tune_read_report(log, kernels, TUNE_KERNELS) : 0;
+    for (int k = 0; k < count; k++)
+        if (kernels[k].static_shared > MOST &&
+            asprintf(&text, "error: %s has %d bytes of static shared memory, and may have %d",
+                     kernels[k].name, kernels[k].static_shared, MOST) > 0)
+            return text;
+    return strdup(nvrtc.nvrtcGetErrorString(status));
 }
 
 // Compiles one text at the row's setting. On failure the log is *error, malloc'd.
@@ -380,7 +408,7 @@ static bool compile(const tune_problem *problem, const tune_device *device, cons
     options[count++] = "--device-as-default-execution-space";
     options[count++] = "--ptxas-options=-v";
     for (int k = 0; k < problem->knobs; k++) {
-        snprintf(knobs[k], sizeof(knobs[k]), "-D%s=%ld", problem->knob[k].name, row->setting.value[k]);
+        snprintf(knobs[k], sizeof(knobs[k]), "-DTUNE_KNOB_%d=%ld", k, row->setting.value[k]);
         options[count++] = knobs[k];
     }
     for (char *flag = flags ? strtok_r(flags, " ", &state) : NULL; flag && count < 60;
@@ -413,9 +441,8 @@ static bool compile(const tune_problem *problem, const tune_device *device, cons
                nvrtc.nvrtcGetCUBIN(program, code->cubin) == NVRTC_SUCCESS;
     }
     if (!done)
-        *error = strdup(status == NVRTC_SUCCESS ? "error: ptxas names no kernel in its report"
-                        : log && *log           ? log
-                                                : nvrtc.nvrtcGetErrorString(status));
+        *error = status == NVRTC_SUCCESS ? strdup("error: ptxas names no kernel in its report")
+                                         : complaint(log, status);
     if (program)
         nvrtc.nvrtcDestroyProgram(&program);
     row->compile_ms = now_ms() - start;

@@ -50,6 +50,11 @@ static double limit_s = 10;          // of a run on simt
 static double budget = 1e7;          // of an instance: see cost()
 static const double compile_s = 120; // of g++
 
+void tune_count_limit(double seconds)
+{
+    limit_s = seconds;
+}
+
 // ---- The folder --------------------------------------------------------------------------------
 
 static char *compiler[16]; // g++, or the words of $CXX
@@ -248,7 +253,7 @@ static void first_error(const char *log, char *to, size_t size)
 {
     size_t bytes;
     char *const text = read_all(log, &bytes);
-    const char *line = text ? strstr(text, "error:") : NULL;
+    const char *line = text ? strstr(text, "rror:") : NULL; // the assembler's begins with an E
     if (!line && text)
         line = strstr(text, "undefined reference");
     if (!line)
@@ -357,7 +362,7 @@ static bool build(const tune_problem *problem, const char *unit, const tune_sett
         words[count++] = map;
     }
     for (int k = 0; setting && k < problem->knobs; k++) {
-        snprintf(knobs[k], sizeof(knobs[k]), "-D%s=%ld", problem->knob[k].name, setting->value[k]);
+        snprintf(knobs[k], sizeof(knobs[k]), "-DTUNE_KNOB_%d=%ld", k, setting->value[k]); // unit.c
         words[count++] = knobs[k];
     }
     // Of the user's flags those that g++ has too; the others are for the GPU's compiler.
@@ -453,8 +458,8 @@ static bool ask(const counting *c, const char *program, tune_job *job, char *why
     if (how == STOPPED)
         return false;
     if (how == TOO_LONG)
-        snprintf(why, size, "not counted: the CPU device took more than %g s at %s", limit_s,
-                 sizes);
+        snprintf(why, size, "not counted: the CPU device took more than %g s at %s (--limit)",
+                 limit_s, sizes);
     else if (how == NOT_STARTED)
         snprintf(why, size, "not counted: its program could not be started: %s", strerror(code));
     else if (how == DIED)
@@ -840,11 +845,12 @@ static bool prepare(counting *c, char *why, size_t size)
         goto end;
 
     if (right) {
+        const tune_setting standard = tune_standard(problem); // its launch may name a knob
         path_of(path, "reference.cpp");
         if (!write_all(path, right, strlen(right)))
             snprintf(kept.why, sizeof(kept.why), "cannot write %.200s: %s", path, strerror(errno));
         else
-            try_reference(c, "reference.cpp", NULL, kept.why, sizeof(kept.why));
+            try_reference(c, "reference.cpp", &standard, kept.why, sizeof(kept.why));
     } else {
         tune_setting first = {{0}};
         for (int k = 0; k < problem->knobs; k++)
@@ -883,10 +889,13 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
         .atomics_global = (double)from->atomics_global,
         .atomics_shared = (double)from->atomics_shared,
         .atomic_collisions = (double)from->atomic_collisions,
+        .atomic_sectors = (double)from->atomic_sectors,
         .barriers = (double)from->barriers,
         .shuffles = (double)from->shuffles,
         .active_lanes = (double)from->active_lanes,
         .lane_slots = (double)from->lane_slots,
+        .behind = (double)from->longest_thread -
+                  (double)(from->global_accesses + from->atomics_global) / (double)from->threads,
     };
     memcpy(to, &made, sizeof(made));
 }
@@ -930,6 +939,8 @@ static void scale(const tune_job *full, const tune_job *a, const tune_job *b, in
         scaled[f] = per_block * blocks + per_work * work;
     }
     memcpy(to, scaled, sizeof(scaled));
+    // Of one thread: as it is, and the least that it can be in the full problem.
+    to->behind = n[offsetof(tune_counts, behind) / sizeof(double)];
 }
 
 // ---- A row -------------------------------------------------------------------------------------
@@ -1057,7 +1068,7 @@ static bool second(const counting *c, const char *program, const tune_row *row,
         for (int l = 0; l < job.plan.launches; l++)
             if (*job.plan.launch[l].kernel)
                 differs = fmax(differs, apart(a, &job, l));
-        if (differs > most) {
+        if (differs >= most) { // among equals the last: a depth, whose half is no part of a block
             most = differs;
             *best = job;
             found = true;
@@ -1117,8 +1128,11 @@ static void count_row(const counting *c, tune_row *row, const char *program)
         if (*row->launch[l].kernel)
             scale(&full, &job, two ? &other : NULL, l, &row->launch[l].counts);
     row->counted = true;
+    static const char uncounted[] = "not counted: "; // of the reference
     if (!*c->of_all->program)
-        snprintf(row->reason, size, "not verified: %s", c->of_all->why);
+        snprintf(row->reason, size, "not verified: %s",
+                 c->of_all->why +
+                     strlen(uncounted) * !strncmp(c->of_all->why, uncounted, strlen(uncounted)));
 end:
     if (!row->counted && row->status == TUNE_PENDING)
         row->status = was;

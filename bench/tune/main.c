@@ -352,6 +352,9 @@ int main(int argc, char **argv)
     if (!t.counter)
         fprintf(stderr, "coarsen-tune: %s: nothing is predicted\n", message);
 
+    if (t.predicted) // else it is the GPU's
+        tune_count_limit(options.limit);
+
     char *const unit = tune_unit(t.problem, false);
     if (!unit)
         die("out of memory");
@@ -402,7 +405,11 @@ int main(int argc, char **argv)
             written = false;
         }
     tune_cache_close(t.cache);
-    if (result.best < 0)
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "coarsen-tune: the table could not be written: %s\n", strerror(errno));
+        written = false;
+    }
+    if (result.best < 0 && !stop)
         fprintf(stderr, "coarsen-tune: no setting works; the reasons are above\n");
     return stop ? 130 : result.best < 0 || !written ? 1 : 0;
 }

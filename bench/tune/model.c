@@ -22,7 +22,7 @@
 // All of it that is not the device's, the docs' figures being of an H200.
 static const struct {
     double norm, next_launch_us, barrier_us, loaded, hide_warps, issue, sector;
-    double shared_atomic, shared_collision, atomic, atomic_collision;
+    double shared_atomic, shared_collision, atomic, atomic_collision, behind, warp_us;
 } k = {
     // Two equal terms take 19% more than one. So docs/map.md's single, a + b and a^2 at 2^28, ...
     .norm = 4,
@@ -39,10 +39,17 @@ static const struct {
     // bank. 16 values: 4.2 clocks; 18 lanes of 32 have another's address, and no others meet.
     .shared_atomic = 2,
     .shared_collision = 0.1,
-    // Clocks of the whole device for a lane, and for one whose address its warp has already; all
-    // blocks are taken to add to the same few. docs/histogram.md, basic: 3.9 and 5.4 G/s.
-    .atomic = 0.5,
-    .atomic_collision = 0.25,
+    // Clocks of the whole device for a sector, and for a lane whose address its warp has already.
+    // docs/tune.md, 2048 bins of 2^22 words by 128 threads and by 1024: 30 us for 290000 sectors.
+    // docs/histogram.md, basic, 16 values: 5.4 G/s.
+    .atomic = 0.17,
+    .atomic_collision = 0.35,
+    // Of latency_ns, an access that only waits for the one before it, as the last block's to the
+    // others' results, in L2. docs/tune.md, reduction of 2^20 by 64 threads, 2048 and 4096 blocks.
+    .behind = 0.36,
+    // A block's start and its meetings, for each warp. docs/tune.md, reduction of 2^16 by 256, 512
+    // and 1024 threads.
+    .warp_us = 0.012,
 };
 
 const char *const tune_term_name[TUNE_TERMS] = {"launch", "latency", "memory", "requests",
@@ -108,6 +115,13 @@ static double instructions(const tune_counts *c)
            (c->atomics_global + c->atomics_shared) / 32;
 }
 
+// Bytes that a thread waits for at a time: what the loop asks for, but no more than there is of it.
+static double in_flight(const tune_kernel *kernel, const tune_counts *c, double threads)
+{
+    return c->global_load_bytes > 0 ? fmin(kernel->inflight, c->global_load_bytes / threads)
+                                    : kernel->inflight;
+}
+
 // us to move `bytes`, of which `loads` are waited for, by n blocks at once with so many bytes in
 // flight each (0: not known, and taken to be enough).
 static double memory_us(const tune_device *d, double bytes, double loads, double n, double inflight)
@@ -124,18 +138,20 @@ static void predict_launch(const tune_device *d, const tune_kernel *kernel, cons
     shape s = shape_of(d, l);
     double clocks_us = d->clock_ghz * 1e3, all_us = clocks_us * d->processors * s.busy;
     double collisions = c->atomic_collisions;
+    double latency_us = d->latency_ns / 1e3;
     double on_shared = ratio(c->atomics_shared, c->atomics_shared + c->atomics_global, 0);
 
     // A later wave's loads are in MEMORY, by Little's law; its barriers the other residents hide.
     double barriers = ratio(c->barriers, s.blocks, 0) * k.barrier_us;
-    term[TUNE_LATENCY] = d->latency_ns / 1e3 * ((c->global_loads > 0) + (c->atomics_global > 0)) +
+    term[TUNE_LATENCY] = latency_us * ((c->global_loads > 0) + (c->atomics_global > 0)) +
+                         latency_us * k.behind * fmax(0, c->behind) + s.warps * k.warp_us +
                          barriers * (1 + fmax(0, ceil(s.waves) - 1) / s.resident);
 
     // The partial wave apart, as it may have too few blocks to keep the memory busy. What is
     // touched again comes from the caches: L2, at the worst.
     double loads = ratio(c->global_load_sectors, c->global_sectors, 0);
     double part = ratio(s.rest, s.blocks, 0);
-    double inflight = s.threads * kernel->inflight;
+    double inflight = s.threads * in_flight(kernel, c, s.blocks * s.threads);
     term[TUNE_MEMORY] = memory_us(d, first * (1 - part), first * (1 - part) * loads,
                                   s.resident * d->processors, inflight) +
                         memory_us(d, first * part, first * part * loads, s.rest, inflight) +
@@ -156,7 +172,7 @@ static void predict_launch(const tune_device *d, const tune_kernel *kernel, cons
 
     collisions *= 1 - on_shared;
     term[TUNE_ATOMICS] =
-        ((c->atomics_global - collisions) * k.atomic + collisions * k.atomic_collision) / clocks_us;
+        (c->atomic_sectors * k.atomic + collisions * k.atomic_collision) / clocks_us;
 
     double others = fmax(1, ratio(kernel->loop_instructions, kernel->loop_memory, 1));
     term[TUNE_ISSUE] = fmax((instructions(c) * others + spills) / k.issue,
@@ -201,7 +217,8 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
             longest = weight, main_launch = l;
             p->waves = s.waves, p->occupancy = s.occupancy, p->busy = s.busy;
             double on_one = fmin(s.resident, ceil(s.blocks / device->processors));
-            p->inflight = on_one * s.threads * kernel_of(row, l)->inflight;
+            p->inflight = on_one * s.threads *
+                          in_flight(kernel_of(row, l), &l->counts, s.blocks * s.threads);
         }
     }
     for (int t = 1; t < TUNE_TERMS; ++t)

@@ -566,6 +566,30 @@ static bool is_name(const char *from)
     return *from == '\0';
 }
 
+// How much of it is the name of a function, which may be in a namespace or of a template:
+// "mine::scale<float, 4>"; 0: none.
+static size_t function_length(const char *from)
+{
+    const char *at = from;
+    int depth = 0;
+    do {
+        at += 2 * (strncmp(at, "::", 2) == 0);
+        if (!isalpha((unsigned char)*at) && *at != '_')
+            return 0;
+        while (isalnum((unsigned char)*at) || *at == '_')
+            at++;
+    } while (strncmp(at, "::", 2) == 0);
+    if (*at != '<')
+        return (size_t)(at - from);
+    do {
+        if (*at == '\0' || strchr("\"\\\n;{}", *at))
+            return 0;
+        depth += (*at == '<') - (*at == '>');
+        at++;
+    } while (depth > 0);
+    return (size_t)(at - from);
+}
+
 // Knobs, sizes and buffers are names in one piece of C.
 static bool taken(const tune_problem *problem, const char *name, char *message, size_t size)
 {
@@ -693,7 +717,8 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
         return fail(message, size,
                     "--source needs one of --kernel NAME, with --grid and --block, and --launch "
                     "'CALL', a launcher that FILE has");
-    if (own->kernel && !is_name(own->kernel))
+    if (own->kernel &&
+        (*own->kernel == '\0' || function_length(own->kernel) != strlen(own->kernel)))
         return fail(message, size, "--kernel: \"%s\" is not the name of a function", own->kernel);
     const char *const beside = !own->launch  ? NULL
                                : own->grid   ? "--grid"
@@ -703,10 +728,11 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
                                              : NULL;
     if (beside)
         return fail(message, size, "%s goes with --kernel: --launch says it all", beside);
-    const size_t callee = own->launch ? strcspn(own->launch, "( \t") : 0;
+    const size_t callee = own->launch ? function_length(own->launch) : 0;
     char *const launcher = own->launch ? text("%.*s", (int)callee, own->launch) : NULL;
-    if (own->launch && (!is_name(launcher) || expressions(own->launch) != 1 ||
-                        !strchr(own->launch, '(') || own->launch[strlen(own->launch) - 1] != ')'))
+    if (own->launch && (callee == 0 || expressions(own->launch + callee) != 1 ||
+                        own->launch[callee + strspn(own->launch + callee, " \t")] != '(' ||
+                        own->launch[strlen(own->launch) - 1] != ')'))
         return fail(message, size,
                     "--launch: \"%s\" should be a call, like 'mine_launch(x, y, n, 0)'",
                     own->launch);

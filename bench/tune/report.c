@@ -348,13 +348,31 @@ static void print_failures(const tune_result *result, bool each, FILE *out)
             fprintf(out, "    %s: ", setting);
         else
             fprintf(out, "%5zu  ", same);
-        fprintf(out, "%s%s%s", status_name(row->status), *row->reason ? ": " : "", row->reason);
+        if (strncmp(row->reason, "not counted", 11) == 0) // which says it all
+            fputs(row->reason, out);
+        else
+            fprintf(out, "%s%s%s", status_name(row->status), *row->reason ? ": " : "", row->reason);
         if (!each)
             fprintf(out, " (%s%s)", setting, same > 1 ? ", ..." : "");
         fputc('\n', out);
     }
     if (reasons > REASONS)
         fprintf(out, "       and %zu other reasons: --all has them\n", reasons - REASONS);
+}
+
+// What was counted, but compared with nothing.
+static void print_unverified(const tune_result *result, FILE *out)
+{
+    const char *reason = NULL;
+    size_t all = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        const tune_row *const row = &result->rows[i];
+        if (!shown(result, row) || strncmp(row->reason, "not verified", 12) != 0)
+            continue;
+        reason = all++ == 0 ? row->reason : reason;
+    }
+    if (all > 0)
+        fprintf(out, "\n%zu setting%s %s\n", all, all == 1 ? "" : "s", reason);
 }
 
 void tune_table(const tune_result *result, size_t most, FILE *out)
@@ -407,6 +425,7 @@ void tune_table(const tune_result *result, size_t most, FILE *out)
         fputs(result->predicted ? "   * the term that binds; all are us\n" : "\n", out);
     }
     print_failures(result, most >= result->count, out);
+    print_unverified(result, out);
     if (none > 0)
         fprintf(out, "\n%zu setting%s without a result\n", none, none == 1 ? "" : "s");
     if (result->interrupted)

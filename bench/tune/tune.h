@@ -97,8 +97,9 @@ typedef struct {
     double global_loads, global_stores, global_requests, global_sectors, global_bytes;
     double global_load_sectors, global_load_bytes;
     double shared_loads, shared_stores, shared_wavefronts, shared_conflicts;
-    double atomics_global, atomics_shared, atomic_collisions;
+    double atomics_global, atomics_shared, atomic_collisions, atomic_sectors;
     double barriers, shuffles, active_lanes, lane_slots;
+    double behind; // global accesses that the thread with most makes more than the average
 } tune_counts;
 
 typedef struct {
@@ -234,7 +235,7 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel);               // by it
 
 // ---- The unit (unit.c) ----------------------------------------------------------------------------
 
-// The text of the unit, for NVRTC and g++ alike: malloc'd. The knobs are given as -D.
+// The text of the unit, for NVRTC and g++ alike: malloc'd. The knobs are given as -DTUNE_KNOB_0=value, ...
 char *tune_unit(const tune_problem *problem, bool reference);
 
 // A hash of all that the result depends on: that text, every file it includes, and the flags.
@@ -248,6 +249,9 @@ extern char *tune_flags;            // the user's -D, -I and other flags, space-
 
 // Finds g++ (or $CXX). false: *message says what to install.
 bool tune_counter_open(char *message, size_t size);
+
+// Seconds that a run on simt may take: 10, unless this says otherwise.
+void tune_count_limit(double seconds);
 
 // Builds and runs the program that plans and counts, for each row that has compiled; fills launch[], launches
 // and counts (counted = true). A row that can't be counted keeps counted = false and gets its reason, and,

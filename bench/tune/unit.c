@@ -20,8 +20,12 @@ char *tune_unit(const tune_problem *problem, bool reference)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return NULL;
-    fprintf(out, "#include \"launches.h\"\n#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n",
-            problem->pattern, reference ? problem->reference : problem->source);
+    // The knobs are macros of the source alone: one may be called T, as much else is.
+    fprintf(out, "#include \"launches.h\"\n");
+    for (int k = 0; k < problem->knobs; k++)
+        fprintf(out, "#define %s TUNE_KNOB_%d\n", problem->knob[k].name, k);
+    fprintf(out, "#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n", problem->pattern,
+            reference ? problem->reference : problem->source);
 
     fprintf(out, "static inline void tune_sizes(const unsigned long long *tune_size, "
                  "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work)\n{\n");
@@ -42,7 +46,10 @@ char *tune_unit(const tune_problem *problem, bool reference)
         fprintf(out, "    %s%s *const %s = (%s *)tune_buffer[%d];\n    (void)%s;\n",
                 problem->buffer[b].role == TUNE_IN ? "const " : "", problem->buffer[b].type,
                 problem->buffer[b].name, problem->buffer[b].type, b, problem->buffer[b].name);
-    fprintf(out, "    return %s;\n}\n#include \"entry.h\"\n", problem->run);
+    fprintf(out, "    return %s;\n}\n", problem->run);
+    for (int k = 0; k < problem->knobs; k++)
+        fprintf(out, "#undef %s\n", problem->knob[k].name);
+    fprintf(out, "#include \"entry.h\"\n");
     if (fclose(out) != 0) {
         free(text);
         return NULL;

@@ -103,12 +103,15 @@ typedef struct {
     unsigned long long atomics_global, atomics_shared; // of single lanes
     unsigned long long
         atomic_collisions; // lanes whose address an earlier lane of the warp instruction has
+    unsigned long long atomic_sectors; // 32-byte sectors of global memory, summed as for accesses
 
     unsigned long long barriers; // of whole blocks
     unsigned long long shuffles; // warp instructions: shuffles, votes, matches, reductions
 
     unsigned long long active_lanes,
         lane_slots; // of memory instructions; their quotient is the efficiency
+
+    unsigned long long longest_thread; // global accesses, with atomics, of the thread that made most
 } simt_counts;
 
 typedef struct {

@@ -162,6 +162,7 @@ template <typename... P, typename... A>
 static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t *config, void (*kernel)(P...),
                                       A... arguments)
 {
+    static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
     plan_launch *const launch = tune_next_launch();
     if (!launch)
         return cudaErrorInvalidValue;
@@ -171,7 +172,7 @@ static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t
     launch->grid[2] = config->gridDim.z, launch->block[2] = config->blockDim.z;
     launch->shared_bytes = config->dynamicSmemBytes;
     size_t end = 0;
-    (tune_argument<P>(launch, &end, (P)arguments), ...);
+    (tune_argument<P>(launch, &end, arguments), ...);
 #ifndef TUNE_ON_DEVICE
     if (tune_plan->run > 1) {
         if (config->dynamicSmemBytes > 48 << 10) // more has to be asked for

@@ -111,11 +111,17 @@ static void count_atomic(const group *g, simt_line *line)
     simt_counts *c = &device.counts;
     c->atomics_shared += (unsigned)__builtin_popcount(g->mask & g->shared);
     c->atomics_global += (unsigned)__builtin_popcount(g->mask & ~g->shared);
-    uintptr_t seen[LANES];
-    unsigned bank[LANES] = {0}, n = 0, passes = 0;
+    uintptr_t seen[LANES], sectors[LANES];
+    unsigned bank[LANES] = {0}, n = 0, s = 0, passes = 0;
     for (uint32_t m = g->mask; m; m &= m - 1) {
         uintptr_t a = g->address[__builtin_ctz(m)];
         unsigned i;
+        if (!(g->shared & m & -m)) {
+            for (i = s; i && sectors[i - 1] != a / 32; --i) {
+            }
+            if (!i)
+                sectors[s++] = a / 32;
+        }
         for (i = n; i && seen[i - 1] != a; --i) {
         }
         if (i) {
@@ -126,6 +132,7 @@ static void count_atomic(const group *g, simt_line *line)
         if (g->shared & m & -m && ++bank[a / 4 % LANES] > passes)
             passes = bank[a / 4 % LANES];
     }
+    c->atomic_sectors += s;
     if (passes) {
         c->shared_wavefronts += passes, c->shared_conflicts += passes - 1;
         line->wavefronts += passes, line->conflicts += passes - 1;
@@ -200,6 +207,8 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
                          int shared, unsigned place)
 {
     block *b = t->block;
+    if (!shared && ++t->global > device.counts.longest_thread)
+        device.counts.longest_thread = t->global;
     series *s = series_of(&b->slot->series[t->warp], place);
     uint32_t n = s->next[t->lane]++;
     if (n < s->first)

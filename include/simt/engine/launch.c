@@ -103,8 +103,10 @@ static void add_counts(simt_counts *to, const simt_counts *from)
 {
     unsigned long long *t = (void *)to;
     const unsigned long long *f = (const void *)from;
+    const unsigned long long longest = to->longest_thread;
     for (size_t i = 0; i < sizeof *to / sizeof *t; ++i)
         t[i] += f[i];
+    to->longest_thread = longest > from->longest_thread ? longest : from->longest_thread;
 }
 
 static double share(unsigned long long part, unsigned long long whole)
@@ -128,10 +130,11 @@ void simt_counts_print(FILE *f, const simt_counts *c)
     fprintf(f, "  shared loads %llu  stores %llu  accesses %llu  wavefronts %llu  conflicts %llu\n",
             c->shared_loads, c->shared_stores, c->shared_accesses, c->shared_wavefronts,
             c->shared_conflicts);
-    fprintf(f, "  atomics global %llu  shared %llu  collisions %llu\n", c->atomics_global,
-            c->atomics_shared, c->atomic_collisions);
-    fprintf(f, "  active lanes %llu of %llu: %.1f%%\n", c->active_lanes, c->lane_slots,
-            share(c->active_lanes, c->lane_slots));
+    fprintf(f, "  atomics global %llu (sectors %llu)  shared %llu  collisions %llu\n",
+            c->atomics_global, c->atomic_sectors, c->atomics_shared, c->atomic_collisions);
+    fprintf(f, "  active lanes %llu of %llu: %.1f%%  most global accesses of a thread %llu\n",
+            c->active_lanes, c->lane_slots, share(c->active_lanes, c->lane_slots),
+            c->longest_thread);
 }
 
 static int by_line(const void *a, const void *b)
@@ -259,6 +262,7 @@ static void begin_block(slot *s, uint64_t serial)
         t->block = b;
         t->last_pc = t->wait_pc = t->spin_pc = 0;
         t->accesses = 0;
+        t->global = 0;
         drop_copies(t);
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};

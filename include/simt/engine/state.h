@@ -101,6 +101,7 @@ typedef struct thread {
     unsigned copy_group;
 
     unsigned accesses; // since it last let the other lanes catch up
+    uint64_t global;   // accesses since it started
 } thread;
 
 typedef struct block {
