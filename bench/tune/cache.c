@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// What was found before, in a file that is only ever appended to. A row is a line, its fields separated
-// by tabs:
+// What was found before, in a file that is only ever appended to. A row is a line, its fields
+// separated by tabs:
 //
 //     coarsen-tune-2  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
 //
-// A line is one write, under a lock, so that several tuners may share the file; the later of two lines
-// holds. One that was cut short or changed has not the checksum it ends in, and is passed over.
+// A line is one write, under a lock, so that several tuners may share the file; the later of two
+// lines holds. One that was cut short or changed has not the checksum it ends in, and is passed
+// over.
 
 #include "tune.h"
 
@@ -53,7 +54,8 @@ static uint64_t checksum(const char *text, size_t bytes) // FNV-1a
     return hash;
 }
 
-// ---- A line ---------------------------------------------------------------------------------------
+// ---- A line
+// ---------------------------------------------------------------------------------------
 
 // In a field, these are a backslash and a letter.
 static const char SPECIAL[] = "\t\n\r\\", LETTER[] = "tnr\\";
@@ -256,8 +258,8 @@ static bool get_row(reader *line, tune_row *row)
     return line->ok;
 }
 
-// Takes in a line, without its end and with a zero there, which it changes. false: it is not whole, or
-// not one of these. true of one with another key, too.
+// Takes in a line, without its end and with a zero there, which it changes. false: it is not whole,
+// or not one of these. true of one with another key, too.
 static bool take_line(tune_cache *cache, char *text, size_t bytes)
 {
     char *const last = memrchr(text, '\t', bytes);
@@ -293,7 +295,8 @@ static bool take_line(tune_cache *cache, char *text, size_t bytes)
     return new->setting != NULL;
 }
 
-// ---- The file -------------------------------------------------------------------------------------
+// ---- The file
+// -------------------------------------------------------------------------------------
 
 // The setting by the knobs' names; a name is an identifier, so it needs no escape.
 static char *setting_text(const tune_problem *problem, const tune_setting *setting)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The compiler: NVRTC, loaded when the tuner starts, and what its report and its PTX say of a kernel.
+// The compiler: NVRTC, loaded when the tuner starts, and what its report and its PTX say of a
+// kernel.
 
 #include "tune.h"
 
@@ -13,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- NVRTC ----------------------------------------------------------------------------------------
+// ---- NVRTC
+// ----------------------------------------------------------------------------------------
 
 static struct {
     int version;
@@ -58,12 +60,14 @@ bool tune_compiler_open(char *message, size_t size)
             snprintf(paths[count++], sizeof(*paths), "libnvrtc.so.%d", v);
         snprintf(paths[count++], sizeof(*paths), "libnvrtc.so");
     }
-    setenv("CUDA_CACHE_DISABLE", "1", 1); // what NVRTC takes from a cache comes without ptxas's report
+    setenv("CUDA_CACHE_DISABLE", "1",
+           1); // what NVRTC takes from a cache comes without ptxas's report
     void *library = NULL;
     for (int i = 0; i < count && !library; i++)
         library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        int used = snprintf(message, size, "can't load NVRTC, CUDA's compiler at run time; looked for ");
+        int used =
+            snprintf(message, size, "can't load NVRTC, CUDA's compiler at run time; looked for ");
         for (int i = 0; i < count && used > 0 && (size_t)used < size; i++)
             used += snprintf(message + used, size - used, "%s%s", i ? ", " : "", paths[i]);
         if (used > 0 && (size_t)used < size)
@@ -75,8 +79,9 @@ bool tune_compiler_open(char *message, size_t size)
 #define LOAD(name)                                                                                 \
     nvrtc.name = (__typeof__(nvrtc.name))dlsym(library, #name);                                    \
     if (!nvrtc.name) {                                                                             \
-        snprintf(message, size, "this NVRTC has no " #name ": it is older than CUDA 12; install a "\
-                                "newer CUDA Toolkit, or name another in COARSEN_NVRTC");           \
+        snprintf(message, size,                                                                    \
+                 "this NVRTC has no " #name ": it is older than CUDA 12; install a "               \
+                 "newer CUDA Toolkit, or name another in COARSEN_NVRTC");                          \
         return false;                                                                              \
     }
     FUNCTIONS(LOAD)
@@ -109,7 +114,8 @@ bool tune_compiler_supports(int sm, char *message, size_t size)
     return false;
 }
 
-// ---- The report -----------------------------------------------------------------------------------
+// ---- The report
+// -----------------------------------------------------------------------------------
 
 // The number before a text that stands in the line, as "32 registers".
 static int number_before(const char *line, const char *end, const char *what)
@@ -156,7 +162,8 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
         const char *const end = line + strcspn(line, "\n");
         const char *const entry = memmem(line, end - line, "Compiling entry function '", 26);
         if (entry) {
-            const char *const symbol = entry + 26, *const quote = memchr(symbol, '\'', end - symbol);
+            const char *const symbol = entry + 26, *const quote =
+                                                       memchr(symbol, '\'', end - symbol);
             const int length = quote ? (int)(quote - symbol) : 0;
             kernel = NULL;
             if (length > 0 && strncmp(symbol, "tune_entry'", 11) && count < max) {
@@ -178,7 +185,8 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
     return count;
 }
 
-// ---- The PTX --------------------------------------------------------------------------------------
+// ---- The PTX
+// --------------------------------------------------------------------------------------
 
 typedef struct {
     int instructions, memory, fma, load_bytes, inflight;
@@ -218,7 +226,8 @@ static void take(region *r, const char *text, size_t length)
         global |= !strcmp(part, "global");
         shared |= !strncmp(part, "shared", 6);
         of_thread |= !strcmp(part, "param") || !strcmp(part, "local") || !strcmp(part, "const");
-        is_volatile |= !strcmp(part, "volatile") || !strcmp(part, "acquire") || !strcmp(part, "relaxed");
+        is_volatile |=
+            !strcmp(part, "volatile") || !strcmp(part, "acquire") || !strcmp(part, "relaxed");
         if (part[0] == 'v' && isdigit((unsigned char)part[1]) && !part[2])
             vector = part[1] - '0';
         if (type_bytes(part))
@@ -241,7 +250,8 @@ static void take(region *r, const char *text, size_t length)
         r->run += vector * bytes;
         if (r->run > r->inflight)
             r->inflight = r->run;
-    } else if (!of_thread && (store || atomic || !strcmp(operation, "bar") || !strcmp(operation, "barrier"))) {
+    } else if (!of_thread &&
+               (store || atomic || !strcmp(operation, "bar") || !strcmp(operation, "barrier"))) {
         // What comes after can't be asked for before it. Copies go on through a barrier.
         if (!(global && shared))
             r->run = 0;
@@ -285,7 +295,8 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel)
     }
     for (int i = 0; i < count; i++) { // branches to a label above
         const char *const branch = memmem(lines[i].text, lines[i].length, "bra", 3);
-        const char *const label = branch ? memchr(branch, '$', lines[i].text + lines[i].length - branch) : NULL;
+        const char *const label =
+            branch ? memchr(branch, '$', lines[i].text + lines[i].length - branch) : NULL;
         if (!label || (branch != lines[i].text && branch[-1] != ' ' && branch[-1] != '\t'))
             continue;
         const size_t length = strcspn(label, "; \n");
@@ -332,7 +343,8 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel)
     free(loops);
 }
 
-// ---- Compiling ------------------------------------------------------------------------------------
+// ---- Compiling
+// ------------------------------------------------------------------------------------
 
 static double now_ms(void)
 {
@@ -383,11 +395,12 @@ static char *complaint(const char *log, nvrtcResult status)
 }
 
 // Compiles one text at the row's setting. On failure the log is *error, malloc'd.
-static bool compile(const tune_problem *problem, const tune_device *device, const char *text, tune_row *row,
-                    tune_code *code, char **error)
+static bool compile(const tune_problem *problem, const tune_device *device, const char *text,
+                    tune_row *row, tune_code *code, char **error)
 {
-    static const char *const empty[] = {"cuda_runtime.h", "stddef.h", "stdint.h", "stdbool.h", "string.h",
-                                        "math.h",         "assert.h", "stdio.h",  "stdlib.h"};
+    static const char *const empty[] = {"cuda_runtime.h", "stddef.h", "stdint.h",
+                                        "stdbool.h",      "string.h", "math.h",
+                                        "assert.h",       "stdio.h",  "stdlib.h"};
     enum { EMPTY = sizeof(empty) / sizeof(*empty) };
     const char *nothing[EMPTY];
     for (int i = 0; i < EMPTY; i++)
@@ -423,7 +436,8 @@ static bool compile(const tune_problem *problem, const tune_device *device, cons
         status = nvrtc.nvrtcCompileProgram(program, count, options);
     size_t bytes = 0;
     char *log = NULL, *ptx = NULL;
-    if (program && nvrtc.nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && (log = malloc(bytes + 1))) {
+    if (program && nvrtc.nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS &&
+        (log = malloc(bytes + 1))) {
         nvrtc.nvrtcGetProgramLog(program, log);
         log[bytes] = 0;
     }
@@ -436,7 +450,8 @@ static bool compile(const tune_problem *problem, const tune_device *device, cons
             for (int k = 0; k < row->kernels; k++)
                 tune_read_ptx(ptx, &row->kernel[k]);
         }
-        done = row->kernels > 0 && nvrtc.nvrtcGetCUBINSize(program, &code->cubin_bytes) == NVRTC_SUCCESS &&
+        done = row->kernels > 0 &&
+               nvrtc.nvrtcGetCUBINSize(program, &code->cubin_bytes) == NVRTC_SUCCESS &&
                (code->cubin = malloc(code->cubin_bytes)) &&
                nvrtc.nvrtcGetCUBIN(program, code->cubin) == NVRTC_SUCCESS;
     }
@@ -494,7 +509,16 @@ void tune_compile(const tune_problem *problem, const tune_device *device, tune_r
                   void (*done)(size_t i, void *context), void *context)
 {
     char *const text = tune_unit(problem, false);
-    work w = {problem, device, text ? text : "#error out of memory", rows, code, count, 0, stop, done, context,
+    work w = {problem,
+              device,
+              text ? text : "#error out of memory",
+              rows,
+              code,
+              count,
+              0,
+              stop,
+              done,
+              context,
               PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread[64];
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
@@ -516,7 +540,8 @@ bool tune_compile_reference(const tune_problem *problem, const tune_device *devi
     char *error = NULL, *const text = tune_unit(problem, problem->reference != NULL);
     const bool done = text && compile(problem, device, text, row, code, &error);
     if (!done)
-        snprintf(message, size, "the reference does not compile:\n%s", error ? error : "out of memory");
+        snprintf(message, size, "the reference does not compile:\n%s",
+                 error ? error : "out of memory");
     free(text);
     free(error);
     return done;

@@ -47,12 +47,14 @@ _Static_assert((int)TUNE_SIZES == PLAN_SIZES && (int)TUNE_BUFFERS == PLAN_BUFFER
 enum { WORDS = 96, PATH = 4096 + 64, LEVELS = 64 * TUNE_SIZES, SMALL = 1 << 12 };
 
 static double limit_s = 10;          // of a run on simt
+static bool limit_given;             // so past it a row has failed; else the GPU may yet run it
 static double budget = 1e7;          // of an instance: see cost()
 static const double compile_s = 120; // of g++
 
 void tune_count_limit(double seconds)
 {
     limit_s = seconds;
+    limit_given = true;
 }
 
 // ---- The folder --------------------------------------------------------------------------------
@@ -406,6 +408,9 @@ typedef struct {
 
 static common kept;
 
+static const char uncounted[] = "not counted: ";
+static const char too_long[] = "not counted: the CPU device took more than ";
+
 typedef struct {
     const tune_problem *problem;
     const tune_device *device;
@@ -458,8 +463,7 @@ static bool ask(const counting *c, const char *program, tune_job *job, char *why
     if (how == STOPPED)
         return false;
     if (how == TOO_LONG)
-        snprintf(why, size, "not counted: the CPU device took more than %g s at %s (--limit)",
-                 limit_s, sizes);
+        snprintf(why, size, "%s%g s at %s (--limit)", too_long, limit_s, sizes);
     else if (how == NOT_STARTED)
         snprintf(why, size, "not counted: its program could not be started: %s", strerror(code));
     else if (how == DIED)
@@ -1128,12 +1132,16 @@ static void count_row(const counting *c, tune_row *row, const char *program)
         if (*row->launch[l].kernel)
             scale(&full, &job, two ? &other : NULL, l, &row->launch[l].counts);
     row->counted = true;
-    static const char uncounted[] = "not counted: "; // of the reference
     if (!*c->of_all->program)
         snprintf(row->reason, size, "not verified: %s",
                  c->of_all->why +
                      strlen(uncounted) * !strncmp(c->of_all->why, uncounted, strlen(uncounted)));
 end:
+    if (limit_given && !row->counted && !strncmp(row->reason, too_long, strlen(too_long))) {
+        row->status = TUNE_TIMEOUT;
+        memmove(row->reason, row->reason + strlen(uncounted),
+                strlen(row->reason + strlen(uncounted)) + 1);
+    }
     if (!row->counted && row->status == TUNE_PENDING)
         row->status = was;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The GPU, by the driver, loaded when the tuner starts. How a time is taken:
-// - A kernel is verified before it is timed, twice, so that what a launch leaves behind for the next is right
+// - A kernel is verified before it is timed, twice, so that what a launch leaves behind for the
+// next is right
 //   too, and once after.
-// - Before each launch the L2 cache is flushed, by writing. That also keeps the device busy while the host
-//   queues the launch; a sample that was not queued in time is known by its start event, and not taken.
-// - The time is between two events around all that tune_run() launches. The first sample, which pays for the
+// - Before each launch the L2 cache is flushed, by writing. That also keeps the device busy while
+// the host
+//   queues the launch; a sample that was not queued in time is known by its start event, and not
+// taken. - The time is between two events around all that tune_run() launches. The first sample,
+// which pays for the
 //   fetching of instructions, is not taken.
 
 #include "gpu.h"
@@ -19,7 +22,8 @@
 #include <string.h>
 #include <time.h>
 
-// ---- The driver -----------------------------------------------------------------------------------
+// ---- The driver
+// -----------------------------------------------------------------------------------
 
 #define FUNCTIONS(_)                                                                               \
     _(cuInit)                                                                                      \
@@ -103,10 +107,13 @@ static void describe(gpu *g, tune_device *device)
     snprintf(device->name, sizeof(device->name), "%s", name);
     device->sm = number;
     device->processors = attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    device->threads_per_processor = attribute(g, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    device->threads_per_processor =
+        attribute(g, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
     device->blocks_per_processor = attribute(g, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
-    device->registers_per_processor = attribute(g, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-    device->shared_per_processor = attribute(g, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    device->registers_per_processor =
+        attribute(g, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+    device->shared_per_processor =
+        attribute(g, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     device->shared_per_block = attribute(g, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     device->shared_reserved = attribute(g, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     device->clock_ghz = attribute(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
@@ -189,7 +196,8 @@ static CUresult reserve(gpu *g, memory *m, size_t bytes)
     return status;
 }
 
-// ---- The plan -------------------------------------------------------------------------------------
+// ---- The plan
+// -------------------------------------------------------------------------------------
 
 typedef struct {
     CUmodule module;
@@ -235,8 +243,8 @@ static void unload(gpu *g, loaded *l)
 }
 
 // Loads a unit and finds its functions and the sizes of its buffers.
-static CUresult load(gpu *g, const tune_problem *problem, const tune_row *row, const tune_code *code, loaded *l,
-                     char *why, size_t size)
+static CUresult load(gpu *g, const tune_problem *problem, const tune_row *row,
+                     const tune_code *code, loaded *l, char *why, size_t size)
 {
     memset(l, 0, sizeof(*l));
     CUresult status = g->p_cuModuleLoadData(&l->module, code->cubin);
@@ -254,8 +262,8 @@ static CUresult load(gpu *g, const tune_problem *problem, const tune_row *row, c
 }
 
 // With the buffers in place: what is launched, and how many blocks of it are resident.
-static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *row, loaded *l, char *why,
-                          size_t size)
+static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *row, loaded *l,
+                          char *why, size_t size)
 {
     plan_record *const p = &l->plan;
     for (int b = 0; b < problem->buffers; b++)
@@ -273,18 +281,23 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
             if (o->blocks > 0)
                 continue;
             if (k < 0) {
-                snprintf(why, size, "the launcher asks for the occupancy of '%s', which is no kernel of the unit",
-                         o->kernel);
+                snprintf(
+                    why, size,
+                    "the launcher asks for the occupancy of '%s', which is no kernel of the unit",
+                    o->kernel);
                 return CUDA_ERROR_NOT_FOUND;
             }
             if (o->shared_bytes > 48 << 10)
-                g->p_cuFuncSetAttribute(l->function[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                g->p_cuFuncSetAttribute(l->function[k],
+                                        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         (int)o->shared_bytes);
-            g->p_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l->function[k], (int)o->threads,
-                                                             o->shared_bytes);
+            g->p_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, l->function[k],
+                                                             (int)o->threads, o->shared_bytes);
             if (blocks == 0) {
-                snprintf(why, size, "no block of %u threads with %llu bytes of shared memory fits a multiprocessor",
-                         o->threads, o->shared_bytes);
+                snprintf(
+                    why, size,
+                    "no block of %u threads with %llu bytes of shared memory fits a multiprocessor",
+                    o->threads, o->shared_bytes);
                 return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
             }
             o->blocks = blocks;
@@ -296,7 +309,8 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (p->launches < 0) {
-        snprintf(why, size, "more than %d launches, or than %d bytes of arguments", PLAN_LAUNCHES, PLAN_BYTES);
+        snprintf(why, size, "more than %d launches, or than %d bytes of arguments", PLAN_LAUNCHES,
+                 PLAN_BYTES);
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (int i = 0; i < p->launches; i++) {
@@ -314,7 +328,8 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
 }
 
 // What the planned launches look like in the row.
-static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *device, loaded *l, tune_row *row)
+static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *device, loaded *l,
+                      tune_row *row)
 {
     row->bytes = 0;
     for (int b = 0; b < problem->buffers; b++)
@@ -338,10 +353,11 @@ static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *de
         }
         const int threads = (int)(from->block[0] * from->block[1] * from->block[2]);
         const char *limit = "";
-        tune_occupancy(device, &row->kernel[l->launch_kernel[i]], threads, from->shared_bytes, &limit);
+        tune_occupancy(device, &row->kernel[l->launch_kernel[i]], threads, from->shared_bytes,
+                       &limit);
         snprintf(to->limited_by, sizeof(to->limited_by), "%s", limit);
-        g->p_cuOccupancyMaxActiveBlocksPerMultiprocessor(&to->resident, l->function[l->launch_kernel[i]], threads,
-                                                         from->shared_bytes);
+        g->p_cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &to->resident, l->function[l->launch_kernel[i]], threads, from->shared_bytes);
     }
 }
 
@@ -356,14 +372,15 @@ static CUresult launch(gpu *g, loaded *l)
         if (l->launch_kernel[i] < 0)
             status = g->p_cuMemsetD8Async(p->to, (unsigned char)p->value, p->bytes, g->stream);
         else
-            status = g->p_cuLaunchKernel(l->function[l->launch_kernel[i]], p->grid[0], p->grid[1], p->grid[2],
-                                         p->block[0], p->block[1], p->block[2], (unsigned int)p->shared_bytes,
-                                         g->stream, arguments, NULL);
+            status = g->p_cuLaunchKernel(l->function[l->launch_kernel[i]], p->grid[0], p->grid[1],
+                                         p->grid[2], p->block[0], p->block[1], p->block[2],
+                                         (unsigned int)p->shared_bytes, g->stream, arguments, NULL);
     }
     return status;
 }
 
-// ---- Data -----------------------------------------------------------------------------------------
+// ---- Data
+// -----------------------------------------------------------------------------------------
 
 static bool is_output(const tune_buffer *b)
 {
@@ -375,27 +392,32 @@ static bool is_floating(const tune_buffer *b)
     return !strcmp(b->type, "float") || !strcmp(b->type, "double");
 }
 
-// Room for the unit's buffers, and scratch at zero. What is in the inputs stays, but where one has to grow.
-static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loaded *l, char *why, size_t size)
+// Room for the unit's buffers, and scratch at zero. What is in the inputs stays, but where one has
+// to grow.
+static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loaded *l, char *why,
+                                size_t size)
 {
     for (int b = 0; b < problem->buffers; b++) {
         const size_t bytes = l->plan.count[b] * l->plan.item[b];
         const tune_role role = problem->buffer[b].role;
-        if (g->expected[b].bytes && is_output(&problem->buffer[b]) && l->plan.count[b] != g->elements[b]) {
-            snprintf(why, size, "%s has %llu elements, and the reference's %llu", problem->buffer[b].name,
-                     l->plan.count[b], g->elements[b]);
+        if (g->expected[b].bytes && is_output(&problem->buffer[b]) &&
+            l->plan.count[b] != g->elements[b]) {
+            snprintf(why, size, "%s has %llu elements, and the reference's %llu",
+                     problem->buffer[b].name, l->plan.count[b], g->elements[b]);
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (g->elements[b] && (role == TUNE_IN || role == TUNE_INOUT) && l->plan.count[b] > g->elements[b]) {
-            snprintf(why, size, "%s has %llu elements, and the reference's %llu", problem->buffer[b].name,
-                     l->plan.count[b], g->elements[b]);
+        if (g->elements[b] && (role == TUNE_IN || role == TUNE_INOUT) &&
+            l->plan.count[b] > g->elements[b]) {
+            snprintf(why, size, "%s has %llu elements, and the reference's %llu",
+                     problem->buffer[b].name, l->plan.count[b], g->elements[b]);
             return CUDA_ERROR_INVALID_VALUE;
         }
         CUresult status = reserve(g, &g->buffer[b], bytes);
         if (status == CUDA_SUCCESS && role == TUNE_SCRATCH)
             status = g->p_cuMemsetD8Async(g->buffer[b].at, 0, bytes, g->stream);
         if (status != CUDA_SUCCESS) {
-            snprintf(why, size, "%s, of %zu bytes: %s", problem->buffer[b].name, bytes, text_of(g, status));
+            snprintf(why, size, "%s, of %zu bytes: %s", problem->buffer[b].name, bytes,
+                     text_of(g, status));
             return status;
         }
     }
@@ -431,7 +453,8 @@ static CUresult compare(gpu *g, const tune_problem *problem, int b, size_t item,
     CUdeviceptr to_first = g->verdict.at, to_greatest = g->verdict.at + 8;
     void *arguments[] = {&got, &want, &n, &bytes, &floating, &tolerance, &to_first, &to_greatest};
     if (status == CUDA_SUCCESS)
-        status = g->p_cuLaunchKernel(g->compare, 1024, 1, 1, 256, 1, 1, 0, g->stream, arguments, NULL);
+        status =
+            g->p_cuLaunchKernel(g->compare, 1024, 1, 1, 256, 1, 1, 0, g->stream, arguments, NULL);
     if (status == CUDA_SUCCESS)
         status = g->p_cuStreamSynchronize(g->stream);
     if (status == CUDA_SUCCESS)
@@ -441,8 +464,8 @@ static CUresult compare(gpu *g, const tune_problem *problem, int b, size_t item,
     return status;
 }
 
-bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference, const tune_code *code,
-                 char *message, size_t size)
+bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
+                 const tune_code *code, char *message, size_t size)
 {
     loaded l;
     const size_t l2 = (size_t)attribute(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) * 4;
@@ -461,9 +484,11 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
         if ((role != TUNE_IN && role != TUNE_INOUT) || bytes == 0)
             continue;
         void *const host = malloc(bytes);
-        if (!host || !tune_data_fill(problem, b, host, 0, l.plan.count[b], l.plan.item[b], message, size)) {
+        if (!host ||
+            !tune_data_fill(problem, b, host, 0, l.plan.count[b], l.plan.item[b], message, size)) {
             if (!host)
-                snprintf(message, size, "%s: no memory for %zu bytes", problem->buffer[b].name, bytes);
+                snprintf(message, size, "%s: no memory for %zu bytes", problem->buffer[b].name,
+                         bytes);
             free(host);
             return false;
         }
@@ -498,7 +523,8 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
         if (status == CUDA_SUCCESS)
             status = g->p_cuMemcpyDtoD(g->expected[b].at, g->buffer[b].at, bytes);
         if (status == CUDA_SUCCESS)
-            status = compare(g, problem, b, l.plan.item[b], g->expected[b].at, 0, &first, &greatest);
+            status =
+                compare(g, problem, b, l.plan.item[b], g->expected[b].at, 0, &first, &greatest);
         g->tolerance[b] = problem->tolerance < 0 ? 1e-5 * greatest : problem->tolerance;
     }
     g->comparer = l.module; // stays loaded
@@ -515,10 +541,12 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
     return true;
 }
 
-// ---- Measuring ------------------------------------------------------------------------------------
+// ---- Measuring
+// ------------------------------------------------------------------------------------
 
 // What an element is, in words.
-static void element(gpu *g, const tune_buffer *b, CUdeviceptr at, size_t item, char *to, size_t size)
+static void element(gpu *g, const tune_buffer *b, CUdeviceptr at, size_t item, char *to,
+                    size_t size)
 {
     unsigned char bytes[16] = {0};
     g->p_cuMemcpyDtoH(bytes, at, item < sizeof(bytes) ? item : sizeof(bytes));
@@ -548,7 +576,8 @@ static CUresult verify(gpu *g, const tune_problem *problem, loaded *l, tune_row 
         if (status != CUDA_SUCCESS) {
             row->status = TUNE_NOT_LAUNCHED;
             snprintf(row->reason, sizeof(row->reason), "%s", text_of(g, status));
-            return status == CUDA_ERROR_INVALID_VALUE || status == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
+            return status == CUDA_ERROR_INVALID_VALUE ||
+                           status == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
                            status == CUDA_ERROR_OUT_OF_MEMORY
                        ? CUDA_SUCCESS
                        : status;
@@ -565,10 +594,11 @@ static CUresult verify(gpu *g, const tune_problem *problem, loaded *l, tune_row 
         if (status == CUDA_SUCCESS && first != ~0ull) {
             char got[64], want[64];
             element(g, &problem->buffer[b], g->buffer[b].at + first * item, item, got, sizeof(got));
-            element(g, &problem->buffer[b], g->expected[b].at + first * item, item, want, sizeof(want));
+            element(g, &problem->buffer[b], g->expected[b].at + first * item, item, want,
+                    sizeof(want));
             row->status = TUNE_WRONG;
-            snprintf(row->reason, sizeof(row->reason), "%s[%llu] is %s, not %s", problem->buffer[b].name, first,
-                     got, want);
+            snprintf(row->reason, sizeof(row->reason), "%s[%llu] is %s, not %s",
+                     problem->buffer[b].name, first, got, want);
         }
     }
     return status;
@@ -601,15 +631,16 @@ static CUresult take_samples(gpu *g, loaded *l, double *samples, int count, int 
             samples[(*taken)++] = ms * 1e3;
         i++;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        const double spent = (double)(now.tv_sec - begun.tv_sec) + (now.tv_nsec - begun.tv_nsec) / 1e9;
+        const double spent =
+            (double)(now.tv_sec - begun.tv_sec) + (now.tv_nsec - begun.tv_nsec) / 1e9;
         if ((i >= 5 && spent > 1) || (i >= count && spent > 0.02))
             break; // a slow kernel needs fewer samples, and a fast one may have more
     }
     return status;
 }
 
-bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_code *code, double *samples,
-                 int count, int *taken)
+bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_code *code,
+                 double *samples, int count, int *taken)
 {
     loaded l;
     const bool first = *taken == 0;

@@ -43,7 +43,8 @@ typedef struct {
     size_t batch_count, finished;
 } tuner;
 
-// ---- What has to be there -------------------------------------------------------------------------
+// ---- What has to be there
+// -------------------------------------------------------------------------
 
 // The folders of the headers and of unit/: those of the sources this was built from.
 static void find_folders(void)
@@ -55,8 +56,10 @@ static void find_folders(void)
     snprintf(file, sizeof(file), "%s/coarsen/base.h", tune_include_dir);
     if (access(file, R_OK) != 0) {
         char message[4400];
-        snprintf(message, sizeof(message),
-                 "no %s: name the folder that has coarsen/ in the environment variable COARSEN_INCLUDE", file);
+        snprintf(
+            message, sizeof(message),
+            "no %s: name the folder that has coarsen/ in the environment variable COARSEN_INCLUDE",
+            file);
         die(message);
     }
 }
@@ -84,7 +87,8 @@ static void find_device(tuner *t, int *driver)
     if (!o->is_static && !have_gpu)
         fprintf(stderr, "No GPU to measure on (%s): predicting for %s.\n", why, t->device.name);
     else if (!o->is_static && t->predicted)
-        fprintf(stderr, "The GPU here is %s, sm_%d: predicting for %s.\n", gpu.name, gpu.sm, t->device.name);
+        fprintf(stderr, "The GPU here is %s, sm_%d: predicting for %s.\n", gpu.name, gpu.sm,
+                t->device.name);
     if (!tune_compiler_supports(t->device.sm, message, sizeof(message)))
         die(message);
 }
@@ -98,10 +102,9 @@ static void open_cache(tuner *t, uint64_t hash)
     size_t skipped = 0;
     if (t->options->no_cache)
         return;
-    snprintf(key, sizeof(key),
-             "%s sm_%d %d %.9g %.9g %.9g %.9g %.9g nvrtc-%d %s %016" PRIx64, d->name, d->sm, d->processors,
-             d->clock_ghz, d->memory_gbps, d->l2_mib, d->latency_ns, d->launch_us, tune_compiler_version(),
-             t->predicted ? "predicted" : "measured", hash);
+    snprintf(key, sizeof(key), "%s sm_%d %d %.9g %.9g %.9g %.9g %.9g nvrtc-%d %s %016" PRIx64,
+             d->name, d->sm, d->processors, d->clock_ghz, d->memory_gbps, d->l2_mib, d->latency_ns,
+             d->launch_us, tune_compiler_version(), t->predicted ? "predicted" : "measured", hash);
     if (t->options->cache)
         snprintf(path, sizeof(path), "%s", t->options->cache);
     else if (xdg && *xdg)
@@ -119,7 +122,8 @@ static void open_cache(tuner *t, uint64_t hash)
         fprintf(stderr, "coarsen-tune: %s: %zu damaged lines passed over\n", path, skipped);
 }
 
-// ---- A batch of settings --------------------------------------------------------------------------
+// ---- A batch of settings
+// --------------------------------------------------------------------------
 
 static const tune_row *best_row(const tuner *t)
 {
@@ -137,7 +141,8 @@ static void show_progress(const tuner *t)
         return;
     if (row && (row->timed || row->counted)) {
         tune_setting_print(t->problem, &row->setting, setting, sizeof(setting));
-        snprintf(best, sizeof(best), "%s %.2f us", setting, row->timed ? row->us : row->predicted.us);
+        snprintf(best, sizeof(best), "%s %.2f us", setting,
+                 row->timed ? row->us : row->predicted.us);
     }
     tune_progress(t->step, t->finished, t->batch_count, best);
 }
@@ -146,7 +151,8 @@ static void show_progress(const tuner *t)
 static void keep(tuner *t, tune_row *row)
 {
     const bool over = t->predicted ? row->counted || !t->counter : row->timed;
-    if (t->cache && !row->cached && (over || (row->status != TUNE_PENDING && row->status != TUNE_OK)))
+    if (t->cache && !row->cached &&
+        (over || (row->status != TUNE_PENDING && row->status != TUNE_OK)))
         row->cached = tune_cache_add(t->cache, t->problem, row);
 }
 
@@ -194,7 +200,8 @@ static void prepare_reference(tuner *t)
     char message[8192];
     if (t->reference_code.cubin)
         return;
-    t->reference.setting = t->problem->reference ? tune_standard(t->problem) : tune_setting_at(t->problem, 0);
+    t->reference.setting =
+        t->problem->reference ? tune_standard(t->problem) : tune_setting_at(t->problem, 0);
     if (!tune_compile_reference(t->problem, &t->device, &t->reference, &t->reference_code, message,
                                 sizeof(message)))
         die(message);
@@ -279,14 +286,16 @@ static void rerun_leaders(tuner *t)
     }
 }
 
-// ---- All of it ------------------------------------------------------------------------------------
+// ---- All of it
+// ------------------------------------------------------------------------------------
 
 static void explore(tuner *t)
 {
     enum { BATCH = 64 };
     static tune_setting next[BATCH];
     size_t got;
-    while (!stop && (got = tune_search_next(t->problem, t->rows, t->count, t->options->budget, next, BATCH)) > 0) {
+    while (!stop && (got = tune_search_next(t->problem, t->rows, t->count, t->options->budget, next,
+                                            BATCH)) > 0) {
         if (t->count + got > t->room) {
             t->room = 2 * (t->count + got);
             t->rows = realloc(t->rows, t->room * sizeof(*t->rows));
@@ -325,7 +334,8 @@ static const tune_row *neighbour(const tuner *t, const tune_row *of, int step)
     if (!tune_neighbour(t->problem, &of->setting, factor_knob(t->problem), step, &setting))
         return NULL;
     for (size_t i = 0; i < t->count; i++)
-        if (!memcmp(t->rows[i].setting.value, setting.value, t->problem->knobs * sizeof(*setting.value)))
+        if (!memcmp(t->rows[i].setting.value, setting.value,
+                    t->problem->knobs * sizeof(*setting.value)))
             return &t->rows[i];
     return NULL;
 }
@@ -371,7 +381,9 @@ int main(int argc, char **argv)
         die("out of memory");
     const uint64_t all = tune_settings(t.problem);
     if (options.budget && options.budget < all)
-        snprintf(search, sizeof(search), "%zu settings of %" PRIu64 ": along one knob at a time from the default", t.count, all);
+        snprintf(search, sizeof(search),
+                 "%zu settings of %" PRIu64 ": along one knob at a time from the default", t.count,
+                 all);
     else
         snprintf(search, sizeof(search), "every setting");
     const tune_result result = {.problem = t.problem,
@@ -392,15 +404,19 @@ int main(int argc, char **argv)
     if (result.best >= 0 && !options.quiet) {
         const tune_row *const best = &t.rows[result.best];
         printf("\n");
-        tune_why(t.problem, &t.device, best, neighbour(&t, best, -1), neighbour(&t, best, 1), stdout);
+        tune_why(t.problem, &t.device, best, neighbour(&t, best, -1), neighbour(&t, best, 1),
+                 stdout);
     }
     bool written = true;
     const struct {
         const char *path;
         bool (*write)(const tune_result *, const char *, char *, size_t);
-    } outputs[] = {{options.csv, tune_write_csv}, {options.json, tune_write_json}, {options.header, tune_write_header}};
+    } outputs[] = {{options.csv, tune_write_csv},
+                   {options.json, tune_write_json},
+                   {options.header, tune_write_header}};
     for (size_t i = 0; i < sizeof(outputs) / sizeof(*outputs); i++)
-        if (outputs[i].path && !outputs[i].write(&result, outputs[i].path, message, sizeof(message))) {
+        if (outputs[i].path &&
+            !outputs[i].write(&result, outputs[i].path, message, sizeof(message))) {
             fprintf(stderr, "coarsen-tune: %s\n", message);
             written = false;
         }

@@ -217,8 +217,8 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
             longest = weight, main_launch = l;
             p->waves = s.waves, p->occupancy = s.occupancy, p->busy = s.busy;
             double on_one = fmin(s.resident, ceil(s.blocks / device->processors));
-            p->inflight = on_one * s.threads *
-                          in_flight(kernel_of(row, l), &l->counts, s.blocks * s.threads);
+            p->inflight =
+                on_one * s.threads * in_flight(kernel_of(row, l), &l->counts, s.blocks * s.threads);
         }
     }
     for (int t = 1; t < TUNE_TERMS; ++t)

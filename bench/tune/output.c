@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The result, for other programs: CSV, the T4 format, and a header of defaults. Each is made in memory,
-// written to a file beside its own, and renamed, so that a failure leaves what was there.
+// The result, for other programs: CSV, the T4 format, and a header of defaults. Each is made in
+// memory, written to a file beside its own, and renamed, so that a failure leaves what was there.
 
 #include "tune.h"
 
@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- Files ----------------------------------------------------------------------------------------
+// ---- Files
+// ----------------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) static bool failed(char *message, size_t size,
                                                          const char *format, ...)
@@ -98,7 +99,8 @@ static bool finish(FILE *out, char **text, const size_t *bytes, const char *path
     return ok;
 }
 
-// ---- What is known --------------------------------------------------------------------------------
+// ---- What is known
+// --------------------------------------------------------------------------------
 
 // Of the whole: where its figures come from, a line each.
 enum { NOTES = 16 };
@@ -284,8 +286,8 @@ static int facts_of(const tune_result *result, const tune_row *row, fact facts[F
 #undef FACT
 }
 
-// The length of the UTF-8 character that text begins with; 0: none. A message that was cut short may
-// end in a part of one.
+// The length of the UTF-8 character that text begins with; 0: none. A message that was cut short
+// may end in a part of one.
 static int utf8(const char *text)
 {
     const unsigned char *const c = (const unsigned char *)text;
@@ -318,7 +320,8 @@ static void print_number(FILE *out, double value)
     fprintf(out, whole ? "%.0f" : "%.7g", value);
 }
 
-// ---- CSV ------------------------------------------------------------------------------------------
+// ---- CSV
+// ------------------------------------------------------------------------------------------
 
 static void csv_text(FILE *out, const char *text)
 {
@@ -380,7 +383,8 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
     return finish(out, &text, &bytes, path, message, size);
 }
 
-// ---- T4 -------------------------------------------------------------------------------------------
+// ---- T4
+// -------------------------------------------------------------------------------------------
 
 static void json_text(FILE *out, const char *text)
 {
@@ -412,7 +416,8 @@ static void json_measurement(FILE *out, bool first, const char *name, const char
     putc('}', out);
 }
 
-// In T4's words, and in Kernel Tuner's, whose tools look for them in place of a failed setting's time.
+// In T4's words, and in Kernel Tuner's, whose tools look for them in place of a failed setting's
+// time.
 static const char *const invalidity[][2] = {
     [TUNE_PENDING] = {"", ""},
     [TUNE_OK] = {"correct", ""},
@@ -494,7 +499,8 @@ bool tune_write_json(const tune_result *result, const char *path, char *message,
     return finish(out, &text, &bytes, path, message, size);
 }
 
-// ---- The header -----------------------------------------------------------------------------------
+// ---- The header
+// -----------------------------------------------------------------------------------
 
 // What the file begins with, by which it is known again.
 static const char OURS[] = "// Defaults for coarsen's headers, found by coarsen-tune.\n";

@@ -11,7 +11,8 @@
 char tune_include_dir[4096], tune_unit_dir[4096];
 char *tune_flags = "";
 
-// ---- The text -------------------------------------------------------------------------------------
+// ---- The text
+// -------------------------------------------------------------------------------------
 
 char *tune_unit(const tune_problem *problem, bool reference)
 {
@@ -27,21 +28,24 @@ char *tune_unit(const tune_problem *problem, bool reference)
     fprintf(out, "#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n", problem->pattern,
             reference ? problem->reference : problem->source);
 
-    fprintf(out, "static inline void tune_sizes(const unsigned long long *tune_size, "
-                 "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work)\n{\n");
+    fprintf(
+        out,
+        "static inline void tune_sizes(const unsigned long long *tune_size, "
+        "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work)\n{\n");
     for (int s = 0; s < problem->sizes; s++)
-        fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name, s,
-                problem->size[s].name);
+        fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
+                s, problem->size[s].name);
     for (int b = 0; b < problem->buffers; b++)
-        fprintf(out, "    tune_count[%d] = (unsigned long long)(%s);\n    tune_item[%d] = sizeof(%s);\n", b,
-                problem->buffer[b].count, b, problem->buffer[b].type);
+        fprintf(out,
+                "    tune_count[%d] = (unsigned long long)(%s);\n    tune_item[%d] = sizeof(%s);\n",
+                b, problem->buffer[b].count, b, problem->buffer[b].type);
     fprintf(out, "    *tune_work = (double)(%s);\n}\n", problem->work);
 
     fprintf(out, "static inline cudaError_t tune_run(const unsigned long long *tune_size, "
                  "const unsigned long long *tune_buffer)\n{\n");
     for (int s = 0; s < problem->sizes; s++)
-        fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name, s,
-                problem->size[s].name);
+        fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
+                s, problem->size[s].name);
     for (int b = 0; b < problem->buffers; b++)
         fprintf(out, "    %s%s *const %s = (%s *)tune_buffer[%d];\n    (void)%s;\n",
                 problem->buffer[b].role == TUNE_IN ? "const " : "", problem->buffer[b].type,
@@ -57,13 +61,14 @@ char *tune_unit(const tune_problem *problem, bool reference)
     return text;
 }
 
-// ---- What it depends on ---------------------------------------------------------------------------
+// ---- What it depends on
+// ---------------------------------------------------------------------------
 
 typedef struct {
     uint64_t value;
     char *seen[256]; // files, each taken once
     int files;
-    const char *folders[18]; // where <> is looked for
+    const char *folders[19]; // where <> is looked for
 } hash;
 
 // FNV-1a.
@@ -116,8 +121,8 @@ static bool add_file(hash *h, const char *folder, const char *name)
     return true;
 }
 
-// Every include, whatever the conditions around it: too many files cost a needless new measurement, too
-// few a wrong old one.
+// Every include, whatever the conditions around it: too many files cost a needless new measurement,
+// too few a wrong old one.
 static void add_includes(hash *h, const char *text, const char *folder)
 {
     for (const char *at = text; (at = strstr(at, "include")); at += 7) {
@@ -141,18 +146,21 @@ static void add_includes(hash *h, const char *text, const char *folder)
 
 uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
 {
-    hash h = {.value = 0xcbf29ce484222325u, .folders = {tune_include_dir, tune_unit_dir}};
+    char simt[sizeof(tune_include_dir) + 8];
+    snprintf(simt, sizeof(simt), "%s/simt", tune_include_dir);
+    hash h = {.value = 0xcbf29ce484222325u, .folders = {simt, tune_include_dir, tune_unit_dir}};
     char *const flags = strdup(tune_flags);
-    int folders = 2;
+    int folders = 3;
     char *state = NULL;
     if (flags)
-        for (char *flag = strtok_r(flags, " ", &state); flag && folders < 17;
+        for (char *flag = strtok_r(flags, " ", &state); flag && folders < 18;
              flag = strtok_r(NULL, " ", &state))
             if (!strncmp(flag, "-I", 2))
                 h.folders[folders++] = flag + 2;
     add(&h, tune_flags, strlen(tune_flags));
     add(&h, unit, strlen(unit));
     add_includes(&h, unit, NULL);
+    add_file(&h, simt, "simt.c"); // as the counts depend on how it counts
     if (problem->reference) {
         add(&h, problem->reference, strlen(problem->reference));
         add_includes(&h, problem->reference, NULL);

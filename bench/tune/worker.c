@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The process around gpu.c. A kernel that reads out of bounds takes its context with it, and one that never
-// ends can't be stopped but with its process: so the GPU is used in a child, and this process, which never
-// calls the driver, may start another.
+// The process around gpu.c. A kernel that reads out of bounds takes its context with it, and one
+// that never ends can't be stopped but with its process: so the GPU is used in a child, and this
+// process, which never calls the driver, may start another.
 
 #include "gpu.h"
 
@@ -20,7 +20,7 @@
 
 // What the child tells: of itself first, then of each row.
 typedef struct {
-    long row; // -1: it is ready, or message says why it can't be
+    long row;    // -1: it is ready, or message says why it can't be
     bool failed; // to begin; or, after a row, the context is lost
     char message[512];
     tune_device device;
@@ -40,7 +40,8 @@ static bool send_report(int to, const report *r)
     return true;
 }
 
-// A report, within so many seconds. 1: it is there; 0: time is up; -1: the child is gone; -2: *stop.
+// A report, within so many seconds. 1: it is there; 0: time is up; -1: the child is gone; -2:
+// *stop.
 static int receive(int from, report *r, double seconds, const volatile int *stop)
 {
     struct timespec begun, now;
@@ -57,16 +58,18 @@ static int receive(int from, report *r, double seconds, const volatile int *stop
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (stop && *stop)
             return -2;
-        if (have == 0 && (double)(now.tv_sec - begun.tv_sec) + (now.tv_nsec - begun.tv_nsec) / 1e9 > seconds)
+        if (have == 0 &&
+            (double)(now.tv_sec - begun.tv_sec) + (now.tv_nsec - begun.tv_nsec) / 1e9 > seconds)
             return 0;
     }
     return 1;
 }
 
-// ---- The job ---------------------------------------------------------------------------------------
+// ---- The job
+// ---------------------------------------------------------------------------------------
 
-// What the child is to do, in a file in memory: this, then count rows, count + 1 sizes of code, and the code
-// itself, the reference's last.
+// What the child is to do, in a file in memory: this, then count rows, count + 1 sizes of code, and
+// the code itself, the reference's last.
 typedef struct {
     size_t count, first;
     int samples, rounds;
@@ -86,14 +89,16 @@ static bool write_all(int to, const void *data, size_t bytes)
 }
 
 // The file, or -1.
-static int write_job(const job *j, tune_row *const *rows, const tune_code *code, const tune_code *reference)
+static int write_job(const job *j, tune_row *const *rows, const tune_code *code,
+                     const tune_code *reference)
 {
     const int file = memfd_create("coarsen-tune", MFD_CLOEXEC);
     bool good = file >= 0 && write_all(file, j, sizeof(*j));
     for (size_t i = 0; i < j->count && good; i++)
         good = write_all(file, rows[i], sizeof(**rows));
     for (size_t i = 0; i <= j->count && good; i++)
-        good = write_all(file, i < j->count ? &code[i].cubin_bytes : &reference->cubin_bytes, sizeof(size_t));
+        good = write_all(file, i < j->count ? &code[i].cubin_bytes : &reference->cubin_bytes,
+                         sizeof(size_t));
     for (size_t i = 0; i <= j->count && good; i++) {
         const tune_code *const c = i < j->count ? &code[i] : reference;
         good = !c->cubin || write_all(file, c->cubin, c->cubin_bytes);
@@ -103,7 +108,8 @@ static int write_job(const job *j, tune_row *const *rows, const tune_code *code,
     return good ? file : -1;
 }
 
-// ---- The child ------------------------------------------------------------------------------------
+// ---- The child
+// ------------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b)
 {
@@ -150,7 +156,8 @@ static void work(const char *file, int to)
 
     r.row = -1;
     gpu *const g = gpu_open(&r.device, &r.driver_version, r.message, sizeof(r.message));
-    r.failed = !g || !gpu_prepare(g, &j->problem, &j->reference, &code[j->count], r.message, sizeof(r.message));
+    r.failed = !g || !gpu_prepare(g, &j->problem, &j->reference, &code[j->count], r.message,
+                                  sizeof(r.message));
     if (!send_report(to, &r) || r.failed)
         return;
     for (int round = 0; round < j->rounds; round++)
@@ -160,7 +167,8 @@ static void work(const char *file, int to)
             if ((row->status != TUNE_PENDING && row->status != TUNE_OK) || !code[i].cubin)
                 continue;
             double *const mine = samples + i * most;
-            const bool going = gpu_measure(g, &j->problem, row, &code[i], mine, j->samples, &taken[i]);
+            const bool going =
+                gpu_measure(g, &j->problem, row, &code[i], mine, j->samples, &taken[i]);
             if (row->status == TUNE_OK && taken[i] > 0)
                 summarise(mine, taken[i], row);
             r.row = (long)i;
@@ -178,15 +186,16 @@ int tune_worker_main(int argc, char **argv)
     const int file = atoi(argv[2]), to = atoi(argv[3]);
     const off_t bytes = lseek(file, 0, SEEK_END);
     void *const job_file =
-        bytes > 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
+        bytes > 0 ? mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0)
+                  : MAP_FAILED;
     if (job_file == MAP_FAILED)
         return 1;
     work(job_file, to);
     return 0;
 }
 
-// Starts a child on a job, or, without one, to say what GPU there is. NVRTC leaves the driver in a state that
-// does not survive a fork, so that a child with a job begins anew by exec.
+// Starts a child on a job, or, without one, to say what GPU there is. NVRTC leaves the driver in a
+// state that does not survive a fork, so that a child with a job begins anew by exec.
 static pid_t start(int job_file, int *from)
 {
     int ends[2];
@@ -222,7 +231,8 @@ static void end(pid_t id, int from)
     }
 }
 
-// ---- The parent -----------------------------------------------------------------------------------
+// ---- The parent
+// -----------------------------------------------------------------------------------
 
 bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size_t size)
 {
@@ -254,7 +264,8 @@ void tune_measure(const tune_problem *problem, const tune_device *device, tune_r
     static job j;
     j = (job){count, 0, samples, rounds, *problem, *reference};
     while (j.first < count && !(stop && *stop)) {
-        while (j.first < count && rows[j.first]->status != TUNE_PENDING && rows[j.first]->status != TUNE_OK)
+        while (j.first < count && rows[j.first]->status != TUNE_PENDING &&
+               rows[j.first]->status != TUNE_OK)
             j.first++;
         if (j.first == count)
             return;
@@ -272,7 +283,7 @@ void tune_measure(const tune_problem *problem, const tune_device *device, tune_r
                 if (rows[i]->status == TUNE_PENDING) {
                     rows[i]->status = TUNE_NOT_LAUNCHED;
                     snprintf(rows[i]->reason, sizeof(rows[i]->reason), "%s",
-                             got == 1 ? r.message
+                             got == 1   ? r.message
                              : got == 0 ? "the data and the reference took longer than two minutes"
                                         : "the process died on the data and the reference");
                 }
@@ -290,13 +301,15 @@ void tune_measure(const tune_problem *problem, const tune_device *device, tune_r
         end(id, from);
         if (got == -2)
             return;
-        while (next < count && ((rows[next]->status != TUNE_PENDING && rows[next]->status != TUNE_OK) ||
-                                !code[next].cubin))
+        while (next < count &&
+               ((rows[next]->status != TUNE_PENDING && rows[next]->status != TUNE_OK) ||
+                !code[next].cubin))
             next++;
         if (got != 1 && next < count && rows[next]->status == TUNE_PENDING) {
             rows[next]->status = got == 0 ? TUNE_TIMEOUT : TUNE_CRASHED;
             if (got == 0)
-                snprintf(rows[next]->reason, sizeof(rows[next]->reason), "took longer than %g s", limit);
+                snprintf(rows[next]->reason, sizeof(rows[next]->reason), "took longer than %g s",
+                         limit);
             else
                 snprintf(rows[next]->reason, sizeof(rows[next]->reason), "the process died");
             if (done)

@@ -111,7 +111,8 @@ typedef struct {
     unsigned long long active_lanes,
         lane_slots; // of memory instructions; their quotient is the efficiency
 
-    unsigned long long longest_thread; // global accesses, with atomics, of the thread that made most
+    unsigned long long
+        longest_thread; // global accesses, with atomics, of the thread that made most
 } simt_counts;
 
 typedef struct {

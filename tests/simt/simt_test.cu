@@ -731,6 +731,11 @@ enum shape {
     BANKS_PADDED,
     BANKS_VECTOR,
     ATOMICS,
+    ATOMICS_APART,
+    ATOMICS_TWICE,
+    ATOMICS_SHARED,
+    ATOMICS_MIXED,
+    UNEVEN,
     GUARDED
 };
 
@@ -766,6 +771,28 @@ __global__ void shapes(shape s, int *data, int *out)
     case ATOMICS:
         atomicAdd(&out[t / 4], 1);
         break;
+    case ATOMICS_APART:
+        atomicAdd(&out[8 * t], 1);
+        break;
+    case ATOMICS_TWICE:
+        atomicAdd(&out[6 + t / 8], 1);
+        atomicAdd(&out[7], 1);
+        break;
+    case ATOMICS_SHARED:
+        tile[t] = 0;
+        atomicAdd(&tile[t], 1);
+        break;
+    case ATOMICS_MIXED:
+        tile[t] = 0;
+        atomicAdd(t < 16 ? &tile[t] : &out[16 * (t / 8)], 1);
+        break;
+    case UNEVEN:
+        for (int i = 0; i < (t == 5 ? 3 : 1); ++i)
+            out[32 * blockIdx.x + t] = data[t] + 1;
+        if (t == 5)
+            atomicAdd(&out[1000], 1);
+        tile[t] = t;
+        break;
     case GUARDED:
         if (t < 8)
             out[t] = t;
@@ -773,13 +800,13 @@ __global__ void shapes(shape s, int *data, int *out)
     }
 }
 
-static simt_counts counts_of(shape s)
+static simt_counts counts_of(shape s, int blocks = 1)
 {
     int *data, *out;
     cudaMalloc(&data, 4096), cudaMalloc(&out, 4096);
     cudaMemset(data, 0, 4096), cudaMemset(out, 0, 4096);
     cudaLaunchConfig_t c = {};
-    c.gridDim = 1, c.blockDim = 32;
+    c.gridDim = blocks, c.blockDim = 32;
     cudaLaunchKernelEx(&c, shapes, s, data, out);
     simt_counts n;
     simt_last_counts(&n);
@@ -867,6 +894,28 @@ static void test_counts(void)
     n = counts_of(ATOMICS);
     tap_ok(n.atomics_global == 32 && n.atomic_collisions == 24 && n.global_requests == 0,
            "atomics and collisions");
+    tap_ok(n.atomic_sectors == 1 && n.longest_thread == 1, "of eight words: a sector");
+    n = counts_of(ATOMICS_APART);
+    tap_ok(n.atomic_sectors == 32 && n.atomic_collisions == 0, "a sector each");
+    n = counts_of(ATOMICS_TWICE);
+    tap_ok(n.atomic_sectors == 3 && n.longest_thread == 2,
+           "words 6 to 9 are of two sectors; and one of them again");
+    n = counts_of(ATOMICS_SHARED);
+    tap_ok(n.atomics_shared == 32 && n.atomic_sectors == 0 && n.longest_thread == 0,
+           "shared memory has no sectors");
+    n = counts_of(ATOMICS_MIXED);
+    tap_ok(n.atomics_global == 16 && n.atomic_sectors == 2, "only of the lanes that are global");
+    n = counts_of(UNEVEN);
+    tap_ok(n.longest_thread == 7 && n.global_accesses == 68 && n.shared_accesses == 32,
+           "the longest thread: three loads, three stores, an atomic; and nothing shared");
+    n = counts_of(UNEVEN, 30);
+    tap_ok(n.longest_thread == 7 && n.global_accesses == 30 * 68 && n.atomic_sectors == 30,
+           "each thread begins at none");
+    simt_reset_counts();
+    counts_of(ATOMICS_APART), counts_of(UNEVEN), counts_of(ATOMICS_TWICE);
+    simt_total_counts(&n);
+    tap_ok(n.launches == 3 && n.longest_thread == 7 && n.atomic_sectors == 32 + 1 + 3,
+           "totals: all sectors, and the most of a thread");
     n = counts_of(GUARDED);
     tap_ok(n.active_lanes == 8 && n.lane_slots == 32, "a quarter of the lanes");
 

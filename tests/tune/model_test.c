@@ -77,17 +77,30 @@ static void test_launch_and_latency(void)
     tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "a memset of 1 MB at 100 GB/s");
 
     row = one_wave();
+    const double warps = 8 * k.warp_us; // of a block
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps), "eight warps a block");
     row.launch[0].counts.barriers = 40;
-    tap_ok(near(term(&problem, row, TUNE_LATENCY), 4 * k.barrier_us), "four barriers a block");
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps + 4 * k.barrier_us),
+           "four barriers a block");
     row.launch[0].counts.global_loads = 1;
     row.launch[0].counts.atomics_global = 1;
-    tap_ok(near(term(&problem, row, TUNE_LATENCY), 0.2 + 4 * k.barrier_us),
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps + 0.2 + 4 * k.barrier_us),
            "and a load, and an atomic: 100 ns each");
+    row.launch[0].counts.behind = 30;
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps + 0.2 + 4 * k.barrier_us + 3 * k.behind),
+           "and a thread that makes 30 accesses more than the others: `behind` x 100 ns each");
+    row.launch[0].counts.behind = -30;
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps + 0.2 + 4 * k.barrier_us),
+           "and none less");
+    row.launch[0].counts.behind = 0;
     row.launch[0].resident = 2;
     row.launch[0].grid[0] = 60;
     row.launch[0].counts.barriers = 240;
-    tap_ok(near(term(&problem, row, TUNE_LATENCY), 0.2 + 8 * k.barrier_us),
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), warps + 0.2 + 8 * k.barrier_us),
            "three waves, two resident: the later two show half of their barriers");
+    row.launch[0].block[0] = 1000; // 31.25 warps
+    tap_ok(near(term(&problem, row, TUNE_LATENCY), 32 * k.warp_us + 0.2 + 8 * k.barrier_us),
+           "a part of a warp is one; of one block, however many there are");
 }
 
 static void test_memory(void)
@@ -118,6 +131,20 @@ static void test_memory(void)
     tune_predict(&problem, &device, &row);
     tap_ok(near(row.predicted.inflight, 4096) && near(row.predicted.needed, 1000 * k.loaded),
            "bytes in flight and needed: 10 GB/s a multiprocessor x latency");
+
+    // 15 blocks x 256 threads x 4 bytes are all that there is to load.
+    c->global_load_bytes = 15360;
+    full = norm(10 * 2 / 3., 4 * waits * 2 / 3), rest = norm(10 / 3., 4 * waits / 3 * 2);
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), full + rest),
+           "a thread that loads 4 bytes has no 16 in flight");
+    tune_predict(&problem, &device, &row);
+    tap_ok(near(row.predicted.inflight, 1024), "and the prediction says so");
+    c->global_load_bytes = 15360 * 5;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY),
+                norm(10 * 2 / 3., waits * 2 / 3) + norm(10 / 3., waits / 3 * 2)),
+           "one that loads 20 has 16");
+    row.kernel[0].inflight = 0;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "and where it is not known, it is enough");
     c->global_bytes = 250000, c->active_lanes = 24, c->lane_slots = 32;
     tune_predict(&problem, &device, &row);
     tap_ok(near(row.predicted.coalesced, 0.25) && near(row.predicted.lanes, 0.75),
@@ -207,10 +234,14 @@ static void test_shared_and_atomics(void)
         near(term(&problem, row, TUNE_SHARED), 5 + 5 * k.shared_atomic + 0.1 * k.shared_collision),
         "and collisions");
     tap_ok(near(term(&problem, row, TUNE_ATOMICS), 0), "none of them global");
-    c->atomics_shared = 0, c->atomics_global = 1e4, c->atomic_collisions = 2000;
-    tap_ok(near(term(&problem, row, TUNE_ATOMICS), 8 * k.atomic + 2 * k.atomic_collision) &&
+    c->atomics_shared = 0, c->atomics_global = 7e4;
+    c->atomic_sectors = 1e4, c->atomic_collisions = 2000;
+    tap_ok(near(term(&problem, row, TUNE_ATOMICS), 10 * k.atomic + 2 * k.atomic_collision) &&
                near(term(&problem, row, TUNE_SHARED), 10),
-           "10 k global atomics, 2 k that collide");
+           "global atomics: 10 k sectors, 2 k that collide, 1000 clocks a us");
+    c->atomics_shared = 7e4; // half of all atomics, and so of the collisions
+    tap_ok(near(term(&problem, row, TUNE_ATOMICS), 10 * k.atomic + k.atomic_collision),
+           "half of them shared: their collisions are not global");
 }
 
 static void test_together(void)
@@ -220,7 +251,7 @@ static void test_together(void)
     tune_counts *c = &row.launch[0].counts;
     c->global_requests = 1e5, c->shared_wavefronts = 1e5;
     tune_predict(&problem, &device, &row);
-    tap_ok(near(row.predicted.us, 5 + 10 * pow(2, 1 / k.norm)), "two equal terms");
+    tap_ok(near(row.predicted.us, 5 + 8 * k.warp_us + 10 * pow(2, 1 / k.norm)), "two equal terms");
     tap_ok(row.predicted.bound == TUNE_REQUESTS, "the first of the greatest binds");
     c->shared_wavefronts = 1e7;
     tune_predict(&problem, &device, &row);

@@ -372,7 +372,7 @@ REASONS = {
     "1": ("not compiled", r"does not compile: .*/faults\.cu\(6\): error: expected an expression"),
     "2": ("wrong", r"wrong result: race in faults: .*faults\.cu:\d+"),
     "3": ("wrong", r"wrong result: out of bounds in faults: write of 4 bytes that ends 4 bytes past .*faults\.cu:12"),
-    "4": ("not launched", r"not counted: the CPU device took more than 2 s at n = 1024 \(--limit\)"),
+    "4": ("timed out", r"does not end in time: the CPU device took more than 2 s at n = 1024 \(--limit\)"),
     "5": ("wrong", r"wrong result: y\[7\] is -?\d+, not -?\d+ \(n = 1024\)"),
     "6": ("not compiled", r"does not compile: error: faults has 262144 bytes of static shared memory, and may have "
                           "49152"),
@@ -651,6 +651,22 @@ def test_changed_source(world, tmp_path):
     assert lines(factor=3) == 3
     assert lines("-DUNUSED") == 4
     assert lines() == lines(factor=3) == 4
+
+
+@works
+def test_changed_simt(world, tmp_path):
+    """What counts is part of it: its engine, and the headers that kernels see."""
+    (tmp_path / "copy.cu").write_text(COPY)
+    shutil.copytree(INCLUDE, tmp_path / "include")
+    cache = tmp_path / "x.cache"
+    for lines, changed in enumerate([None, "engine/count.c", "cuda_runtime.h"], 1):
+        if changed:
+            with open(tmp_path / "include" / "simt" / changed, "a") as header:
+                header.write("// Changed.\n")
+        said = tune(world, tmp_path, *OF_COPY, "--knob", "K=1", "--cache", cache.name,
+                    COARSEN_INCLUDE=str(tmp_path / "include"))
+        assert (said.returncode, said.stderr) == (0, "")
+        assert len(cache.read_bytes().splitlines()) == lines, changed
 
 
 @works

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What every unit includes last: where the tuner comes in. A unit has tune_sizes() and tune_run() by now.
+// What every unit includes last: where the tuner comes in. A unit has tune_sizes() and tune_run()
+// by now.
 
 #ifdef TUNE_ON_DEVICE
 
@@ -12,9 +13,9 @@ extern "C" __global__ void tune_entry(plan_record *p)
     p->status = p->run ? (int)tune_run(p->size, p->buffer) : 0;
 }
 
-// The greatest |want| of n floats (item 4) or doubles (8), and the first element of got that is further from
-// want than the tolerance; of anything else (floating false), the first that differs in a byte. As bits, which
-// for numbers that aren't negative are in the order of the numbers.
+// The greatest |want| of n floats (item 4) or doubles (8), and the first element of got that is
+// further from want than the tolerance; of anything else (floating false), the first that differs
+// in a byte. As bits, which for numbers that aren't negative are in the order of the numbers.
 extern "C" __global__ void tune_compare(const unsigned char *got, const unsigned char *want,
                                         unsigned long long n, unsigned int item, int floating,
                                         double tolerance, unsigned long long *first,

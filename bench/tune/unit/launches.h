@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What every unit includes first: the part of the CUDA runtime that a launcher calls, writing down what it is
-// asked to launch. NVRTC compiles launchers for the device, where there is no runtime; g++ compiles them for
-// simt, whose runtime then launches too.
+// What every unit includes first: the part of the CUDA runtime that a launcher calls, writing down
+// what it is asked to launch. NVRTC compiles launchers for the device, where there is no runtime;
+// g++ compiles them for simt, whose runtime then launches too.
 
 #ifndef TUNE_LAUNCHES_H
 #define TUNE_LAUNCHES_H
@@ -35,7 +35,8 @@ static plan_record *tune_plan;
 static cudaError_t tune_count_launch(cudaError_t status); // entry.h: after a launch by simt
 #endif
 
-// ---- Names ----------------------------------------------------------------------------------------
+// ---- Names
+// ----------------------------------------------------------------------------------------
 
 #define TUNE_TEXT(...)  TUNE_TEXT_(__VA_ARGS__)
 #define TUNE_TEXT_(...) #__VA_ARGS__
@@ -45,7 +46,8 @@ static inline void tune_kernel_name(char *to, const char *text)
 {
     size_t start = 0, length = 0;
     for (size_t i = 0; text[i] && text[i] != '<'; i++) {
-        const bool letter = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
+        const bool letter = (text[i] >= 'a' && text[i] <= 'z') ||
+                            (text[i] >= 'A' && text[i] <= 'Z') ||
                             (text[i] >= '0' && text[i] <= '9') || text[i] == '_';
         if (letter && length == i - start)
             length++;
@@ -66,7 +68,8 @@ static inline bool tune_same(const char *a, const char *b)
     return *a == *b;
 }
 
-// ---- The runtime, as a launcher sees it ---------------------------------------------------------------
+// ---- The runtime, as a launcher sees it
+// ---------------------------------------------------------------
 
 static inline cudaError_t tune_get_device(int *device)
 {
@@ -111,8 +114,8 @@ static inline cudaError_t tune_occupancy(int *blocks, const char *text, unsigned
     return cudaSuccess;
 }
 
-static inline size_t tune_resident_blocks(const char *text, unsigned int threads, size_t shared_bytes,
-                                          cudaError_t *status)
+static inline size_t tune_resident_blocks(const char *text, unsigned int threads,
+                                          size_t shared_bytes, cudaError_t *status)
 {
     int blocks = 0;
     *status = tune_occupancy(&blocks, text, threads, shared_bytes);
@@ -159,8 +162,8 @@ template <typename T> static inline void tune_argument(plan_launch *launch, size
 }
 
 template <typename... P, typename... A>
-static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t *config, void (*kernel)(P...),
-                                      A... arguments)
+static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t *config,
+                                      void (*kernel)(P...), A... arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
     plan_launch *const launch = tune_next_launch();
@@ -195,11 +198,11 @@ static inline cudaError_t tune_launch(const char *text, dim3 grid, dim3 block, s
     return tune_launch(text, &config, kernel, arguments...);
 }
 
-#define TUNE_FIRST(first, ...) first
-#define cudaGetDevice          tune_get_device
-#define cudaDeviceGetAttribute tune_attribute
+#define TUNE_FIRST(first, ...)                         first
+#define cudaGetDevice                                  tune_get_device
+#define cudaDeviceGetAttribute                         tune_attribute
 #define cudaFuncSetAttribute(kernel, attribute, value) ((void)(kernel), (void)(value), cudaSuccess)
-#define cudaMemsetAsync        tune_memset
+#define cudaMemsetAsync                                tune_memset
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes)       \
     tune_occupancy(blocks, TUNE_TEXT(kernel), threads, shared_bytes)
 #define cudaLaunchKernelEx(config, ...)                                                            \

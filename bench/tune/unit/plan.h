@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// What the tuner asks of a unit, and what the unit answers. The same bytes on both sides: in the tuner (C), in
-// the unit on the GPU (NVRTC) and in the unit on simt (g++).
+// What the tuner asks of a unit, and what the unit answers. The same bytes on both sides: in the
+// tuner (C), in the unit on the GPU (NVRTC) and in the unit on simt (g++).
 
 #ifndef TUNE_PLAN_H
 #define TUNE_PLAN_H
 
-enum { PLAN_SIZES = 4, PLAN_BUFFERS = 8, PLAN_LAUNCHES = 8, PLAN_ARGUMENTS = 32, PLAN_BYTES = 1024, PLAN_NAME = 128 };
+enum {
+    PLAN_SIZES = 4,
+    PLAN_BUFFERS = 8,
+    PLAN_LAUNCHES = 8,
+    PLAN_ARGUMENTS = 32,
+    PLAN_BYTES = 1024,
+    PLAN_NAME = 128
+};
 
 typedef struct {
     char kernel[PLAN_NAME];
@@ -29,16 +36,16 @@ typedef struct {
 typedef struct {
     // Asked.
     unsigned long long size[PLAN_SIZES], buffer[PLAN_BUFFERS];
-    int run;                           // 0: only count[], item[] and work are wanted
-    int processors, shared_limit;      // of the device
-    int occupancies;                   // what is known of occupancy, and what was asked besides
+    int run;                      // 0: only count[], item[] and work are wanted
+    int processors, shared_limit; // of the device
+    int occupancies;              // what is known of occupancy, and what was asked besides
     plan_occupancy occupancy[PLAN_LAUNCHES];
 
     // Answered.
     unsigned long long count[PLAN_BUFFERS], item[PLAN_BUFFERS]; // elements, and bytes of one
     double work;
-    int status;      // a cudaError_t, as the launcher returned it
-    int launches;    // -1: there were more than fit
+    int status;   // a cudaError_t, as the launcher returned it
+    int launches; // -1: there were more than fit
     plan_launch launch[PLAN_LAUNCHES];
 } plan_record;
 

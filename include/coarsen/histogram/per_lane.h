@@ -24,8 +24,8 @@
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and COARSEN_HISTOGRAM_CFACTOR, where they are defined, as they
 // are by a header that coarsen-tune wrote.
 //
-// Defines NAME_slot(bin, lane), NAME_add(copy, first_bin, width, x) and NAME_kernel(in, counts, n,
-// width), and
+// Defines NAME_kernel(in, counts, n, width) and NAME_small_kernel, which is the same with 256 threads
+// a block at most, and
 //
 //     size_t      NAME_scratch_bytes(size_t n)        0
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
@@ -43,6 +43,9 @@
 // doubling. Where a row has fewer than 32 columns, the rows of a bank are stirred (NAME_slot), so
 // that bins which are a power of two apart do not all fall in one bank. NAME_launch says how much
 // dynamic shared memory that takes, and how many blocks make a wave.
+//
+// A small array, of which blocks of 256 threads take no more than one for two multiprocessors, is
+// counted by such blocks, where BLOCK_DIM is more: they begin and end sooner.
 //
 // More bins than a block has shared memory for, 58112 on an H100 or H200, are counted in ranges,
 // each by its share of the blocks. The blocks of every range read the whole array, all but the
@@ -99,19 +102,23 @@
 #define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
 #define NAME_slot          COARSEN_JOIN(COARSEN_NAME, _slot)
 #define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
+#define NAME_count         COARSEN_JOIN(COARSEN_NAME, _count)
 #define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
+#define NAME_small_kernel  COARSEN_JOIN(COARSEN_NAME, _small_kernel)
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
-// The columns of counters; and as many counters as a block has room for on any device.
-#define COARSEN_COPIES                                                                             \
-    (NUM_BINS <= BLOCK_DIM / 2   ? 32                                                              \
-     : NUM_BINS <= BLOCK_DIM     ? 16                                                              \
-     : NUM_BINS <= 2 * BLOCK_DIM ? 8                                                               \
-     : NUM_BINS <= 4 * BLOCK_DIM ? 4                                                               \
-     : NUM_BINS <= 8 * BLOCK_DIM ? 2                                                               \
-                                 : 1)
+// The columns of counters, for a block of so many threads; as many counters as a block has room for on
+// any device; and the threads of a block that counts a small array.
+#define COARSEN_COPIES(threads)                                                                    \
+    (NUM_BINS <= threads / 2   ? 32                                                                \
+     : NUM_BINS <= threads     ? 16                                                                \
+     : NUM_BINS <= 2 * threads ? 8                                                                 \
+     : NUM_BINS <= 4 * threads ? 4                                                                 \
+     : NUM_BINS <= 8 * threads ? 2                                                                 \
+                               : 1)
 #define COARSEN_ROOM  16384
+#define COARSEN_SMALL (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
 #define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
 
@@ -119,27 +126,29 @@ typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_a
     COARSEN_TYPE item[COARSEN_ITEMS];
 } NAME_vector;
 
-// Where the counter of a bin and a lane is. Rows are stirred within groups of 32 / COPIES, which fill
+// Where the counter of a bin and a lane is. Rows are stirred within groups of 32 / copies, which fill
 // the 32 banks once.
-COARSEN_DEVICE unsigned int NAME_slot(unsigned int bin, unsigned int lane)
+COARSEN_DEVICE unsigned int NAME_slot(unsigned int copies, unsigned int bin, unsigned int lane)
 {
-    const unsigned int group = 32 / COARSEN_COPIES;
-    return (bin ^ (bin / group % group)) * COARSEN_COPIES + lane % COARSEN_COPIES;
+    const unsigned int group = 32 / copies;
+    return (bin ^ (bin / group % group)) * copies + lane % copies;
 }
 
 // Counts x if its bin is one of the width from first_bin on.
-COARSEN_DEVICE void NAME_add(unsigned int *copy, unsigned int first_bin, unsigned int width,
-                             COARSEN_TYPE x)
+COARSEN_DEVICE void NAME_add(unsigned int *copy, unsigned int copies, unsigned int first_bin,
+                             unsigned int width, COARSEN_TYPE x)
 {
     static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
     const long long bin = COARSEN_BIN(x);
     const unsigned long long row = (unsigned long long)bin - first_bin;
     if (row < width)
-        atomicAdd(copy + NAME_slot((unsigned int)row, threadIdx.x), 1);
+        atomicAdd(copy + NAME_slot(copies, (unsigned int)row, threadIdx.x), 1);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width)
+// The whole of a kernel, for blocks of so many threads: a constant, as copies is.
+COARSEN_DEVICE __attribute__((always_inline)) void
+NAME_count(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width,
+           const unsigned int block_dim, const unsigned int copies)
 {
     unsigned int *const copy = (unsigned int *)coarsen_shared;
     unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
@@ -150,8 +159,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         block = blockIdx.x / ranges;
         blocks = gridDim.x / ranges;
     }
-    const unsigned int slots = (width + 31) / 32 * 32 * COARSEN_COPIES;
-    for (unsigned int slot = threadIdx.x; slot < slots; slot += BLOCK_DIM)
+    const unsigned int slots = (width + 31) / 32 * 32 * copies;
+    for (unsigned int slot = threadIdx.x; slot < slots; slot += block_dim)
         copy[slot] = 0;
     __syncthreads();
 
@@ -162,8 +171,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t rest = n - vectors * COARSEN_ITEMS;
     const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
 
-    const size_t threads = (size_t)blocks * BLOCK_DIM;
-    size_t v = (size_t)block * BLOCK_DIM + threadIdx.x;
+    const size_t threads = (size_t)blocks * block_dim;
+    size_t v = (size_t)block * block_dim + threadIdx.x;
 #pragma unroll 1
     for (; v + (CFACTOR - 1) * threads < vectors; v += CFACTOR * threads) {
         NAME_vector load[CFACTOR];
@@ -174,29 +183,43 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         for (unsigned int k = 0; k < CFACTOR; k++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                NAME_add(copy, first_bin, width, load[k].item[j]);
+                NAME_add(copy, copies, first_bin, width, load[k].item[j]);
     }
 #pragma unroll 1
     for (; v < vectors; v += threads) {
         const NAME_vector load = in_vectors[v];
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            NAME_add(copy, first_bin, width, load.item[j]);
+            NAME_add(copy, copies, first_bin, width, load.item[j]);
     }
     if (block == blocks - 1 && threadIdx.x < rest)
-        NAME_add(copy, first_bin, width,
+        NAME_add(copy, copies, first_bin, width,
                  in[threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS]);
 
     __syncthreads();
-    for (unsigned int row = threadIdx.x; row < width; row += BLOCK_DIM) {
+    for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
         unsigned int count =
             0; // the columns begin apart, so that a warp's threads keep to 32 banks
 #pragma unroll 4
-        for (unsigned int k = 0; k < COARSEN_COPIES; k++)
-            count += copy[NAME_slot(row, k + row / (32 / COARSEN_COPIES))];
+        for (unsigned int k = 0; k < copies; k++)
+            count += copy[NAME_slot(copies, row, k + row / (32 / copies))];
         if (count > 0)
             atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
     }
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width)
+{
+    NAME_count(in, counts, n, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+}
+
+// A small array is over before a block of many warps has well begun.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL)
+    NAME_small_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                      unsigned int full_width)
+{
+    NAME_count(in, counts, n, full_width, COARSEN_SMALL, COARSEN_COPIES(COARSEN_SMALL));
 }
 
 #ifndef __CUDACC_RTC__
@@ -227,12 +250,22 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *coun
         width = coarsen_ceil_div(coarsen_ceil_div(NUM_BINS, ranges), 32) * 32;
         ranges = coarsen_ceil_div(NUM_BINS, width);
     }
-    const size_t bytes = coarsen_ceil_div(width, 32) * 32 * COARSEN_COPIES * sizeof(unsigned int);
-    const size_t resident =
-        coarsen_resident_blocks((const void *)NAME_kernel, BLOCK_DIM, bytes, &status);
+    // Small: in blocks of fewer threads, no more than a block for two multiprocessors.
+    const size_t processors = coarsen_multiprocessors(&status);
+    const bool small =
+        coarsen_ceil_div(n, COARSEN_SMALL * COARSEN_ITEMS) * ranges <= processors / 2;
+    const unsigned int threads = small ? COARSEN_SMALL : BLOCK_DIM;
+    const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL) : COARSEN_COPIES(BLOCK_DIM);
+    const size_t bytes = coarsen_ceil_div(width, 32) * 32 * copies * sizeof(unsigned int);
+    size_t resident = 0;
+    if (status == cudaSuccess && small)
+        resident =
+            coarsen_resident_blocks((const void *)NAME_small_kernel, threads, bytes, &status);
+    else if (status == cudaSuccess)
+        resident = coarsen_resident_blocks((const void *)NAME_kernel, threads, bytes, &status);
     if (status != cudaSuccess)
         return status;
-    const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t rows = coarsen_ceil_div(n, (size_t)threads * COARSEN_ITEMS);
     size_t blocks = coarsen_min(rows, resident > ranges ? resident / ranges : 1);
     if (blocks < n >> 31)
         blocks = n >> 31;
@@ -243,7 +276,9 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *coun
     if (status != cudaSuccess || n == 0)
         return status;
     const cudaLaunchConfig_t config =
-        coarsen_launch_config(blocks * ranges, BLOCK_DIM, bytes, stream);
+        coarsen_launch_config(blocks * ranges, threads, bytes, stream);
+    if (small)
+        return cudaLaunchKernelEx(&config, NAME_small_kernel, in, counts, n, (unsigned int)width);
     return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n, (unsigned int)width);
 }
 
@@ -251,11 +286,14 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *coun
 
 #undef COARSEN_COPIES
 #undef COARSEN_ROOM
+#undef COARSEN_SMALL
 #undef COARSEN_ITEMS
 #undef NAME_vector
 #undef NAME_slot
 #undef NAME_add
+#undef NAME_count
 #undef NAME_kernel
+#undef NAME_small_kernel
 #undef NAME_scratch_bytes
 #undef NAME_launch
 #undef COARSEN_NAME
