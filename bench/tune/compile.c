@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <glob.h>
 #include <nvrtc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,6 +42,22 @@ static struct {
 #ifndef TUNE_NVRTC
 #define TUNE_NVRTC "" // where the build found it
 #endif
+
+// NVRTC opens a second library by name alone. Where the two are in no folder that the loader knows, as
+// in a wheel, it is found if it is there already.
+static void open_builtins(void)
+{
+    Dl_info place;
+    glob_t found;
+    char pattern[4200];
+    if (!dladdr((void *)nvrtc.nvrtcVersion, &place) || !strchr(place.dli_fname, '/'))
+        return;
+    const int folder = (int)(strrchr(place.dli_fname, '/') - place.dli_fname);
+    snprintf(pattern, sizeof(pattern), "%.*s/libnvrtc-builtins.so*", folder, place.dli_fname);
+    if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0)
+        dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL);
+    globfree(&found);
+}
 
 bool tune_compiler_open(char *message, size_t size)
 {
@@ -86,6 +103,7 @@ bool tune_compiler_open(char *message, size_t size)
     }
     FUNCTIONS(LOAD)
 #undef LOAD
+    open_builtins();
     int major = 0, minor = 0;
     nvrtc.nvrtcVersion(&major, &minor);
     nvrtc.version = major * 1000 + minor * 10;
@@ -136,6 +154,7 @@ static void readable(const char *symbol, char *name, size_t size)
     const char *at = symbol;
     size_t length = strlen(symbol);
     if (!strncmp(at, "_Z", 2)) {
+        const bool nested = at[2] == 'N'; // else what follows the name is an argument's type
         at += 2;
         while (*at && !isdigit((unsigned char)*at))
             at++; // N and L: a name in a namespace, a static one
@@ -143,7 +162,7 @@ static void readable(const char *symbol, char *name, size_t size)
         length = strtoul(at, &text, 10);
         at = text;
         // In a namespace, the last of the parts is the name.
-        while (length < strlen(at) && isdigit((unsigned char)at[length])) {
+        while (nested && length < strlen(at) && isdigit((unsigned char)at[length])) {
             at += length;
             length = strtoul(at, &text, 10);
             at = text;
@@ -166,7 +185,9 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
                                                        memchr(symbol, '\'', end - symbol);
             const int length = quote ? (int)(quote - symbol) : 0;
             kernel = NULL;
-            if (length > 0 && strncmp(symbol, "tune_entry'", 11) && count < max) {
+            const bool own = !strncmp(symbol, "tune_entry'", 11) ||
+                             !strncmp(symbol, "tune_compare'", 13); // of unit/entry.h
+            if (length > 0 && !own && count < max) {
                 kernel = &kernels[count++];
                 memset(kernel, 0, sizeof(*kernel));
                 snprintf(kernel->symbol, sizeof(kernel->symbol), "%.*s", length, symbol);

@@ -202,8 +202,10 @@ static bool read_npy(const tune_problem *problem, const tune_buffer *buffer, npy
                     "%s: its elements are %s, and \"%s\" is of %s: convert it with a.astype()",
                     path, names[array->type], buffer->name, buffer->type);
     }
-    if (array->count == 0)
+    if (array->count == 0) {
+        npy_free(array);
         return fail(message, size, "%s: it has no elements", path);
+    }
     return true;
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The GPU, by the driver, loaded when the tuner starts. How a time is taken:
+//
 // - A kernel is verified before it is timed, twice, so that what a launch leaves behind for the
-// next is right
-//   too, and once after.
+//   next is right too, and once after.
 // - Before each launch the L2 cache is flushed, by writing. That also keeps the device busy while
-// the host
-//   queues the launch; a sample that was not queued in time is known by its start event, and not
-// taken. - The time is between two events around all that tune_run() launches. The first sample,
-// which pays for the
-//   fetching of instructions, is not taken.
+//   the host queues the launch; a sample that was not queued in time is known by its start event,
+//   and not taken.
+// - The time is between two events around all that tune_run() launches. The first sample, which
+//   pays for the fetching of instructions, is not taken.
 
 #include "gpu.h"
 
@@ -17,7 +16,6 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,8 +71,7 @@ struct gpu {
     memory buffer[TUNE_BUFFERS], pristine[TUNE_BUFFERS], expected[TUNE_BUFFERS];
     unsigned long long elements[TUNE_BUFFERS];
     double tolerance[TUNE_BUFFERS];
-    CUmodule comparer; // the reference's module has the kernel that compares
-    CUfunction compare;
+    CUfunction compare; // of the reference's module, which stays loaded
 };
 
 static const char *text_of(gpu *g, CUresult status)
@@ -162,8 +159,9 @@ gpu *gpu_open(tune_device *device, int *driver_version, char *message, size_t si
         status = g->p_cuDevicePrimaryCtxRetain(&context, g->device);
     if (status == CUDA_SUCCESS)
         status = g->p_cuCtxSetCurrent(context);
+    // One that waits for the copies, which are not of a stream: some are not over when they return.
     if (status == CUDA_SUCCESS)
-        status = g->p_cuStreamCreate(&g->stream, CU_STREAM_NON_BLOCKING);
+        status = g->p_cuStreamCreate(&g->stream, CU_STREAM_DEFAULT);
     if (status == CUDA_SUCCESS)
         status = g->p_cuEventCreate(&g->start, CU_EVENT_DEFAULT);
     if (status == CUDA_SUCCESS)
@@ -398,8 +396,13 @@ static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loade
                                 size_t size)
 {
     for (int b = 0; b < problem->buffers; b++) {
-        const size_t bytes = l->plan.count[b] * l->plan.item[b];
         const tune_role role = problem->buffer[b].role;
+        size_t bytes;
+        if (__builtin_mul_overflow(l->plan.count[b], l->plan.item[b], &bytes)) {
+            snprintf(why, size, "%s has %llu elements, which are more bytes than there can be",
+                     problem->buffer[b].name, l->plan.count[b]);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         if (g->expected[b].bytes && is_output(&problem->buffer[b]) &&
             l->plan.count[b] != g->elements[b]) {
             snprintf(why, size, "%s has %llu elements, and the reference's %llu",
@@ -527,7 +530,6 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
                 compare(g, problem, b, l.plan.item[b], g->expected[b].at, 0, &first, &greatest);
         g->tolerance[b] = problem->tolerance < 0 ? 1e-5 * greatest : problem->tolerance;
     }
-    g->comparer = l.module; // stays loaded
     if (status != CUDA_SUCCESS) {
         snprintf(message, size, "the reference: %s", text_of(g, status));
         return false;

@@ -33,7 +33,6 @@ typedef struct {
     bool predicted, counter; // nothing is timed; simt can count
     tune_cache *cache;
     tune_row *rows;
-    tune_code *code; // of each row
     size_t count, room;
     tune_row reference;
     tune_code reference_code;
@@ -96,7 +95,7 @@ static void find_device(tuner *t, int *driver)
 // Everything a result depends on that is not the setting.
 static void open_cache(tuner *t, uint64_t hash)
 {
-    char key[1024], path[4096], message[4096];
+    char key[1024], *path = NULL, message[4096];
     const tune_device *const d = &t->device;
     const char *const home = getenv("HOME"), *const xdg = getenv("XDG_CACHE_HOME");
     size_t skipped = 0;
@@ -105,13 +104,13 @@ static void open_cache(tuner *t, uint64_t hash)
     snprintf(key, sizeof(key), "%s sm_%d %d %.9g %.9g %.9g %.9g %.9g nvrtc-%d %s %016" PRIx64,
              d->name, d->sm, d->processors, d->clock_ghz, d->memory_gbps, d->l2_mib, d->latency_ns,
              d->launch_us, tune_compiler_version(), t->predicted ? "predicted" : "measured", hash);
-    if (t->options->cache)
-        snprintf(path, sizeof(path), "%s", t->options->cache);
-    else if (xdg && *xdg)
-        snprintf(path, sizeof(path), "%s/coarsen/tune.cache", xdg);
-    else if (home && *home)
-        snprintf(path, sizeof(path), "%s/.cache/coarsen/tune.cache", home);
-    else
+    const int made = t->options->cache ? asprintf(&path, "%s", t->options->cache)
+                     : xdg && *xdg     ? asprintf(&path, "%s/coarsen/tune.cache", xdg)
+                     : home && *home   ? asprintf(&path, "%s/.cache/coarsen/tune.cache", home)
+                                       : 0;
+    if (made < 0)
+        die("out of memory");
+    if (made == 0)
         return;
     t->cache = tune_cache_open(path, key, &skipped, message, sizeof(message));
     if (!t->cache && t->options->cache)
@@ -120,6 +119,7 @@ static void open_cache(tuner *t, uint64_t hash)
         fprintf(stderr, "coarsen-tune: %s: going on without a cache\n", message);
     if (skipped > 0)
         fprintf(stderr, "coarsen-tune: %s: %zu damaged lines passed over\n", path, skipped);
+    free(path);
 }
 
 // ---- A batch of settings
@@ -136,9 +136,9 @@ static const tune_row *best_row(const tuner *t)
 static void show_progress(const tuner *t)
 {
     char best[256] = "", setting[192];
-    const tune_row *const row = best_row(t);
     if (t->options->quiet)
         return;
+    const tune_row *const row = best_row(t);
     if (row && (row->timed || row->counted)) {
         tune_setting_print(t->problem, &row->setting, setting, sizeof(setting));
         snprintf(best, sizeof(best), "%s %.2f us", setting,
@@ -147,12 +147,14 @@ static void show_progress(const tuner *t)
     tune_progress(t->step, t->finished, t->batch_count, best);
 }
 
-// A row is in the cache as soon as there is no more to find out of it.
+// A row is in the cache as soon as there is no more to find out of it. One that did not compile or
+// launch is not: it may be for want of something that will be there the next time. Nor is one that
+// did not end in time: --limit may be another then.
 static void keep(tuner *t, tune_row *row)
 {
     const bool over = t->predicted ? row->counted || !t->counter : row->timed;
-    if (t->cache && !row->cached &&
-        (over || (row->status != TUNE_PENDING && row->status != TUNE_OK)))
+    const bool failed = row->status == TUNE_WRONG || row->status == TUNE_CRASHED;
+    if (t->cache && !row->cached && (over || failed))
         row->cached = tune_cache_add(t->cache, t->problem, row);
 }
 
@@ -184,6 +186,14 @@ static void measured(size_t i, void *context)
     tuner *const t = context;
     t->finished++;
     keep(t, t->batch[i]);
+    show_progress(t);
+}
+
+static void measured_again(size_t i, void *context)
+{
+    tuner *const t = context;
+    (void)i;
+    t->finished++;
     show_progress(t);
 }
 
@@ -235,7 +245,7 @@ static void work_on(tuner *t, size_t first)
                      t->options->limit, t->options->samples, 1, &stop, measured, t);
     }
     for (size_t i = 0; i < count; i++)
-        t->code[batch[i] - t->rows] = code[i];
+        free(code[i].cubin);
     free(batch);
     free(code);
 }
@@ -276,7 +286,7 @@ static void rerun_leaders(tuner *t)
     begin(t, "measuring the leaders again", batch, count * ROUNDS);
     tune_compile(t->problem, &t->device, batch, code, count, &stop, NULL, NULL);
     tune_measure(t->problem, &t->device, batch, code, count, &t->reference, &t->reference_code,
-                 t->options->limit, t->options->samples, ROUNDS, &stop, NULL, NULL);
+                 t->options->limit, t->options->samples, ROUNDS, &stop, measured_again, t);
     for (size_t i = 0; i < count; i++) {
         if (again[i].status == TUNE_OK && again[i].rounds > 1) {
             *leader[i] = again[i];
@@ -299,14 +309,12 @@ static void explore(tuner *t)
         if (t->count + got > t->room) {
             t->room = 2 * (t->count + got);
             t->rows = realloc(t->rows, t->room * sizeof(*t->rows));
-            t->code = realloc(t->code, t->room * sizeof(*t->code));
-            if (!t->rows || !t->code)
+            if (!t->rows)
                 die("out of memory");
         }
         const size_t first = t->count;
         for (size_t i = 0; i < got; i++) {
             memset(&t->rows[t->count], 0, sizeof(*t->rows));
-            memset(&t->code[t->count], 0, sizeof(*t->code));
             t->rows[t->count++].setting = next[i];
         }
         work_on(t, first);

@@ -7,7 +7,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -241,9 +240,12 @@ static void add_flag(struct argp_state *state, const char *flag, const char *arg
     if (*arg == '\0' || arg[strcspn(arg, " \t\n\"'\\$`")])
         argp_error(state, "%s: \"%s\" is empty or has a space, a quote, a backslash or a $", flag,
                    arg);
+    enum { MOST = 32 }; // compile.c, count.c and unit.c have room for these
+    static int flags;
+    if (++flags > MOST)
+        argp_error(state, "%s %s: there may be %d of -D and -I at most", flag, arg, MOST);
     char *longer;
-    if (asprintf(&longer, "%s%s%s%s", tune_flags ? tune_flags : "",
-                 tune_flags && *tune_flags ? " " : "", flag, arg) < 0)
+    if (asprintf(&longer, "%s%s%s%s", tune_flags, *tune_flags ? " " : "", flag, arg) < 0)
         argp_failure(state, 1, 0, "out of memory");
     tune_flags = longer;
 }
@@ -528,8 +530,6 @@ void tune_options_parse(int argc, char **argv, tune_options *to)
                                      .doc = about};
     parse p = {.to = to};
     *to = (tune_options){.limit = 10, .samples = 20};
-    if (!tune_flags)
-        tune_flags = "";
     to->command = command_line(argc, argv);
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &p);

@@ -124,7 +124,7 @@ def figure_of(path, knobs, rows, notes, wanted):
         legend.update({label: handle for handle, label in zip(*panel.get_legend_handles_labels())})
     for panel in axes[:, 0]:
         panel.set_ylabel(name)
-    axes[0, 0].set_ylim(0, None)
+    axes[0, 0].set_ylim(0, 1.06 * max(panel.dataLim.y1 for panel in axes.flat))  # room for a star on top
     for panel in axes.flat[len(groups):]:
         panel.set_visible(False)
     failures = bench.distinct(row["status"] for row in rows if row["status"] not in ("ok", "pending"))

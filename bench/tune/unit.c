@@ -68,7 +68,7 @@ typedef struct {
     uint64_t value;
     char *seen[256]; // files, each taken once
     int files;
-    const char *folders[19]; // where <> is looked for
+    const char *folders[36]; // where <> is looked for: three, -I, and NULL
 } hash;
 
 // FNV-1a.
@@ -153,7 +153,7 @@ uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
     int folders = 3;
     char *state = NULL;
     if (flags)
-        for (char *flag = strtok_r(flags, " ", &state); flag && folders < 18;
+        for (char *flag = strtok_r(flags, " ", &state); flag && folders < 35;
              flag = strtok_r(NULL, " ", &state))
             if (!strncmp(flag, "-I", 2))
                 h.folders[folders++] = flag + 2;
@@ -170,6 +170,9 @@ uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
         snprintf(size, sizeof(size), " %s=%" PRIu64, problem->size[s].name, problem->size[s].value);
         add(&h, size, strlen(size));
     }
+    for (int b = 0; b < problem->buffers; b++)
+        add(&h, &problem->buffer[b].role, sizeof(problem->buffer[b].role));
+    add(&h, &problem->tolerance, sizeof(problem->tolerance));
     add(&h, &problem->data, sizeof(problem->data));
     if (problem->data == TUNE_FILE)
         add_file(&h, NULL, problem->data_file);

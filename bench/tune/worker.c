@@ -147,14 +147,19 @@ static void work(const char *file, int to)
     tune_code *const code = calloc(j->count + 1, sizeof(*code));
     double *const samples = calloc(j->count * most, sizeof(*samples));
     int *const taken = calloc(j->count, sizeof(*taken));
-    if (!code || !samples || !taken)
+    r.row = -1;
+    if (!code || !samples || !taken) {
+        r.failed = true;
+        snprintf(r.message, sizeof(r.message), "no memory for %d samples of each setting",
+                 j->samples);
+        send_report(to, &r);
         return;
+    }
     for (size_t i = 0; i <= j->count; i++) {
         code[i] = (tune_code){bytes[i] ? (void *)at : NULL, bytes[i]};
         at += bytes[i];
     }
 
-    r.row = -1;
     gpu *const g = gpu_open(&r.device, &r.driver_version, r.message, sizeof(r.message));
     r.failed = !g || !gpu_prepare(g, &j->problem, &j->reference, &code[j->count], r.message,
                                   sizeof(r.message));

@@ -63,3 +63,15 @@ def test_nvrtc(header, arch):
     assert said == ""
     kernels = [name for kind, name in functions(header) if kind == "KERNEL"] + ["use_on_device"]
     assert [name for name in kernels if name.encode() not in code] == []
+
+
+@pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
+def test_identities():
+    """What base.h's comment promises of the identities of its operators, also where there is no host."""
+    said, _ = compile_program("""
+        #include <coarsen/base.h>
+        static_assert(COARSEN_GREATEST(int) == 2147483647 && COARSEN_LEAST(int) == -2147483647 - 1, "");
+        static_assert(COARSEN_GREATEST(unsigned char) == 255 && COARSEN_LEAST(unsigned char) == 0, "");
+        static_assert(COARSEN_GREATEST(float) > 3.4028235e38f && COARSEN_LEAST(double) < -1.79e308, "");
+        """, [f"-I{INCLUDE}", "--gpu-architecture=sm_90"])
+    assert said == ""
