@@ -3,7 +3,7 @@
 // What was found before, in a file that is only ever appended to. A row is a line, its fields
 // separated by tabs:
 //
-//     coarsen-tune-2  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
+//     coarsen-tune-3  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
 //
 // A line is one write, under a lock, so that several tuners may share the file; the later of two
 // lines holds. One that was cut short or changed has not the checksum it ends in, and is passed
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char WORD[] = "coarsen-tune-2"; // changes with the fields below
+static const char WORD[] = "coarsen-tune-3"; // changes with the fields below
 static const char KIND[] = "coarsen-tune-";  // of any version
 
 static const char *const statuses[] = {[TUNE_PENDING] = "pending",
@@ -54,8 +54,7 @@ static uint64_t checksum(const char *text, size_t bytes) // FNV-1a
     return hash;
 }
 
-// ---- A line
-// ---------------------------------------------------------------------------------------
+// ---- A line -------------------------------------------------------------------------------------
 
 // In a field, these are a backslash and a letter.
 static const char SPECIAL[] = "\t\n\r\\", LETTER[] = "tnr\\";
@@ -295,8 +294,7 @@ static bool take_line(tune_cache *cache, char *text, size_t bytes)
     return new->setting != NULL;
 }
 
-// ---- The file
-// -------------------------------------------------------------------------------------
+// ---- The file -----------------------------------------------------------------------------------
 
 // The setting by the knobs' names; a name is an identifier, so it needs no escape.
 static char *setting_text(const tune_problem *problem, const tune_setting *setting)

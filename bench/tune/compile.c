@@ -15,8 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- NVRTC
-// ----------------------------------------------------------------------------------------
+// ---- NVRTC --------------------------------------------------------------------------------------
 
 static struct {
     int version;
@@ -77,8 +76,8 @@ bool tune_compiler_open(char *message, size_t size)
             snprintf(paths[count++], sizeof(*paths), "libnvrtc.so.%d", v);
         snprintf(paths[count++], sizeof(*paths), "libnvrtc.so");
     }
-    setenv("CUDA_CACHE_DISABLE", "1",
-           1); // what NVRTC takes from a cache comes without ptxas's report
+    // What NVRTC takes from a cache comes without ptxas's report.
+    setenv("CUDA_CACHE_DISABLE", "1", 1);
     void *library = NULL;
     for (int i = 0; i < count && !library; i++)
         library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
@@ -132,8 +131,7 @@ bool tune_compiler_supports(int sm, char *message, size_t size)
     return false;
 }
 
-// ---- The report
-// -----------------------------------------------------------------------------------
+// ---- The report ---------------------------------------------------------------------------------
 
 // The number before a text that stands in the line, as "32 registers".
 static int number_before(const char *line, const char *end, const char *what)
@@ -181,8 +179,8 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
         const char *const end = line + strcspn(line, "\n");
         const char *const entry = memmem(line, end - line, "Compiling entry function '", 26);
         if (entry) {
-            const char *const symbol = entry + 26, *const quote =
-                                                       memchr(symbol, '\'', end - symbol);
+            const char *const symbol = entry + 26;
+            const char *const quote = memchr(symbol, '\'', end - symbol);
             const int length = quote ? (int)(quote - symbol) : 0;
             kernel = NULL;
             const bool own = !strncmp(symbol, "tune_entry'", 11) ||
@@ -206,8 +204,7 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
     return count;
 }
 
-// ---- The PTX
-// --------------------------------------------------------------------------------------
+// ---- The PTX ------------------------------------------------------------------------------------
 
 typedef struct {
     int instructions, memory, fma, load_bytes, inflight;
@@ -364,8 +361,7 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel)
     free(loops);
 }
 
-// ---- Compiling
-// ------------------------------------------------------------------------------------
+// ---- Compiling ----------------------------------------------------------------------------------
 
 static double now_ms(void)
 {

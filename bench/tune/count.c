@@ -57,7 +57,7 @@ void tune_count_limit(double seconds)
     limit_given = true;
 }
 
-// ---- The folder --------------------------------------------------------------------------------
+// ---- The folder ---------------------------------------------------------------------------------
 
 static char *compiler[16]; // g++, or the words of $CXX
 static char folder[PATH];  // ours, with all that the programs are made of; removed at the end
@@ -157,7 +157,7 @@ static bool write_all(const char *path, const void *data, size_t bytes)
     return out && fclose(out) == 0 && ok;
 }
 
-// ---- Processes ---------------------------------------------------------------------------------
+// ---- Processes ----------------------------------------------------------------------------------
 
 typedef enum { ENDED, DIED, TOO_LONG, STOPPED, NOT_STARTED } ending;
 
@@ -248,7 +248,7 @@ bool tune_counter_open(char *message, size_t size)
     return true;
 }
 
-// ---- Building ----------------------------------------------------------------------------------
+// ---- Building -----------------------------------------------------------------------------------
 
 // The first line of a log that names an error, else the first.
 static void first_error(const char *log, char *to, size_t size)
@@ -391,7 +391,7 @@ static bool build(const tune_problem *problem, const char *unit, const tune_sett
     return ok;
 }
 
-// ---- Asking a program --------------------------------------------------------------------------
+// ---- Asking a program ---------------------------------------------------------------------------
 
 typedef struct {
     uint64_t size[TUNE_SIZES];
@@ -533,7 +533,7 @@ static bool plan(const counting *c, const char *program, const tune_row *row, co
     return true;
 }
 
-// ---- Instances ---------------------------------------------------------------------------------
+// ---- Instances ----------------------------------------------------------------------------------
 
 // About `less`, but with the last bits of `full`: a size that leaves a remainder still leaves
 // one, and one that doesn't still doesn't.
@@ -621,7 +621,7 @@ static double cost(const tune_job *job)
     return sum;
 }
 
-// ---- Running -----------------------------------------------------------------------------------
+// ---- Running ------------------------------------------------------------------------------------
 
 // Files of the inputs that the planned job needs.
 static bool make_data(const counting *c, const tune_job *job, char *why, size_t size)
@@ -727,7 +727,7 @@ static const char *first_kernel(const tune_job *job)
     return "nothing";
 }
 
-// ---- The reference -----------------------------------------------------------------------------
+// ---- The reference ------------------------------------------------------------------------------
 
 // The file of the reference's outputs at those sizes.
 static void right_path(const tune_problem *problem, const uint64_t *size, char to[PATH])
@@ -871,7 +871,7 @@ end:
     return ok;
 }
 
-// ---- Scaling -----------------------------------------------------------------------------------
+// ---- Scaling ------------------------------------------------------------------------------------
 
 enum { FIELDS = sizeof(tune_counts) / sizeof(double) };
 _Static_assert(sizeof(tune_counts) % sizeof(double) == 0, "tune_counts is doubles");
@@ -893,6 +893,7 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
         .atomics_global = (double)from->atomics_global,
         .atomics_shared = (double)from->atomics_shared,
         .atomic_collisions = (double)from->atomic_collisions,
+        .atomic_collisions_global = (double)from->atomic_collisions_global,
         .atomic_sectors = (double)from->atomic_sectors,
         .barriers = (double)from->barriers,
         .shuffles = (double)from->shuffles,
@@ -947,7 +948,7 @@ static void scale(const tune_job *full, const tune_job *a, const tune_job *b, in
     to->behind = n[offsetof(tune_counts, behind) / sizeof(double)];
 }
 
-// ---- A row -------------------------------------------------------------------------------------
+// ---- A row --------------------------------------------------------------------------------------
 
 // The launches of the full problem; false when the device could not make them.
 static bool take_launches(const counting *c, tune_row *row, const tune_job *full)

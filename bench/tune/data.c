@@ -16,7 +16,7 @@
 
 #include "../../examples/npy.h"
 
-// ---- Types -------------------------------------------------------------------------------------
+// ---- Types --------------------------------------------------------------------------------------
 
 typedef enum { BYTES, REAL, SIGNED, UNSIGNED } kind;
 
@@ -68,7 +68,7 @@ static kind kind_of(const char *type, size_t item)
     return BYTES;
 }
 
-// ---- Values ------------------------------------------------------------------------------------
+// ---- Values -------------------------------------------------------------------------------------
 
 enum { CHUNK = 1 << 16, RUN = 64, THREADS = 64 };
 
@@ -155,7 +155,7 @@ static void *fill_chunks(void *argument)
     return NULL;
 }
 
-// ---- Files -------------------------------------------------------------------------------------
+// ---- Files --------------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) static bool fail(char *message, size_t size,
                                                        const char *format, ...)
@@ -326,7 +326,7 @@ bool tune_data_fill(const tune_problem *problem, int b, void *to, size_t first, 
     return true;
 }
 
-// ---- Comparison --------------------------------------------------------------------------------
+// ---- Comparison ---------------------------------------------------------------------------------
 
 static double real(const void *array, size_t i, size_t item)
 {

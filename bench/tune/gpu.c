@@ -20,8 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-// ---- The driver
-// -----------------------------------------------------------------------------------
+// ---- The driver ---------------------------------------------------------------------------------
 
 #define FUNCTIONS(_)                                                                               \
     _(cuInit)                                                                                      \
@@ -194,8 +193,7 @@ static CUresult reserve(gpu *g, memory *m, size_t bytes)
     return status;
 }
 
-// ---- The plan
-// -------------------------------------------------------------------------------------
+// ---- The plan -----------------------------------------------------------------------------------
 
 typedef struct {
     CUmodule module;
@@ -377,8 +375,7 @@ static CUresult launch(gpu *g, loaded *l)
     return status;
 }
 
-// ---- Data
-// -----------------------------------------------------------------------------------------
+// ---- Data ---------------------------------------------------------------------------------------
 
 static bool is_output(const tune_buffer *b)
 {
@@ -543,8 +540,7 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
     return true;
 }
 
-// ---- Measuring
-// ------------------------------------------------------------------------------------
+// ---- Measuring ----------------------------------------------------------------------------------
 
 // What an element is, in words.
 static void element(gpu *g, const tune_buffer *b, CUdeviceptr at, size_t item, char *to,

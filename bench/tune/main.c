@@ -42,8 +42,7 @@ typedef struct {
     size_t batch_count, finished;
 } tuner;
 
-// ---- What has to be there
-// -------------------------------------------------------------------------
+// ---- What has to be there -----------------------------------------------------------------------
 
 // The folders of the headers and of unit/: those of the sources this was built from.
 static void find_folders(void)
@@ -110,7 +109,7 @@ static void open_cache(tuner *t, uint64_t hash)
                                        : 0;
     if (made < 0)
         die("out of memory");
-    if (made == 0)
+    if (!path)
         return;
     t->cache = tune_cache_open(path, key, &skipped, message, sizeof(message));
     if (!t->cache && t->options->cache)
@@ -122,8 +121,7 @@ static void open_cache(tuner *t, uint64_t hash)
     free(path);
 }
 
-// ---- A batch of settings
-// --------------------------------------------------------------------------
+// ---- A batch of settings ------------------------------------------------------------------------
 
 static const tune_row *best_row(const tuner *t)
 {
@@ -152,10 +150,18 @@ static void show_progress(const tuner *t)
 // did not end in time: --limit may be another then.
 static void keep(tuner *t, tune_row *row)
 {
-    const bool over = t->predicted ? row->counted || !t->counter : row->timed;
+    const bool over = t->predicted ? row->counted : row->timed;
     const bool failed = row->status == TUNE_WRONG || row->status == TUNE_CRASHED;
-    if (t->cache && !row->cached && (over || failed))
-        row->cached = tune_cache_add(t->cache, t->problem, row);
+    if (!t->cache || row->cached || !(over || failed))
+        return;
+    row->cached = tune_cache_add(t->cache, t->problem, row);
+    if (row->cached)
+        return;
+    tune_progress_end();
+    fprintf(stderr, "coarsen-tune: the cache could not be written (is its disk full?): going on "
+                    "without it\n");
+    tune_cache_close(t->cache);
+    t->cache = NULL;
 }
 
 static void compiled(size_t i, void *context)
@@ -296,8 +302,7 @@ static void rerun_leaders(tuner *t)
     }
 }
 
-// ---- All of it
-// ------------------------------------------------------------------------------------
+// ---- All of it ----------------------------------------------------------------------------------
 
 static void explore(tuner *t)
 {
@@ -360,6 +365,9 @@ int main(int argc, char **argv)
     tune_options_parse(argc, argv, &options);
     t.options = &options;
     t.problem = &options.problem;
+    uint64_t elements;
+    if (!tune_data_check(t.problem, &elements, message, sizeof(message)))
+        die(message);
     find_folders();
     if (!tune_compiler_open(message, sizeof(message)))
         die(message);

@@ -40,9 +40,9 @@ static const struct {
     .shared_atomic = 2,
     .shared_collision = 0.1,
     // Clocks of the whole device for a sector, and for a lane whose address its warp has already.
-    // docs/tune.md, 2048 bins of 2^22 words by 128 threads and by 1024: 30 us for 290000 sectors.
-    // docs/histogram.md, basic, 16 values: 5.4 G/s.
-    .atomic = 0.17,
+    // docs/tune.md, 2048 bins of 2^22 uniform words by 128 threads, and by 1024: 29.1 us for 473000
+    // sectors, 256 of each block. docs/histogram.md, basic, 16 values: 5.4 G/s.
+    .atomic = 0.12,
     .atomic_collision = 0.35,
     // Of latency_ns, an access that only waits for the one before it, as the last block's to the
     // others' results, in L2. docs/tune.md, reduction of 2^20 by 64 threads, 2048 and 4096 blocks.
@@ -137,9 +137,8 @@ static void predict_launch(const tune_device *d, const tune_kernel *kernel, cons
     const tune_counts *c = &l->counts;
     shape s = shape_of(d, l);
     double clocks_us = d->clock_ghz * 1e3, all_us = clocks_us * d->processors * s.busy;
-    double collisions = c->atomic_collisions;
+    double collisions = c->atomic_collisions_global;
     double latency_us = d->latency_ns / 1e3;
-    double on_shared = ratio(c->atomics_shared, c->atomics_shared + c->atomics_global, 0);
 
     // A later wave's loads are in MEMORY, by Little's law; its barriers the other residents hide.
     double barriers = ratio(c->barriers, s.blocks, 0) * k.barrier_us;
@@ -167,10 +166,9 @@ static void predict_launch(const tune_device *d, const tune_kernel *kernel, cons
     double warp_atomics = c->atomics_shared / 32;
     double atomics = ratio(warp_atomics, c->shared_loads + c->shared_stores + warp_atomics, 0);
     term[TUNE_SHARED] = (c->shared_wavefronts * (1 + atomics * (k.shared_atomic - 1)) +
-                         collisions * on_shared * k.shared_collision) /
+                         (c->atomic_collisions - collisions) * k.shared_collision) /
                         all_us;
 
-    collisions *= 1 - on_shared;
     term[TUNE_ATOMICS] =
         (c->atomic_sectors * k.atomic + collisions * k.atomic_collision) / clocks_us;
 

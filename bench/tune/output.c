@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- Files
-// ----------------------------------------------------------------------------------------
+// ---- Files --------------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) static bool failed(char *message, size_t size,
                                                          const char *format, ...)
@@ -99,8 +98,7 @@ static bool finish(FILE *out, char **text, const size_t *bytes, const char *path
     return ok;
 }
 
-// ---- What is known
-// --------------------------------------------------------------------------------
+// ---- What is known ------------------------------------------------------------------------------
 
 // Of the whole: where its figures come from, a line each.
 enum { NOTES = 16 };
@@ -320,8 +318,7 @@ static void print_number(FILE *out, double value)
     fprintf(out, whole ? "%.0f" : "%.7g", value);
 }
 
-// ---- CSV
-// ------------------------------------------------------------------------------------------
+// ---- CSV ----------------------------------------------------------------------------------------
 
 static void csv_text(FILE *out, const char *text)
 {
@@ -383,8 +380,7 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
     return finish(out, &text, &bytes, path, message, size);
 }
 
-// ---- T4
-// -------------------------------------------------------------------------------------------
+// ---- T4 -----------------------------------------------------------------------------------------
 
 static void json_text(FILE *out, const char *text)
 {
@@ -499,8 +495,7 @@ bool tune_write_json(const tune_result *result, const char *path, char *message,
     return finish(out, &text, &bytes, path, message, size);
 }
 
-// ---- The header
-// -----------------------------------------------------------------------------------
+// ---- The header ---------------------------------------------------------------------------------
 
 // What the file begins with, by which it is known again.
 static const char OURS[] = "// Defaults for coarsen's headers, found by coarsen-tune.\n";

@@ -92,6 +92,8 @@ def table(args):
             ratios[which].append(time / times[best])
             cells += [" x ".join(setting), f"{ratios[which][-1]:.3f}"]
         print("| " + " | ".join(cells) + " |")
+    if not ratios["chosen"]:
+        sys.exit(f"truth.py: {args.folder} has no problem both measured and predicted: run those first")
     for which, all_ratios in ratios.items():
         mean = math.exp(sum(map(math.log, all_ratios)) / len(all_ratios))
         print(f"\n{which}: geometric mean {mean:.3f}, worst {max(all_ratios):.3f}")

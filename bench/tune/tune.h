@@ -34,8 +34,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// ---- The problem
-// ----------------------------------------------------------------------------------
+// ---- The problem --------------------------------------------------------------------------------
 
 enum {
     TUNE_KNOBS = 8,
@@ -97,8 +96,7 @@ typedef struct tune_problem {
     bool (*legal)(const struct tune_problem *problem, const tune_setting *setting); // NULL: all are
 } tune_problem;
 
-// ---- What is known of a variant
-// --------------------------------------------------------------------
+// ---- What is known of a variant -----------------------------------------------------------------
 
 // From the compiler: its own report (ptxas -v), and the loop in which the kernel spends its time,
 // read from the PTX.
@@ -117,7 +115,8 @@ typedef struct {
     double global_loads, global_stores, global_requests, global_sectors, global_bytes;
     double global_load_sectors, global_load_bytes;
     double shared_loads, shared_stores, shared_wavefronts, shared_conflicts;
-    double atomics_global, atomics_shared, atomic_collisions, atomic_sectors;
+    double atomics_global, atomics_shared;
+    double atomic_collisions, atomic_collisions_global, atomic_sectors;
     double barriers, shuffles, active_lanes, lane_slots;
     double behind; // global accesses that the thread with most makes more than the average
 } tune_counts;
@@ -183,8 +182,7 @@ typedef struct {
     double bytes; // of the inputs and outputs, once each; 0: not planned yet
 } tune_row;
 
-// ---- The device (device.c)
-// ------------------------------------------------------------------------
+// ---- The device (device.c) ----------------------------------------------------------------------
 
 typedef struct {
     char name[128]; // "NVIDIA H200"
@@ -219,8 +217,7 @@ void tune_device_list(FILE *out);
 int tune_occupancy(const tune_device *device, const tune_kernel *kernel, int threads,
                    uint64_t shared_bytes, const char **limit);
 
-// ---- The model (model.c)
-// --------------------------------------------------------------------------
+// ---- The model (model.c) ------------------------------------------------------------------------
 
 extern const char *const tune_term_name[TUNE_TERMS]; // "launch", "latency", ...
 
@@ -232,8 +229,7 @@ void tune_predict(const tune_problem *problem, const tune_device *device, tune_r
 void tune_why(const tune_problem *problem, const tune_device *device, const tune_row *row,
               const tune_row *finer, const tune_row *coarser, FILE *out);
 
-// ---- The compiler (compile.c)
-// ---------------------------------------------------------------------
+// ---- The compiler (compile.c) -------------------------------------------------------------------
 
 typedef struct {
     void *cubin; // malloc'd; NULL when only the report was wanted
@@ -260,8 +256,7 @@ bool tune_compile_reference(const tune_problem *problem, const tune_device *devi
 int tune_read_report(const char *log, tune_kernel *kernels, int max); // returns how many it names
 void tune_read_ptx(const char *ptx, tune_kernel *kernel);             // by its symbol
 
-// ---- The unit (unit.c)
-// ----------------------------------------------------------------------------
+// ---- The unit (unit.c) --------------------------------------------------------------------------
 
 // The text of the unit, for NVRTC and g++ alike: malloc'd. The knobs are given as
 // -DTUNE_KNOB_0=value, ...
@@ -275,8 +270,7 @@ extern char
 extern char tune_unit_dir[4096]; // where unit/ is
 extern char *tune_flags;         // the user's -D, -I and other flags, space-separated; "" when none
 
-// ---- simt (count.c)
-// -------------------------------------------------------------------------------
+// ---- simt (count.c) -----------------------------------------------------------------------------
 
 // Finds g++ (or $CXX). false: *message says what to install.
 bool tune_counter_open(char *message, size_t size);
@@ -293,8 +287,7 @@ void tune_count(const tune_problem *problem, const tune_device *device, tune_row
                 size_t count, const volatile int *stop, void (*done)(size_t i, void *context),
                 void *context);
 
-// ---- The GPU (gpu.c, worker.c)
-// --------------------------------------------------------------------
+// ---- The GPU (gpu.c, worker.c) ------------------------------------------------------------------
 
 // What is there: asked in a process of its own, so that this one may fork. false: *message says why
 // not.
@@ -311,8 +304,7 @@ void tune_measure(const tune_problem *problem, const tune_device *device, tune_r
 // What that process does: main() calls this first, and it returns -1 unless it is that process.
 int tune_worker_main(int argc, char **argv);
 
-// ---- The settings (space.c)
-// -----------------------------------------------------------------------
+// ---- The settings (space.c) ---------------------------------------------------------------------
 
 uint64_t tune_settings(const tune_problem *problem); // how many there are
 tune_setting tune_setting_at(const tune_problem *problem, uint64_t i);
@@ -334,15 +326,13 @@ size_t tune_search_next(const tune_problem *problem, const tune_row *rows, size_
 // "COARSE_FACTOR=1:32:*2", "BLOCK_DIM=64,128,256", "UNROLL=1:8:+1", "TILE=32".
 bool tune_knob_parse(const char *text, tune_knob *knob, char *message, size_t size);
 
-// ---- The choice (choose.c)
-// ------------------------------------------------------------------------
+// ---- The choice (choose.c) ----------------------------------------------------------------------
 
 // Index of the best row, by measured time where there is one, else by predicted: among those within
 // the noise of the fastest, the one of least coarseness. -1: none. tie[i]: within the noise.
 int tune_choose(const tune_problem *problem, const tune_row *rows, size_t count, bool *tie);
 
-// ---- The cache (cache.c)
-// --------------------------------------------------------------------------
+// ---- The cache (cache.c) ------------------------------------------------------------------------
 
 typedef struct tune_cache tune_cache;
 
@@ -355,8 +345,7 @@ bool tune_cache_find(tune_cache *cache, const tune_problem *problem,
 bool tune_cache_add(tune_cache *cache, const tune_problem *problem, const tune_row *row);
 void tune_cache_close(tune_cache *cache);
 
-// ---- What it says (report.c, output.c)
-// --------------------------------------------------------------
+// ---- What it says (report.c, output.c) ----------------------------------------------------------
 
 typedef struct {
     const tune_problem *problem;
@@ -382,8 +371,7 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
 bool tune_write_json(const tune_result *result, const char *path, char *message, size_t size);
 bool tune_write_header(const tune_result *result, const char *path, char *message, size_t size);
 
-// ---- The command line (options.c, problem.c)
-// --------------------------------------------------------
+// ---- The command line (options.c, problem.c) ----------------------------------------------------
 
 typedef struct {
     tune_problem problem;
@@ -398,8 +386,7 @@ typedef struct {
 // Parses; on a mistake prints what was wrong and what to write, and exits with 2.
 void tune_options_parse(int argc, char **argv, tune_options *options);
 
-// ---- The data (data.c)
-// ------------------------------------------------------------------------------
+// ---- The data (data.c) --------------------------------------------------------------------------
 
 // A file (TUNE_FILE) is the data of the first buffer that is read; any other gets uniform data. It
 // is a .npy file of the buffer's type, or the elements' bytes and nothing else; where it is too

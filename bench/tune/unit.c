@@ -11,8 +11,7 @@
 char tune_include_dir[4096], tune_unit_dir[4096];
 char *tune_flags = "";
 
-// ---- The text
-// -------------------------------------------------------------------------------------
+// ---- The text -----------------------------------------------------------------------------------
 
 char *tune_unit(const tune_problem *problem, bool reference)
 {
@@ -61,8 +60,7 @@ char *tune_unit(const tune_problem *problem, bool reference)
     return text;
 }
 
-// ---- What it depends on
-// ---------------------------------------------------------------------------
+// ---- What it depends on -------------------------------------------------------------------------
 
 typedef struct {
     uint64_t value;

@@ -65,8 +65,7 @@ static int receive(int from, report *r, double seconds, const volatile int *stop
     return 1;
 }
 
-// ---- The job
-// ---------------------------------------------------------------------------------------
+// ---- The job ------------------------------------------------------------------------------------
 
 // What the child is to do, in a file in memory: this, then count rows, count + 1 sizes of code, and
 // the code itself, the reference's last.
@@ -108,8 +107,7 @@ static int write_job(const job *j, tune_row *const *rows, const tune_code *code,
     return good ? file : -1;
 }
 
-// ---- The child
-// ------------------------------------------------------------------------------------
+// ---- The child ----------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b)
 {
@@ -236,8 +234,7 @@ static void end(pid_t id, int from)
     }
 }
 
-// ---- The parent
-// -----------------------------------------------------------------------------------
+// ---- The parent ---------------------------------------------------------------------------------
 
 bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size_t size)
 {

@@ -103,6 +103,7 @@ typedef struct {
     unsigned long long atomics_global, atomics_shared; // of single lanes
     unsigned long long
         atomic_collisions; // lanes whose address an earlier lane of the warp instruction has
+    unsigned long long atomic_collisions_global; // those of them in global memory
     unsigned long long atomic_sectors; // 32-byte sectors of global memory, summed as for accesses
 
     unsigned long long barriers; // of whole blocks

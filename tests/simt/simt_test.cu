@@ -892,7 +892,8 @@ static void test_counts(void)
     tap_ok(n.shared_wavefronts == 4 && n.shared_conflicts == 0,
            "16-byte shared store: 4 wavefronts, none needless");
     n = counts_of(ATOMICS);
-    tap_ok(n.atomics_global == 32 && n.atomic_collisions == 24 && n.global_requests == 0,
+    tap_ok(n.atomics_global == 32 && n.atomic_collisions == 24 &&
+               n.atomic_collisions_global == 24 && n.global_requests == 0,
            "atomics and collisions");
     tap_ok(n.atomic_sectors == 1 && n.longest_thread == 1, "of eight words: a sector");
     n = counts_of(ATOMICS_APART);
@@ -901,7 +902,8 @@ static void test_counts(void)
     tap_ok(n.atomic_sectors == 3 && n.longest_thread == 2,
            "words 6 to 9 are of two sectors; and one of them again");
     n = counts_of(ATOMICS_SHARED);
-    tap_ok(n.atomics_shared == 32 && n.atomic_sectors == 0 && n.longest_thread == 0,
+    tap_ok(n.atomics_shared == 32 && n.atomic_sectors == 0 && n.longest_thread == 0 &&
+               n.atomic_collisions_global == 0,
            "shared memory has no sectors");
     n = counts_of(ATOMICS_MIXED);
     tap_ok(n.atomics_global == 16 && n.atomic_sectors == 2, "only of the lanes that are global");

@@ -235,13 +235,14 @@ static void test_shared_and_atomics(void)
         "and collisions");
     tap_ok(near(term(&problem, row, TUNE_ATOMICS), 0), "none of them global");
     c->atomics_shared = 0, c->atomics_global = 7e4;
-    c->atomic_sectors = 1e4, c->atomic_collisions = 2000;
+    c->atomic_sectors = 1e4, c->atomic_collisions = c->atomic_collisions_global = 2000;
     tap_ok(near(term(&problem, row, TUNE_ATOMICS), 10 * k.atomic + 2 * k.atomic_collision) &&
                near(term(&problem, row, TUNE_SHARED), 10),
            "global atomics: 10 k sectors, 2 k that collide, 1000 clocks a us");
-    c->atomics_shared = 7e4; // half of all atomics, and so of the collisions
-    tap_ok(near(term(&problem, row, TUNE_ATOMICS), 10 * k.atomic + k.atomic_collision),
-           "half of them shared: their collisions are not global");
+    c->atomic_collisions = 5000;
+    tap_ok(near(term(&problem, row, TUNE_ATOMICS), 10 * k.atomic + 2 * k.atomic_collision) &&
+               near(term(&problem, row, TUNE_SHARED), 10 + 0.3 * k.shared_collision),
+           "3 k more collide in shared memory");
 }
 
 static void test_together(void)

@@ -32,11 +32,10 @@ typedef unsigned long uintptr_t;
 static __device__ plan_record *tune_plan;
 #else
 static plan_record *tune_plan;
-static cudaError_t tune_count_launch(cudaError_t status); // entry.h: after a launch by simt
+static cudaError_t tune_count_launch(cudaError_t status); // count.h: after a launch by simt
 #endif
 
-// ---- Names
-// ----------------------------------------------------------------------------------------
+// ---- Names --------------------------------------------------------------------------------------
 
 #define TUNE_TEXT(...)  TUNE_TEXT_(__VA_ARGS__)
 #define TUNE_TEXT_(...) #__VA_ARGS__
@@ -68,8 +67,7 @@ static inline bool tune_same(const char *a, const char *b)
     return *a == *b;
 }
 
-// ---- The runtime, as a launcher sees it
-// ---------------------------------------------------------------
+// ---- The runtime, as a launcher sees it ---------------------------------------------------------
 
 static inline cudaError_t tune_get_device(int *device)
 {

@@ -126,6 +126,7 @@ static void count_atomic(const group *g, simt_line *line)
         }
         if (i) {
             ++c->atomic_collisions;
+            c->atomic_collisions_global += !(g->shared & m & -m);
             continue;
         }
         seen[n++] = a;
