@@ -24,14 +24,6 @@
 static const char WORD[] = "coarsen-tune-3"; // changes with the fields below
 static const char KIND[] = "coarsen-tune-";  // of any version
 
-static const char *const statuses[] = {[TUNE_PENDING] = "pending",
-                                       [TUNE_OK] = "ok",
-                                       [TUNE_NOT_COMPILED] = "not-compiled",
-                                       [TUNE_NOT_LAUNCHED] = "not-launched",
-                                       [TUNE_WRONG] = "wrong",
-                                       [TUNE_TIMEOUT] = "timed-out",
-                                       [TUNE_CRASHED] = "crashed"};
-
 enum { COUNTS = sizeof(tune_counts) / sizeof(double) };
 
 typedef struct {
@@ -78,7 +70,7 @@ static void put_number(FILE *out, double value)
 
 static void put_row(FILE *out, const tune_row *row)
 {
-    put_text(out, statuses[row->status]);
+    put_text(out, tune_status_name[row->status]);
     put_text(out, row->reason);
     put_number(out, row->compile_ms);
     put_number(out, row->bytes);
@@ -187,8 +179,8 @@ static int get_int(reader *line)
 static tune_status get_status(reader *line)
 {
     const char *const field = get_field(line);
-    for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++)
-        if (strcmp(field, statuses[i]) == 0)
+    for (size_t i = 0; i < TUNE_STATUSES; i++)
+        if (strcmp(field, tune_status_name[i]) == 0)
             return (tune_status)i;
     line->ok = false;
     return TUNE_PENDING;

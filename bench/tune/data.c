@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -157,16 +156,6 @@ static void *fill_chunks(void *argument)
 
 // ---- Files --------------------------------------------------------------------------------------
 
-__attribute__((format(printf, 3, 4))) static bool fail(char *message, size_t size,
-                                                       const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, size, format, args);
-    va_end(args);
-    return false;
-}
-
 // The buffer that gets the file: the first that has data.
 static int file_buffer(const tune_problem *problem)
 {
@@ -190,21 +179,21 @@ static bool read_npy(const tune_problem *problem, const tune_buffer *buffer, npy
     const char *const path = problem->data_file;
     char error[NPY_ERROR];
     if (!npy_read(path, array, error))
-        return fail(message, size, "%s%s", error,
-                    strstr(error, "elements are")
-                        ? "; or give the elements alone, as a.tofile(path) writes them"
-                        : "");
+        return tune_fail(message, size, "%s%s", error,
+                         strstr(error, "elements are")
+                             ? "; or give the elements alone, as a.tofile(path) writes them"
+                             : "");
     const size_t have = npy_item_bytes(array->type);
     const kind of = array->type == NPY_F4 || array->type == NPY_F8 ? REAL : SIGNED;
     if (kind_of(buffer->type, have) != of) {
         npy_free(array);
-        return fail(message, size,
-                    "%s: its elements are %s, and \"%s\" is of %s: convert it with a.astype()",
-                    path, names[array->type], buffer->name, buffer->type);
+        return tune_fail(message, size,
+                         "%s: its elements are %s, and \"%s\" is of %s: convert it with a.astype()",
+                         path, names[array->type], buffer->name, buffer->type);
     }
     if (array->count == 0) {
         npy_free(array);
-        return fail(message, size, "%s: it has no elements", path);
+        return tune_fail(message, size, "%s: it has no elements", path);
     }
     return true;
 }
@@ -218,22 +207,22 @@ static bool read_raw(const tune_problem *problem, size_t from, char *to, size_t 
     FILE *const in = fopen(path, "rb");
     struct stat info;
     if (!in)
-        return fail(message, size, "%s: cannot open it: %s", path, strerror(errno));
+        return tune_fail(message, size, "%s: cannot open it: %s", path, strerror(errno));
     bool ok = fstat(fileno(in), &info) == 0;
     if (!ok)
-        fail(message, size, "%s: cannot read it: %s", path, strerror(errno));
+        tune_fail(message, size, "%s: cannot read it: %s", path, strerror(errno));
     else if (!S_ISREG(info.st_mode))
-        ok = fail(message, size, "%s: it is no file; give one with the elements' bytes, or a .npy",
-                  path);
+        ok = tune_fail(message, size,
+                       "%s: it is no file; give one with the elements' bytes, or a .npy", path);
     else if (info.st_size == 0)
-        ok = fail(message, size, "%s: the file is empty", path);
+        ok = tune_fail(message, size, "%s: the file is empty", path);
     *all = ok ? (size_t)info.st_size : 1;
     for (size_t done = 0; ok && done < bytes;) {
         const size_t at = (from + done) % *all;
         const size_t part = *all - at < bytes - done ? *all - at : bytes - done;
         if (fseeko(in, (off_t)at, SEEK_SET) != 0 || fread(to + done, 1, part, in) != part)
-            ok = fail(message, size, "%s: cannot read all of it: %s", path,
-                      ferror(in) ? strerror(errno) : "it has become shorter");
+            ok = tune_fail(message, size, "%s: cannot read all of it: %s", path,
+                           ferror(in) ? strerror(errno) : "it has become shorter");
         done += part;
     }
     fclose(in);
@@ -244,8 +233,9 @@ static bool whole(const tune_problem *problem, const tune_buffer *buffer, size_t
                   char *message, size_t size)
 {
     if (item && all % item)
-        return fail(message, size, "%s: its %zu bytes are no whole number of %s, of %zu bytes each",
-                    problem->data_file, all, buffer->type, item);
+        return tune_fail(message, size,
+                         "%s: its %zu bytes are no whole number of %s, of %zu bytes each",
+                         problem->data_file, all, buffer->type, item);
     return true;
 }
 
@@ -256,8 +246,8 @@ bool tune_data_check(const tune_problem *problem, uint64_t *elements, char *mess
         return true;
     const int b = file_buffer(problem);
     if (b < 0)
-        return fail(message, size, "%s: no buffer is read, so that it has nothing to fill",
-                    problem->data_file);
+        return tune_fail(message, size, "%s: no buffer is read, so that it has nothing to fill",
+                         problem->data_file);
     const tune_buffer *const buffer = &problem->buffer[b];
     const size_t item = item_of(buffer->type);
     size_t all;

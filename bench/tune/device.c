@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -126,16 +125,6 @@ static const tune_device devices[] = {
 
 enum { DEVICES = sizeof devices / sizeof *devices };
 
-__attribute__((format(printf, 3, 4))) static bool fail(char *message, size_t size,
-                                                       const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, size, format, args);
-    va_end(args);
-    return false;
-}
-
 void tune_device_list(FILE *out)
 {
     fprintf(out, "%-6s %-28s %4s %5s %5s %6s %7s %8s %10s  %s\n", "arch", "name", "SMs", "GHz",
@@ -203,9 +192,10 @@ bool tune_device_find(const char *what, tune_device *device, char *message, size
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s", d->name);
     }
-    return fail(message, size,
-                "no device '%s' in the table: write one of %s; or describe it with --device FILE",
-                what, list);
+    return tune_fail(
+        message, size,
+        "no device '%s' in the table: write one of %s; or describe it with --device FILE", what,
+        list);
 }
 
 // ---- A file -------------------------------------------------------------------------------------
@@ -269,7 +259,7 @@ static bool read_line(char *line, tune_device *d, bool *set, char *source, size_
         return true;
     char *equals = strchr(line, '=');
     if (!equals)
-        return fail(message, size, "'%.60s' is no 'name = value'; the names are " KEYS, line);
+        return tune_fail(message, size, "'%.60s' is no 'name = value'; the names are " KEYS, line);
     *equals = '\0';
     const char *key = trim(line), *value = trim(equals + 1);
     int f = 0;
@@ -278,25 +268,25 @@ static bool read_line(char *line, tune_device *d, bool *set, char *source, size_
     if (f == FIELDS && strcmp(key, "name")) {
         f += !strcmp(key, "sm") ? 1 : !strcmp(key, "source") ? 2 : 3;
         if (f == FIELDS + 3)
-            return fail(message, size, "'%.60s' is not known; the names are " KEYS, key);
+            return tune_fail(message, size, "'%.60s' is not known; the names are " KEYS, key);
     }
     if (set[f])
-        return fail(message, size, "'%s' a second time; keep one of the two", key);
+        return tune_fail(message, size, "'%s' a second time; keep one of the two", key);
     set[f] = true;
     if (!*value)
-        return fail(message, size, "'%s' has no value; write '%s = ...'", key, key);
+        return tune_fail(message, size, "'%s' has no value; write '%s = ...'", key, key);
     if (f == FIELDS || f == FIELDS + 2) {
         char *to = f == FIELDS ? d->name : source;
         size_t room = f == FIELDS ? sizeof d->name : source_size;
         if ((size_t)snprintf(to, room, "%s", value) >= room)
-            return fail(message, size, "'%s' is longer than %zu characters", key, room - 1);
+            return tune_fail(message, size, "'%s' is longer than %zu characters", key, room - 1);
         return true;
     }
     if (f == FIELDS + 1) {
         long sm = sm_number(value);
         if (sm < 75 || sm > 999)
-            return fail(message, size, "sm = '%.60s': write a number from 75 on, as 90 for sm_90",
-                        value);
+            return tune_fail(message, size,
+                             "sm = '%.60s': write a number from 75 on, as 90 for sm_90", value);
         d->sm = (int)sm;
         return true;
     }
@@ -306,8 +296,9 @@ static bool read_line(char *line, tune_device *d, bool *set, char *source, size_
     bool whole = fields[f].whole, zero = fields[f].zero;
     if (*end || errno || !isfinite(x) || x < 0 || (x == 0 && !zero) ||
         (whole && (x > INT_MAX || x != floor(x))))
-        return fail(message, size, "%s = '%.60s': write a %s%s", key, value,
-                    whole ? "whole number" : "number", zero ? ", 0 or more" : " greater than 0");
+        return tune_fail(message, size, "%s = '%.60s': write a %s%s", key, value,
+                         whole ? "whole number" : "number",
+                         zero ? ", 0 or more" : " greater than 0");
     if (whole)
         *(int *)((char *)d + fields[f].offset) = (int)x;
     else
@@ -319,8 +310,8 @@ bool tune_device_read(const char *path, tune_device *device, char *message, size
 {
     FILE *file = fopen(path, "r");
     if (!file)
-        return fail(message, size, "%s: %s; --device wants a file of 'name = value' lines", path,
-                    strerror(errno));
+        return tune_fail(message, size, "%s: %s; --device wants a file of 'name = value' lines",
+                         path, strerror(errno));
     static char source[512]; // of the device last read: a program reads one
     *source = '\0';
     tune_device d = {.sm = 0};
@@ -330,19 +321,19 @@ bool tune_device_read(const char *path, tune_device *device, char *message, size
     while (good && fgets(line, sizeof line, file)) {
         ++number;
         if (!strchr(line, '\n') && !feof(file))
-            good = fail(why, sizeof why, "a line longer than %zu characters", sizeof line - 2);
+            good = tune_fail(why, sizeof why, "a line longer than %zu characters", sizeof line - 2);
         else
             good = read_line(line, &d, set, source, sizeof source, why, sizeof why);
     }
     bool broken = ferror(file);
     fclose(file);
     if (!good)
-        return fail(message, size, "%s:%lu: %s", path, number, why);
+        return tune_fail(message, size, "%s:%lu: %s", path, number, why);
     if (broken)
-        return fail(message, size, "%s: could not be read to its end", path);
+        return tune_fail(message, size, "%s: could not be read to its end", path);
     if (!d.sm)
-        return fail(message, size, "%s: no sm; add a line such as 'sm = 90'. The names are " KEYS,
-                    path);
+        return tune_fail(message, size,
+                         "%s: no sm; add a line such as 'sm = 90'. The names are " KEYS, path);
 
     const tune_device *standard = of_sm(d.sm);
     char missing[512] = "";
@@ -354,12 +345,13 @@ bool tune_device_read(const char *path, tune_device *device, char *message, size
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
                      *missing ? ", " : "", fields[f].name);
     if (*missing)
-        return fail(message, size, "%s: sm_%d is not in the table, so all is to be given; add %s",
-                    path, d.sm, missing);
+        return tune_fail(message, size,
+                         "%s: sm_%d is not in the table, so all is to be given; add %s", path, d.sm,
+                         missing);
     if (d.shared_per_block > d.shared_per_processor)
-        return fail(message, size,
-                    "%s: shared_per_block = %d is more than shared_per_processor = %d", path,
-                    d.shared_per_block, d.shared_per_processor);
+        return tune_fail(message, size,
+                         "%s: shared_per_block = %d is more than shared_per_processor = %d", path,
+                         d.shared_per_block, d.shared_per_processor);
     if (!*d.name)
         snprintf(d.name, sizeof d.name, "sm_%d of %.100s", d.sm, path);
     if (!*source)

@@ -365,6 +365,8 @@ static CUresult launch(gpu *g, loaded *l)
         void *arguments[PLAN_ARGUMENTS];
         for (int a = 0; a < p->arguments; a++)
             arguments[a] = p->argument + p->offset[a];
+        if (l->launch_kernel[i] < 0 && p->bytes == 0)
+            continue; // the runtime takes it, the driver need not
         if (l->launch_kernel[i] < 0)
             status = g->p_cuMemsetD8Async(p->to, (unsigned char)p->value, p->bytes, g->stream);
         else
@@ -413,7 +415,7 @@ static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loade
             return CUDA_ERROR_INVALID_VALUE;
         }
         CUresult status = reserve(g, &g->buffer[b], bytes);
-        if (status == CUDA_SUCCESS && role == TUNE_SCRATCH)
+        if (status == CUDA_SUCCESS && role == TUNE_SCRATCH && bytes > 0)
             status = g->p_cuMemsetD8Async(g->buffer[b].at, 0, bytes, g->stream);
         if (status != CUDA_SUCCESS) {
             snprintf(why, size, "%s, of %zu bytes: %s", problem->buffer[b].name, bytes,

@@ -16,17 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- Files --------------------------------------------------------------------------------------
+const char *const tune_status_name[TUNE_STATUSES] = {
+    [TUNE_PENDING] = "pending",
+    [TUNE_OK] = "ok",
+    [TUNE_NOT_COMPILED] = "not compiled",
+    [TUNE_NOT_LAUNCHED] = "not launched",
+    [TUNE_WRONG] = "wrong",
+    [TUNE_TIMEOUT] = "timed out",
+    [TUNE_CRASHED] = "crashed",
+};
 
-__attribute__((format(printf, 3, 4))) static bool failed(char *message, size_t size,
-                                                         const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, size, format, args);
-    va_end(args);
-    return false;
-}
+// ---- Files --------------------------------------------------------------------------------------
 
 static bool write_all(int file, const char *text, size_t bytes)
 {
@@ -78,8 +78,8 @@ static bool replace(const char *path, const char *text, size_t bytes, char *mess
         }
     }
     if (!ok)
-        failed(message, size, "%s cannot be written: %s; %s: give another file", path,
-               strerror(errno), exists ? "what was there is as it was" : "nothing was written");
+        tune_fail(message, size, "%s cannot be written: %s; %s: give another file", path,
+                  strerror(errno), exists ? "what was there is as it was" : "nothing was written");
     free(temporary);
     free(real);
     return ok;
@@ -92,7 +92,7 @@ static bool finish(FILE *out, char **text, const size_t *bytes, const char *path
     bool ok = !ferror(out);
     ok = fclose(out) == 0 && ok;
     if (!ok)
-        failed(message, size, "%s cannot be written: out of memory", path);
+        tune_fail(message, size, "%s cannot be written: out of memory", path);
     ok = ok && replace(path, *text, *bytes, message, size);
     free(*text);
     return ok;
@@ -164,49 +164,9 @@ typedef struct {
     double value;
 } fact;
 
-static const char *const statuses[] = {
-    [TUNE_PENDING] = "pending",
-    [TUNE_OK] = "ok",
-    [TUNE_NOT_COMPILED] = "not compiled",
-    [TUNE_NOT_LAUNCHED] = "not launched",
-    [TUNE_WRONG] = "wrong",
-    [TUNE_TIMEOUT] = "timed out",
-    [TUNE_CRASHED] = "crashed",
-};
-
 static double product(const unsigned int of[3])
 {
     return (double)of[0] * of[1] * of[2];
-}
-
-static double threads_of(const tune_launch *launch)
-{
-    return product(launch->grid) * product(launch->block);
-}
-
-// The launch of the most threads, which is the one that works. NULL: not known.
-static const tune_launch *main_launch(const tune_row *row)
-{
-    const tune_launch *most = NULL;
-    for (int l = 0; l < row->launches; l++)
-        if (*row->launch[l].kernel && (!most || threads_of(row->launch + l) > threads_of(most)))
-            most = row->launch + l;
-    return most;
-}
-
-// Its kernel; or the one of the most registers, when it was never launched.
-static const tune_kernel *main_kernel(const tune_row *row)
-{
-    const tune_launch *const launch = main_launch(row);
-    const tune_kernel *most = NULL;
-    for (int k = 0; k < row->kernels; k++) {
-        if (launch && strcmp(row->kernel[k].name, launch->kernel) == 0)
-            return row->kernel + k;
-        const bool own = strncmp(row->kernel[k].name, "tune_", 5) == 0; // of unit/
-        if (!launch && !own && (!most || row->kernel[k].registers > most->registers))
-            most = row->kernel + k;
-    }
-    return most;
 }
 
 static double gbps(const tune_problem *problem, double us)
@@ -216,8 +176,8 @@ static double gbps(const tune_problem *problem, double us)
 
 static int facts_of(const tune_result *result, const tune_row *row, fact facts[FACTS])
 {
-    const tune_launch *const launch = main_launch(row);
-    const tune_kernel *const kernel = main_kernel(row);
+    const tune_launch *const launch = tune_main_launch(row);
+    const tune_kernel *const kernel = tune_main_kernel(row);
     const tune_prediction *const predicted = row->counted ? &row->predicted : NULL;
     const tune_device *const device = result->device;
     const double blocks = launch ? product(launch->grid) : 0;
@@ -341,7 +301,7 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
     size_t bytes;
     FILE *const out = open_memstream(&text, &bytes);
     if (!out)
-        return failed(message, size, "%s cannot be written: out of memory", path);
+        return tune_fail(message, size, "%s cannot be written: out of memory", path);
 
     note notes[NOTES];
     const int noted = notes_of(result, notes);
@@ -362,7 +322,7 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
         const tune_row *const row = result->rows + i;
         for (int k = 0; k < problem->knobs; k++)
             fprintf(out, "%ld,", row->setting.value[k]);
-        fprintf(out, "%s,", statuses[row->status]);
+        fprintf(out, "%s,", tune_status_name[row->status]);
         csv_text(out, row->reason);
         count = facts_of(result, row, facts);
         for (int f = 0; f < count; f++) {
@@ -373,8 +333,7 @@ bool tune_write_csv(const tune_result *result, const char *path, char *message, 
                 print_number(out, facts[f].value);
         }
         const bool chosen = result->best >= 0 && (size_t)result->best == i;
-        const bool standard = !memcmp(row->setting.value, tune_standard(result->problem).value,
-                                      result->problem->knobs * sizeof(*row->setting.value));
+        const bool standard = tune_is_standard(result->problem, &row->setting);
         fprintf(out, ",%d,%d,%d\n", chosen, result->tie && result->tie[i], standard);
     }
     return finish(out, &text, &bytes, path, message, size);
@@ -470,7 +429,7 @@ bool tune_write_json(const tune_result *result, const char *path, char *message,
     size_t bytes;
     FILE *const out = open_memstream(&text, &bytes);
     if (!out)
-        return failed(message, size, "%s cannot be written: out of memory", path);
+        return tune_fail(message, size, "%s cannot be written: out of memory", path);
 
     fputs("{\"schema_version\": \"1.0.0\",\n \"metadata\": {\"timeunit\": \"milliseconds\"", out);
     note notes[NOTES];
@@ -535,11 +494,11 @@ static char *read_text(const char *path, char *message, size_t size)
     const ssize_t length = in ? getdelim(&text, &bytes, '\0', in) : -1;
     bool ok = in && !ferror(in);
     if (!ok) {
-        failed(message, size, "%s cannot be read: %s; give --header another file", path,
-               strerror(errno));
+        tune_fail(message, size, "%s cannot be read: %s; give --header another file", path,
+                  strerror(errno));
     } else if (length > 0 && text[length - 1] == '\0') {
-        ok = failed(message, size,
-                    "%s is left as it is: it is not a text; give --header another file", path);
+        ok = tune_fail(message, size,
+                       "%s is left as it is: it is not a text; give --header another file", path);
     } else if (length < 0) {
         free(text);
         text = strdup("");
@@ -580,10 +539,9 @@ static void write_section(FILE *out, const tune_result *result, const char *titl
         fprintf(out, ", %.4g GB/s", gbps(problem, us));
     for (size_t i = 0; i < result->count; i++) {
         const tune_row *const row = result->rows + i;
-        bool standard = row->status == TUNE_OK && (result->predicted ? row->counted : row->timed);
-        for (int k = 0; k < problem->knobs; k++)
-            standard = standard && row->setting.value[k] == problem->knob[k].standard;
-        if (standard) {
+        const bool known =
+            row->status == TUNE_OK && (result->predicted ? row->counted : row->timed);
+        if (known && tune_is_standard(problem, &row->setting)) {
             fprintf(out, "; the header's own default: %.4g us",
                     result->predicted ? row->predicted.us : row->us);
             break;
@@ -610,21 +568,23 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
 {
     static const char BANNER[] = "\n// ---- ";
     if (!result->problem->shipped)
-        return failed(message, size,
-                      "%s is not written: %s is not one of coarsen's patterns, whose headers have "
-                      "defaults to set; leave out --header",
-                      path, result->problem->pattern);
+        return tune_fail(
+            message, size,
+            "%s is not written: %s is not one of coarsen's patterns, whose headers have "
+            "defaults to set; leave out --header",
+            path, result->problem->pattern);
     if (result->best < 0)
-        return failed(message, size,
-                      "%s is not written: no setting was found to be good, so there is no default "
-                      "to set; the reasons are in the table",
-                      path);
+        return tune_fail(
+            message, size,
+            "%s is not written: no setting was found to be good, so there is no default "
+            "to set; the reasons are in the table",
+            path);
     char *const old = read_text(path, message, size);
     if (!old)
         return false;
     if (*old && strncmp(old, OURS, strlen(OURS)) != 0) {
         free(old);
-        return failed(
+        return tune_fail(
             message, size,
             "%s is left as it is: its first line is not that of a header that coarsen-tune "
             "wrote; give --header another file",
@@ -636,7 +596,7 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
     FILE *const out = open_memstream(&text, &bytes);
     if (!out) {
         free(old);
-        return failed(message, size, "%s cannot be written: out of memory", path);
+        return tune_fail(message, size, "%s cannot be written: out of memory", path);
     }
     char title[128];
     snprintf(title, sizeof(title), "// ---- %s, sm_%d ", result->problem->pattern,

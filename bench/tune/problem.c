@@ -15,18 +15,6 @@
 
 // ---- Words and numbers --------------------------------------------------------------------------
 
-static bool fail(char *message, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool fail(char *message, size_t size, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, size, format, args);
-    va_end(args);
-    return false;
-}
-
 // A copy that this program never frees: a tuner has one problem.
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -202,8 +190,9 @@ static bool fill_reduce(tune_problem *problem, const tune_shipped *given, const 
     const bool sum = strcmp(op, "sum") == 0, least = strcmp(op, "min") == 0;
     if (!sum && !least && strcmp(op, "max") != 0) {
         const char *const closest = tune_closest(op, ops);
-        return fail(message, size, "--op: \"%s\" is not one of sum, min, max%s%s%s", op,
-                    closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+        return tune_fail(message, size, "--op: \"%s\" is not one of sum, min, max%s%s%s", op,
+                         closest ? "; did you mean " : "", closest ? closest : "",
+                         closest ? "?" : "");
     }
     // Sums of ints may overflow, which only an unsigned type defines. The reference adds floats up
     // in double.
@@ -284,7 +273,7 @@ static bool fill_map(tune_problem *problem, const tune_shipped *given, const ele
 {
     const int inputs = given->inputs ? given->inputs : 2;
     if (inputs < 1 || inputs > 3)
-        return fail(message, size, "--inputs: %d is not from 1 to 3", inputs);
+        return tune_fail(message, size, "--inputs: %d is not from 1 to 3", inputs);
     // ints are added up as unsigned, as they may overflow.
     const char *const cast = type->unit == 0 ? "(unsigned int)" : "";
     static const char *const names[] = {"a", "a, b", "a, b, c"};
@@ -440,8 +429,8 @@ static bool fill_histogram(tune_problem *problem, const tune_shipped *given, con
     const int bits = 8 * type->bytes;
     const uint64_t bins = given->bins ? given->bins : 256;
     if (bins > 2147483647)
-        return fail(message, size, "--bins: %llu is not from 1 to 2147483647",
-                    (unsigned long long)bins);
+        return tune_fail(message, size, "--bins: %llu is not from 1 to 2147483647",
+                         (unsigned long long)bins);
     // Even ranges of all values; each value its own where there are bins enough.
     const bool power = (bins & (bins - 1)) == 0;
     char *const bin =
@@ -524,11 +513,11 @@ bool tune_problem_shipped(tune_problem *problem, const char *pattern, const tune
         p++;
     if (!tune_patterns[p]) {
         closest = tune_closest(pattern, tune_patterns);
-        return fail(message, size,
-                    "\"%s\" is not a pattern: take reduce, map, matmul or histogram, or --source "
-                    "FILE for a kernel of your own%s%s%s",
-                    pattern, closest ? "; did you mean " : "", closest ? closest : "",
-                    closest ? "?" : "");
+        return tune_fail(
+            message, size,
+            "\"%s\" is not a pattern: take reduce, map, matmul or histogram, or --source "
+            "FILE for a kernel of your own%s%s%s",
+            pattern, closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
     }
     const char *const type = given->type ? given->type : patterns[p].types[0];
     const element *of = NULL;
@@ -542,8 +531,9 @@ bool tune_problem_shipped(tune_problem *problem, const char *pattern, const tune
     }
     if (!of) {
         closest = tune_closest(type, patterns[p].types);
-        return fail(message, size, "--type: %s takes %s, not \"%s\"%s%s%s", pattern, types, type,
-                    closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+        return tune_fail(message, size, "--type: %s takes %s, not \"%s\"%s%s%s", pattern, types,
+                         type, closest ? "; did you mean " : "", closest ? closest : "",
+                         closest ? "?" : "");
     }
     problem->pattern = tune_patterns[p];
     put(problem->type, sizeof(problem->type), "%s", type);
@@ -595,12 +585,12 @@ static bool taken(const tune_problem *problem, const char *name, char *message, 
 {
     for (int i = 0; i < problem->sizes; i++)
         if (strcmp(problem->size[i].name, name) == 0)
-            return !fail(message, size, "\"%s\" is a size already: each needs a name of its own",
-                         name);
+            return !tune_fail(message, size,
+                              "\"%s\" is a size already: each needs a name of its own", name);
     for (int i = 0; i < problem->buffers; i++)
         if (strcmp(problem->buffer[i].name, name) == 0)
-            return !fail(message, size, "\"%s\" is a buffer already: each needs a name of its own",
-                         name);
+            return !tune_fail(message, size,
+                              "\"%s\" is a buffer already: each needs a name of its own", name);
     return false;
 }
 
@@ -610,12 +600,14 @@ bool tune_problem_size(tune_problem *problem, const char *from, char *message, s
     char name[sizeof(problem->size[0].name)];
     uint64_t value;
     if (!equals || !put(name, sizeof(name), "%.*s", (int)(equals - from), from) || !is_name(name))
-        return fail(message, size, "\"%s\" should be like rows=4096, a name and a number", from);
+        return tune_fail(message, size, "\"%s\" should be like rows=4096, a name and a number",
+                         from);
     if (!tune_number(equals + 1, &value) || value == 0)
-        return fail(message, size,
-                    "\"%s\" is not a positive number: 1000000, 1e6, 2^20 and 1Mi are", equals + 1);
+        return tune_fail(message, size,
+                         "\"%s\" is not a positive number: 1000000, 1e6, 2^20 and 1Mi are",
+                         equals + 1);
     if (problem->sizes == TUNE_SIZES)
-        return fail(message, size, "there may be %d sizes at most", TUNE_SIZES);
+        return tune_fail(message, size, "there may be %d sizes at most", TUNE_SIZES);
     if (taken(problem, name, message, size))
         return false;
     add_size(problem, name, value);
@@ -647,15 +639,16 @@ bool tune_problem_buffer(tune_problem *problem, tune_role role, const char *from
             is_name(parts.name) && *parts.type && !strpbrk(parts.type, "*&[](){};,") &&
             strspn(parts.count, " \t") < strlen(parts.count)) {
             if (problem->buffers == TUNE_BUFFERS)
-                return fail(message, size, "there may be %d buffers at most", TUNE_BUFFERS);
+                return tune_fail(message, size, "there may be %d buffers at most", TUNE_BUFFERS);
             if (taken(problem, parts.name, message, size))
                 return false;
             add_buffer(problem, role, parts.type, parts.name, parts.count);
             return true;
         }
     }
-    return fail(message, size,
-                "\"%s\" should be like 'float x[n]', a type, a name and how many there are", from);
+    return tune_fail(message, size,
+                     "\"%s\" should be like 'float x[n]', a type, a name and how many there are",
+                     from);
 }
 
 // How many expressions a list has, parted by commas outside of brackets; 0 where one of them is
@@ -692,20 +685,20 @@ static char *include(const char *option, const char *path, char *message, size_t
     char whole[PATH_MAX];
     FILE *const file = fopen(path, "r");
     if (!file || getc(file) == EOF) {
-        fail(message, size, "%s: %s: %s", option, path,
-             !file          ? strerror(errno)
-             : ferror(file) ? strerror(errno)
-                            : "the file is empty");
+        tune_fail(message, size, "%s: %s: %s", option, path,
+                  !file          ? strerror(errno)
+                  : ferror(file) ? strerror(errno)
+                                 : "the file is empty");
         if (file)
             fclose(file);
         return NULL;
     }
     fclose(file);
     if (!realpath(path, whole) || strpbrk(whole, "\"\n\\")) {
-        fail(message, size,
-             "%s: %s: no #include can name this path: it has a quote, a backslash "
-             "or a line end",
-             option, path);
+        tune_fail(message, size,
+                  "%s: %s: no #include can name this path: it has a quote, a backslash "
+                  "or a line end",
+                  option, path);
         return NULL;
     }
     return text("#include \"%s\"\n", whole);
@@ -714,12 +707,14 @@ static char *include(const char *option, const char *path, char *message, size_t
 bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message, size_t size)
 {
     if (!own->kernel == !own->launch)
-        return fail(message, size,
-                    "--source needs one of --kernel NAME, with --grid and --block, and --launch "
-                    "'CALL', a launcher that FILE has");
+        return tune_fail(
+            message, size,
+            "--source needs one of --kernel NAME, with --grid and --block, and --launch "
+            "'CALL', a launcher that FILE has");
     if (own->kernel &&
         (*own->kernel == '\0' || function_length(own->kernel) != strlen(own->kernel)))
-        return fail(message, size, "--kernel: \"%s\" is not the name of a function", own->kernel);
+        return tune_fail(message, size, "--kernel: \"%s\" is not the name of a function",
+                         own->kernel);
     const char *const beside = !own->launch  ? NULL
                                : own->grid   ? "--grid"
                                : own->block  ? "--block"
@@ -727,27 +722,28 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
                                : own->args   ? "--args"
                                              : NULL;
     if (beside)
-        return fail(message, size, "%s goes with --kernel: --launch says it all", beside);
+        return tune_fail(message, size, "%s goes with --kernel: --launch says it all", beside);
     const size_t callee = own->launch ? function_length(own->launch) : 0;
     char *const launcher = own->launch ? text("%.*s", (int)callee, own->launch) : NULL;
     if (own->launch && (callee == 0 || expressions(own->launch + callee) != 1 ||
                         own->launch[callee + strspn(own->launch + callee, " \t")] != '(' ||
                         own->launch[strlen(own->launch) - 1] != ')'))
-        return fail(message, size,
-                    "--launch: \"%s\" should be a call, like 'mine_launch(x, y, n, 0)'",
-                    own->launch);
+        return tune_fail(message, size,
+                         "--launch: \"%s\" should be a call, like 'mine_launch(x, y, n, 0)'",
+                         own->launch);
     if (problem->knobs == 0)
-        return fail(message, size,
-                    "--source needs a knob to tune: --knob COARSE_FACTOR=1:32:*2, a macro of FILE "
-                    "and its values");
+        return tune_fail(
+            message, size,
+            "--source needs a knob to tune: --knob COARSE_FACTOR=1:32:*2, a macro of FILE "
+            "and its values");
     if (problem->sizes == 0)
-        return fail(message, size, "--source needs a size: --n 2^24, or --size rows=4096");
+        return tune_fail(message, size, "--source needs a size: --n 2^24, or --size rows=4096");
     int outputs = 0;
     for (int i = 0; i < problem->buffers; i++)
         outputs += problem->buffer[i].role == TUNE_OUT || problem->buffer[i].role == TUNE_INOUT;
     if (outputs == 0)
-        return fail(message, size,
-                    "--source needs a result to verify: --out 'float y[n]' or --inout");
+        return tune_fail(message, size,
+                         "--source needs a result to verify: --out 'float y[n]' or --inout");
     for (int k = 0; k < problem->knobs; k++)
         if (taken(problem, problem->knob[k].name, message, size))
             return false;
@@ -759,24 +755,25 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
             if (strcmp(problem->knob[k].name, "BLOCK_DIM") == 0)
                 block = "BLOCK_DIM";
         if (!own->grid)
-            return fail(message, size,
-                        "--kernel needs --grid, such as 'coarsen_ceil_div(n, BLOCK_DIM * "
-                        "COARSE_FACTOR)'");
+            return tune_fail(message, size,
+                             "--kernel needs --grid, such as 'coarsen_ceil_div(n, BLOCK_DIM * "
+                             "COARSE_FACTOR)'");
         if (!block)
-            return fail(message, size, "--kernel needs --block, such as 256, or a knob BLOCK_DIM");
+            return tune_fail(message, size,
+                             "--kernel needs --block, such as 256, or a knob BLOCK_DIM");
         const char *const options[] = {"--grid", "--block"}, *const dims[] = {own->grid, block};
         for (int i = 0; i < 2; i++)
             if (expressions(dims[i]) < 1 || expressions(dims[i]) > 3)
-                return fail(message, size,
-                            "%s: \"%s\" should be one to three expressions, parted "
-                            "by commas",
-                            options[i], dims[i]);
+                return tune_fail(message, size,
+                                 "%s: \"%s\" should be one to three expressions, parted "
+                                 "by commas",
+                                 options[i], dims[i]);
         if (own->shared && expressions(own->shared) != 1)
-            return fail(message, size, "--shared: \"%s\" should be one expression, of bytes",
-                        own->shared);
+            return tune_fail(message, size, "--shared: \"%s\" should be one expression, of bytes",
+                             own->shared);
         if (own->args && expressions(own->args) == 0)
-            return fail(message, size, "--args: \"%s\" should be expressions, parted by commas",
-                        own->args);
+            return tune_fail(message, size,
+                             "--args: \"%s\" should be expressions, parted by commas", own->args);
         char args[sizeof(problem->run)] = "";
         if (own->args) {
             fits = put(args, sizeof(args), ", %s", own->args);
@@ -799,14 +796,14 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
         problem->pattern = launcher;
     }
     if (!fits)
-        return fail(message, size,
-                    "the launch is too long: it may have %zu characters. Give FILE "
-                    "a launcher and name that with --launch",
-                    sizeof(problem->run) - 1);
+        return tune_fail(message, size,
+                         "the launch is too long: it may have %zu characters. Give FILE "
+                         "a launcher and name that with --launch",
+                         sizeof(problem->run) - 1);
 
     if (own->work && expressions(own->work) != 1)
-        return fail(message, size, "--work: \"%s\" should be one expression of the sizes",
-                    own->work);
+        return tune_fail(message, size, "--work: \"%s\" should be one expression of the sizes",
+                         own->work);
     if (own->work)
         fits = put(problem->work, sizeof(problem->work), "(double)(%s)", own->work);
     else
@@ -817,8 +814,8 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
                    fits;
         }
     if (!fits)
-        return fail(message, size, "--work: it may have %zu characters",
-                    sizeof(problem->work) - sizeof("(double)()"));
+        return tune_fail(message, size, "--work: it may have %zu characters",
+                         sizeof(problem->work) - sizeof("(double)()"));
 
     problem->source = include("--source", own->source, message, size);
     if (!problem->source)

@@ -80,9 +80,7 @@ static double us_of(const tune_result *result, const tune_row *row)
     return result->predicted ? row->predicted.us : row->us;
 }
 
-// The launch of the most threads, and its kernel; where nothing was planned, the kernel of the most
-// registers.
-static const tune_launch *main_launch(const tune_row *row)
+const tune_launch *tune_main_launch(const tune_row *row)
 {
     const tune_launch *most = NULL;
     double threads = 0;
@@ -98,9 +96,9 @@ static const tune_launch *main_launch(const tune_row *row)
     return most;
 }
 
-static const tune_kernel *main_kernel(const tune_row *row)
+const tune_kernel *tune_main_kernel(const tune_row *row)
 {
-    const tune_launch *const launch = main_launch(row);
+    const tune_launch *const launch = tune_main_launch(row);
     const tune_kernel *most = NULL;
     for (int i = 0; i < row->kernels && i < TUNE_KERNELS; i++)
         if (launch ? strcmp(row->kernel[i].name, launch->kernel) == 0
@@ -128,14 +126,6 @@ static const char *status_name(tune_status status)
         return "crashes";
     }
     return "?";
-}
-
-static bool is_standard(const tune_problem *problem, const tune_setting *setting)
-{
-    for (int k = 0; k < problem->knobs; k++)
-        if (setting->value[k] != problem->knob[k].standard)
-            return false;
-    return problem->shipped;
 }
 
 // ---- Columns ------------------------------------------------------------------------------------
@@ -174,8 +164,8 @@ static void cell(const tune_result *result, size_t i, const column *c, char *to,
 {
     const tune_problem *const problem = result->problem;
     const tune_row *const row = &result->rows[i];
-    const tune_launch *const launch = main_launch(row);
-    const tune_kernel *const kernel = main_kernel(row);
+    const tune_launch *const launch = tune_main_launch(row);
+    const tune_kernel *const kernel = tune_main_kernel(row);
     const tune_prediction *const p = &row->predicted;
     const double us = us_of(result, row);
 
@@ -186,7 +176,7 @@ static void cell(const tune_result *result, size_t i, const column *c, char *to,
                  (int)i == result->best          ? '>'
                  : result->tie && result->tie[i] ? '~'
                                                  : ' ',
-                 is_standard(problem, &row->setting) ? 'd' : ' ');
+                 tune_is_standard(problem, &row->setting) ? 'd' : ' ');
         break;
     case KNOB:
         snprintf(to, size, "%ld", row->setting.value[c->which]);
@@ -396,9 +386,10 @@ void tune_table(const tune_result *result, size_t most, FILE *out)
     // Beyond the best, only what was chosen and what is the default.
     for (size_t r = 0; r < count; r++)
         if (r < most || (int)rows[r] == result->best ||
-            is_standard(result->problem, &result->rows[rows[r]].setting)) {
+            tune_is_standard(result->problem, &result->rows[rows[r]].setting)) {
             ties = ties || ((int)rows[r] != result->best && result->tie && result->tie[rows[r]]);
-            standard = standard || is_standard(result->problem, &result->rows[rows[r]].setting);
+            standard =
+                standard || tune_is_standard(result->problem, &result->rows[rows[r]].setting);
             rows[printed++] = rows[r];
         }
 

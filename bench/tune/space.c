@@ -97,6 +97,14 @@ uint64_t tune_setting_index(const tune_problem *problem, const tune_setting *set
     return place == UINT64_MAX ? UINT64_MAX : settings_before(problem, place);
 }
 
+bool tune_is_standard(const tune_problem *problem, const tune_setting *setting)
+{
+    for (int k = 0; k < problem->knobs; k++)
+        if (setting->value[k] != problem->knob[k].standard)
+            return false;
+    return problem->shipped;
+}
+
 // Where the user took away the headers' defaults: the nearest values that are left, by ratio.
 tune_setting tune_standard(const tune_problem *problem)
 {

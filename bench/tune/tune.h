@@ -29,10 +29,22 @@
 #ifndef COARSEN_TUNE_H
 #define COARSEN_TUNE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+// What went wrong, where, and what to do: into message. Returns false, for the caller to pass on.
+__attribute__((format(printf, 3, 4), unused)) static inline bool
+tune_fail(char *message, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, size, format, args);
+    va_end(args);
+    return false;
+}
 
 // ---- The problem --------------------------------------------------------------------------------
 
@@ -164,6 +176,8 @@ typedef enum {
     TUNE_TIMEOUT, // it did not end
     TUNE_CRASHED  // it took the worker with it
 } tune_status;
+
+enum { TUNE_STATUSES = TUNE_CRASHED + 1 };
 
 typedef struct {
     tune_setting setting;
@@ -310,7 +324,8 @@ uint64_t tune_settings(const tune_problem *problem); // how many there are
 tune_setting tune_setting_at(const tune_problem *problem, uint64_t i);
 uint64_t tune_setting_index(const tune_problem *problem,
                             const tune_setting *setting); // the inverse
-tune_setting tune_standard(const tune_problem *problem);  // the headers' defaults
+bool tune_is_standard(const tune_problem *problem, const tune_setting *setting);
+tune_setting tune_standard(const tune_problem *problem); // the headers' defaults
 bool tune_neighbour(const tune_problem *problem, const tune_setting *of, int knob, int step,
                     tune_setting *to);
 double tune_coarseness(const tune_problem *problem,
@@ -362,6 +377,13 @@ typedef struct {
     const char *search; // "every setting", "20 settings of 48: ..."
     uint64_t hash;
 } tune_result;
+
+extern const char *const tune_status_name[TUNE_STATUSES]; // "ok", "not compiled", ...
+
+// The launch of the most threads, and its kernel; where nothing was planned, the kernel of the most
+// registers. NULL: none.
+const tune_launch *tune_main_launch(const tune_row *row);
+const tune_kernel *tune_main_kernel(const tune_row *row);
 
 void tune_progress(const char *what, size_t done, size_t of,
                    const char *best); // a bar, where stderr is a terminal

@@ -24,8 +24,9 @@
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and COARSEN_HISTOGRAM_CFACTOR, where they are defined, as they
 // are by a header that coarsen-tune wrote.
 //
-// Defines NAME_kernel(in, counts, n, width) and NAME_small_kernel, which is the same with 256 threads
-// a block at most, and
+// Defines NAME_slot(copies, bin, lane), NAME_add(copy, copies, first_bin, width, x), NAME_count(in,
+// counts, n, width, block_dim, copies), NAME_kernel(in, counts, n, width) and NAME_small_kernel, which
+// is the same with 256 threads a block at most, and
 //
 //     size_t      NAME_scratch_bytes(size_t n)        0
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
@@ -39,10 +40,10 @@
 // How: the bins are rows of counters, in 32 columns at most; lane l adds to column l mod their
 // number. With 32 of them a warp's additions never meet, neither in a counter nor in a bank of
 // shared memory, whatever the data: one value takes as long as noise. There are as many columns as
-// 16 counters a thread make room for: 32 up to BLOCK_DIM / 2 bins, and half as many for each
-// doubling. Where a row has fewer than 32 columns, the rows of a bank are stirred (NAME_slot), so
-// that bins which are a power of two apart do not all fall in one bank. NAME_launch says how much
-// dynamic shared memory that takes, and how many blocks make a wave.
+// 16 counters a thread make room for: 32 up to half as many bins as the block has threads, and half
+// as many for each doubling. Where a row has fewer than 32 columns, the rows of a bank are stirred
+// (NAME_slot), so that bins which are a power of two apart do not all fall in one bank. NAME_launch
+// says how much dynamic shared memory that takes, and how many blocks make a wave.
 //
 // A small array, of which blocks of 256 threads take no more than one for two multiprocessors, is
 // counted by such blocks, where BLOCK_DIM is more: they begin and end sooner.
@@ -108,8 +109,8 @@
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
-// The columns of counters, for a block of so many threads; as many counters as a block has room for on
-// any device; and the threads of a block that counts a small array.
+// The columns of counters, for a block of so many threads; as many counters as a block has room for
+// on any device; and the threads of a block that counts a small array.
 #define COARSEN_COPIES(threads)                                                                    \
     (NUM_BINS <= threads / 2   ? 32                                                                \
      : NUM_BINS <= threads     ? 16                                                                \
