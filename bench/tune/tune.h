@@ -381,7 +381,7 @@ typedef struct {
 extern const char *const tune_status_name[TUNE_STATUSES]; // "ok", "not compiled", ...
 
 // The launch of the most threads, and its kernel; where nothing was planned, the kernel of the most
-// registers. NULL: none.
+// registers, those of unit/ apart. NULL: none.
 const tune_launch *tune_main_launch(const tune_row *row);
 const tune_kernel *tune_main_kernel(const tune_row *row);
 
