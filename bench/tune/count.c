@@ -324,11 +324,13 @@ static bool build_simt(const volatile int *stop, char *why, size_t size)
     return ok;
 }
 
-// The program of a unit, at the setting (NULL: without knobs), in the file `name` of the folder.
-static bool build(const tune_problem *problem, const char *unit, const tune_setting *setting,
-                  const char *name, const volatile int *stop, char *why, size_t size)
+// What compiles a unit: g++, with simt's flags and those of the user's that it has too.
+static char *unit_command[WORDS];
+static int unit_words;
+
+static bool prepare_command(void)
 {
-    // Those of simt: docs/simt.md says what each is for.
+    // docs/simt.md says what each is for.
     static const char *const flags[] = {"-std=gnu++17",
                                         "-O1",
                                         "-g",
@@ -340,54 +342,80 @@ static bool build(const tune_problem *problem, const char *unit, const tune_sett
                                         "-fno-tree-sra",
                                         "-Dcoarsen_shared=simt_dynamic_shared",
                                         "-c"};
-    char source[PATH], object[PATH], program[PATH], log[PATH], simt[PATH];
-    char include[3][sizeof(tune_include_dir) + 16], knobs[TUNE_KNOBS][96];
-    char here[PATH], map[PATH + 32]; // so that a report's places are from here on
-    char *words[WORDS] = {0}, *given[WORDS / 2], *const given_text = strdup(tune_flags);
+    static char include[3][sizeof(tune_include_dir) + 16];
+    static char map[PATH + 32]; // so that a report's places are from here on
+    static char *text;
+    char here[PATH], *given[WORDS / 2];
+    snprintf(include[0], sizeof(include[0]), "-I%s/simt", tune_include_dir);
+    snprintf(include[1], sizeof(include[1]), "-I%s", tune_include_dir);
+    snprintf(include[2], sizeof(include[2]), "-I%s", tune_unit_dir);
+
+    int count = begin_command(unit_command);
+    for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
+        unit_command[count++] = (char *)flags[f];
+    for (int i = 0; i < 3; i++)
+        unit_command[count++] = include[i];
+    if (getcwd(here, sizeof(here))) {
+        snprintf(map, sizeof(map), "-fdebug-prefix-map=%s=.", here);
+        unit_command[count++] = map;
+    }
+    free(text);
+    text = strdup(tune_flags);
+    const int flags_given = text ? split(text, given, WORDS / 2) : 0;
+    for (int f = 0; f < flags_given; f++)
+        if (!strncmp(given[f], "-D", 2) || !strncmp(given[f], "-U", 2) ||
+            !strncmp(given[f], "-I", 2)) {
+            unit_command[count++] = given[f];
+            if (!given[f][2] && f + 1 < flags_given)
+                unit_command[count++] = given[++f];
+        }
+    unit_words = count;
+    return text;
+}
+
+// What every unit begins with, which is half of g++'s work. Where that fails, each does it all.
+static void precompile(const volatile int *stop)
+{
+    char source[sizeof(tune_unit_dir) + 16], object[PATH], log[PATH], why[512];
+    char *words[WORDS + 8] = {0};
+    path_of(object, "launches.h.gch"); // where a unit's #include looks first
+    path_of(log, "launches.log");
+    snprintf(source, sizeof(source), "%s/launches.h", tune_unit_dir);
+    memcpy(words, unit_command, sizeof(*words) * (size_t)unit_words);
+    memcpy(words + unit_words, (char *const[]){"-x", "c++-header", source, "-o", object},
+           5 * sizeof(*words));
+    if (!compile(words, log, stop, why, sizeof(why)))
+        unlink(object);
+}
+
+// The program of a unit, at the setting (NULL: without knobs), in the file `name` of the folder.
+static bool build(const tune_problem *problem, const char *unit, const tune_setting *setting,
+                  const char *name, const volatile int *stop, char *why, size_t size)
+{
+    char source[PATH], object[PATH], program[PATH], log[PATH], simt[PATH], knobs[TUNE_KNOBS][96];
+    char *words[WORDS + TUNE_KNOBS + 8] = {0};
     path_of(source, "%s", unit);
     path_of(object, "%s.o", name);
     path_of(program, "%s", name);
     path_of(log, "%s.log", name);
     path_of(simt, "simt.o");
-    snprintf(include[0], sizeof(include[0]), "-I%s/simt", tune_include_dir);
-    snprintf(include[1], sizeof(include[1]), "-I%s", tune_include_dir);
-    snprintf(include[2], sizeof(include[2]), "-I%s", tune_unit_dir);
 
-    int count = begin_command(words);
-    const int linking = count;
-    for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
-        words[count++] = (char *)flags[f];
-    for (int i = 0; i < 3; i++)
-        words[count++] = include[i];
-    if (getcwd(here, sizeof(here))) {
-        snprintf(map, sizeof(map), "-fdebug-prefix-map=%s=.", here);
-        words[count++] = map;
-    }
+    int count = unit_words;
+    memcpy(words, unit_command, sizeof(*words) * (size_t)count);
     for (int k = 0; setting && k < problem->knobs; k++) {
         snprintf(knobs[k], sizeof(knobs[k]), "-DTUNE_KNOB_%d=%ld", k, setting->value[k]); // unit.c
         words[count++] = knobs[k];
     }
-    // Of the user's flags those that g++ has too; the others are for the GPU's compiler.
-    const int flags_given = given_text ? split(given_text, given, WORDS / 2) : 0;
-    for (int f = 0; f < flags_given; f++)
-        if (!strncmp(given[f], "-D", 2) || !strncmp(given[f], "-U", 2) ||
-            !strncmp(given[f], "-I", 2)) {
-            words[count++] = given[f];
-            if (!given[f][2] && f + 1 < flags_given)
-                words[count++] = given[++f];
-        }
-    words[count++] = source;
-    words[count++] = "-o";
-    words[count++] = object;
+    memcpy(words + count, (char *const[]){source, "-o", object}, 3 * sizeof(*words));
     bool ok = compile(words, log, stop, why, size);
     if (ok) {
-        char *const link[] = {object, simt, "-o", program, "-lpthread", "-ldl"};
-        memset(words + linking, 0, sizeof(words) - sizeof(*words) * (size_t)linking);
-        memcpy(words + linking, link, sizeof(link));
+        memset(words, 0, sizeof(words));
+        memcpy(words + begin_command(words),
+               (char *const[]){object, simt, "-o", program, "-lpthread", "-ldl"},
+               6 * sizeof(*words));
         ok = compile(words, log, stop, why, size);
     }
     unlink(object);
-    free(given_text);
     return ok;
 }
 
@@ -842,7 +870,11 @@ static bool prepare(counting *c, char *why, size_t size)
     if (!ok)
         snprintf(why, size, "not counted: %.400s", path);
     path_of(path, "unit.cpp");
+    if (ok && !(ok = prepare_command()))
+        snprintf(why, size, "not counted: out of memory");
     ok = ok && build_simt(c->stop, why, size);
+    if (ok)
+        precompile(c->stop);
     if (ok && !(ok = write_all(path, unit, strlen(unit))))
         snprintf(why, size, "not counted: cannot write %.200s: %s", path, strerror(errno));
     if (!ok)
@@ -960,12 +992,21 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
                  PLAN_LAUNCHES);
         return false;
     }
+    const double gib = 0x1p30, memory = c->device->memory_gib;
+    double arrays = 0;
     row->bytes = 0;
-    for (int b = 0; b < c->problem->buffers; b++)
-        if (c->problem->buffer[b].role != TUNE_SCRATCH)
-            row->bytes += (double)p->count[b] * (double)p->item[b] *
-                          (c->problem->buffer[b].role == TUNE_INOUT ? 2 : 1);
+    for (int b = 0; b < c->problem->buffers; b++) {
+        const tune_role role = c->problem->buffer[b].role;
+        const double bytes = (double)p->count[b] * (double)p->item[b];
+        arrays += bytes;
+        row->bytes += bytes * (role == TUNE_SCRATCH ? 0 : role == TUNE_INOUT ? 2 : 1);
+    }
     row->status = TUNE_NOT_LAUNCHED;
+    if (memory > 0 && arrays > memory * gib) {
+        snprintf(row->reason, sizeof(row->reason),
+                 "its arrays take %.1f GiB, and the device has %.1f", arrays / gib, memory);
+        return false;
+    }
     if (p->status) {
         snprintf(row->reason, sizeof(row->reason), "its launcher returned %d (%s)", p->status,
                  full->error);

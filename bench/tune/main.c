@@ -247,7 +247,7 @@ static void work_on(tuner *t, size_t first)
     if (!t->predicted && count > 0 && !stop) {
         prepare_reference(t);
         begin(t, "measuring", batch, count);
-        tune_measure(t->problem, &t->device, batch, code, count, &t->reference, &t->reference_code,
+        tune_measure(t->problem, batch, code, count, &t->reference, &t->reference_code,
                      t->options->limit, t->options->samples, 1, &stop, measured, t);
     }
     for (size_t i = 0; i < count; i++)
@@ -291,7 +291,7 @@ static void rerun_leaders(tuner *t)
     prepare_reference(t);
     begin(t, "measuring the leaders again", batch, count * ROUNDS);
     tune_compile(t->problem, &t->device, batch, code, count, &stop, NULL, NULL);
-    tune_measure(t->problem, &t->device, batch, code, count, &t->reference, &t->reference_code,
+    tune_measure(t->problem, batch, code, count, &t->reference, &t->reference_code,
                  t->options->limit, t->options->samples, ROUNDS, &stop, measured_again, t);
     for (size_t i = 0; i < count; i++) {
         if (again[i].status == TUNE_OK && again[i].rounds > 1) {
@@ -414,8 +414,7 @@ int main(int argc, char **argv)
                                 .driver = t.predicted ? 0 : driver,
                                 .command = options.command,
                                 .flags = tune_flags,
-                                .search = search,
-                                .hash = hash};
+                                .search = search};
     tune_table(&result, options.all ? t.count : 20, stdout);
     if (result.best >= 0 && !options.quiet) {
         const tune_row *const best = &t.rows[result.best];

@@ -564,9 +564,21 @@ static void write_section(FILE *out, const tune_result *result, const char *titl
     fputs("#endif\n", out);
 }
 
+static const char BANNER[] = "\n// ---- ";
+
+// Whether the section of that title is there, and says so.
+static bool was_measured(const char *header, const char *title)
+{
+    const char *section = strstr(header, title);
+    while (section && section != header && section[-1] != '\n')
+        section = strstr(section + 1, title);
+    const char *const end = section ? strstr(section, BANNER) : NULL;
+    const char *const said = section ? strstr(section, "\n// result   measured") : NULL;
+    return said && (!end || said < end);
+}
+
 bool tune_write_header(const tune_result *result, const char *path, char *message, size_t size)
 {
-    static const char BANNER[] = "\n// ---- ";
     if (!result->problem->shipped)
         return tune_fail(
             message, size,
@@ -591,6 +603,17 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
             path);
     }
 
+    char title[128];
+    snprintf(title, sizeof(title), "// ---- %s, sm_%d ", result->problem->pattern,
+             result->device->sm);
+    if (result->predicted && was_measured(old, title)) {
+        free(old);
+        return tune_fail(message, size,
+                         "%s is left as it is: its section \"%s, sm_%d\" was measured, and this is "
+                         "predicted; give --header another file, or remove that section",
+                         path, result->problem->pattern, result->device->sm);
+    }
+
     char *text = NULL;
     size_t bytes;
     FILE *const out = open_memstream(&text, &bytes);
@@ -598,9 +621,6 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
         free(old);
         return tune_fail(message, size, "%s cannot be written: out of memory", path);
     }
-    char title[128];
-    snprintf(title, sizeof(title), "// ---- %s, sm_%d ", result->problem->pattern,
-             result->device->sm);
     if (!*old)
         fprintf(out, "%s%s", OURS, PREAMBLE);
     bool written = false;

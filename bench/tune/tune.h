@@ -310,10 +310,10 @@ bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size
 // Plans, verifies and times the rows in a process of its own; rows[i]->timed, or its status and
 // reason. A process that dies or takes longer than limit seconds for a row is replaced, and the row
 // says so. Each row gets so many samples in each of so many rounds, which go forth and back.
-void tune_measure(const tune_problem *problem, const tune_device *device, tune_row *const *rows,
-                  const tune_code *code, size_t count, const tune_row *reference,
-                  const tune_code *reference_code, double limit, int samples, int rounds,
-                  const volatile int *stop, void (*done)(size_t i, void *context), void *context);
+void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
+                  size_t count, const tune_row *reference, const tune_code *reference_code,
+                  double limit, int samples, int rounds, const volatile int *stop,
+                  void (*done)(size_t i, void *context), void *context);
 
 // What that process does: main() calls this first, and it returns -1 unless it is that process.
 int tune_worker_main(int argc, char **argv);
@@ -375,7 +375,6 @@ typedef struct {
     const char *command; // as it was typed
     const char *flags;
     const char *search; // "every setting", "20 settings of 48: ..."
-    uint64_t hash;
 } tune_result;
 
 extern const char *const tune_status_name[TUNE_STATUSES]; // "ok", "not compiled", ...

@@ -256,12 +256,11 @@ bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size
     return true;
 }
 
-void tune_measure(const tune_problem *problem, const tune_device *device, tune_row *const *rows,
-                  const tune_code *code, size_t count, const tune_row *reference,
-                  const tune_code *reference_code, double limit, int samples, int rounds,
-                  const volatile int *stop, void (*done)(size_t i, void *context), void *context)
+void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
+                  size_t count, const tune_row *reference, const tune_code *reference_code,
+                  double limit, int samples, int rounds, const volatile int *stop,
+                  void (*done)(size_t i, void *context), void *context)
 {
-    (void)device;
     static report r;
     static job j;
     j = (job){count, 0, samples, rounds, *problem, *reference};

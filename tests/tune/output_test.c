@@ -452,6 +452,18 @@ static void test_header(void)
          !strstr(there + 1, "#define COARSEN_REDUCE_COARSE_FACTOR 4");
     tap_ok(ok, "a section is replaced, the others are as they were");
     free(before);
+    result.predicted = true;
+    tap_ok(!tune_write_header(&result, path, message, sizeof(message)) &&
+               strstr(message, "\"reduce, sm_90\" was measured"),
+           "but not what was measured by what is predicted: %s", message);
+    older.sm = 80;
+    result.device = &older;
+    ok = tune_write_header(&result, path, message, sizeof(message)) &&
+         tune_write_header(&result, path, message, sizeof(message));
+    result.predicted = false;
+    ok = ok && tune_write_header(&result, path, message, sizeof(message));
+    tap_ok(ok, "what was predicted is, by what is predicted and by what is measured%s%s",
+           ok ? "" : ": ", ok ? "" : message);
     unlink(path);
 
     tune_problem user = problem;

@@ -210,6 +210,14 @@ def test_devices(world, tmp_path):
         assert said.returncode == 2 and f"--device: mine.txt:{message}" in said.stderr and said.stdout == ""
 
 
+@works
+def test_memory(world, tmp_path):
+    said = tune(world, tmp_path, "reduce", "--type", "f64", "--n", "2^32", "--arch", "t4", "--knob", "BLOCK_DIM=256",
+                "--knob", "COARSE_FACTOR=1", "--no-cache")
+    assert said.returncode == 1 and [*failures(said).values()] == [
+        "does not launch: its arrays take 32.0 GiB, and the device has 16.0"]
+
+
 FIGURES = ["processors", "threads_per_processor", "blocks_per_processor", "registers_per_processor",
            "shared_per_processor", "shared_per_block", "shared_reserved", "clock_ghz", "memory_gbps", "memory_gib",
            "l2_mib", "l2_gbps", "latency_ns", "fp32_per_clock", "launch_us"]
