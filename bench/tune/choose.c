@@ -6,7 +6,9 @@
 
 #include <math.h>
 
-static const double least_noise = 0.01; // of the time: what two runs of one kernel differ by anyway
+// Of the time: what two runs of one kernel differ by anyway, and what is no noise any more. A row
+// that was disturbed is slow and spread, but no equal of the fastest.
+static const double least_noise = 0.01, most_noise = 0.03;
 
 // A row's time; 0: it has none, or failed.
 static double us_of(const tune_row *row, bool timed)
@@ -33,9 +35,10 @@ int tune_choose(const tune_problem *problem, const tune_row *rows, size_t count,
     int best = -1;
     double least = 0;
     for (size_t i = 0; i < count; ++i) {
-        // Closer than 1%, or than half the widths of the two middle halves together, is a tie.
+        // Closer than half the widths of the two middle halves together is a tie.
         double us = us_of(rows + i, timed), spread = timed ? rows[i].spread : 0;
-        bool equal = us > 0 && us <= fastest * (1 + fmax(least_noise, (spread + its_spread) / 2));
+        double noise = fmin(fmax((spread + its_spread) / 2, least_noise), most_noise);
+        bool equal = us > 0 && us <= fastest * (1 + noise);
         if (tie)
             tie[i] = equal;
         if (!equal)

@@ -125,7 +125,8 @@ static void describe(gpu *g, tune_device *device)
 
 gpu *gpu_open(tune_device *device, int *driver_version, char *message, size_t size)
 {
-    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    const char *const asked = getenv("COARSEN_DRIVER");
+    void *const library = dlopen(asked && *asked ? asked : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(message, size, "no NVIDIA driver here (%s)", dlerror());
         return NULL;
@@ -283,7 +284,7 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
                     o->kernel);
                 return CUDA_ERROR_NOT_FOUND;
             }
-            if (o->shared_bytes > 48 << 10)
+            if (o->shared_bytes > 0) // the launcher's own call is left out (unit/launches.h)
                 g->p_cuFuncSetAttribute(l->function[k],
                                         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         (int)o->shared_bytes);
@@ -312,10 +313,12 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
     for (int i = 0; i < p->launches; i++) {
         l->launch_kernel[i] = p->launch[i].kernel[0] ? kernel_named(row, p->launch[i].kernel) : -1;
         if (p->launch[i].kernel[0] && l->launch_kernel[i] < 0) {
-            snprintf(why, size, "'%s' is no kernel of the unit", p->launch[i].kernel);
+            snprintf(why, size, "'%s' is no kernel of the unit%s", p->launch[i].kernel,
+                     row->kernels == TUNE_KERNELS ? ", of whose kernels only the first are known"
+                                                  : "");
             return CUDA_ERROR_NOT_FOUND;
         }
-        if (p->launch[i].shared_bytes > 48 << 10)
+        if (l->launch_kernel[i] >= 0 && p->launch[i].shared_bytes > 0)
             g->p_cuFuncSetAttribute(l->function[l->launch_kernel[i]],
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     (int)p->launch[i].shared_bytes);
@@ -389,31 +392,49 @@ static bool is_floating(const tune_buffer *b)
     return !strcmp(b->type, "float") || !strcmp(b->type, "double");
 }
 
-// Room for the unit's buffers, and scratch at zero. What is in the inputs stays, but where one has
-// to grow.
-static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loaded *l, char *why,
-                                size_t size)
+// The input, and what an output that is updated in place is at first.
+static bool fill(gpu *g, const tune_problem *problem, int b, size_t count, size_t item, char *why,
+                 size_t size)
+{
+    const size_t bytes = count * item;
+    void *const host = malloc(bytes);
+    bool ok = host && tune_data_fill(problem, b, host, 0, count, item, why, size);
+    if (!host)
+        snprintf(why, size, "%s: no memory for %zu bytes", problem->buffer[b].name, bytes);
+    CUresult status = ok ? g->p_cuMemcpyHtoD(g->buffer[b].at, host, bytes) : CUDA_SUCCESS;
+    if (ok && status == CUDA_SUCCESS && problem->buffer[b].role == TUNE_INOUT) {
+        status = reserve(g, &g->pristine[b], bytes);
+        if (status == CUDA_SUCCESS)
+            status = g->p_cuMemcpyHtoD(g->pristine[b].at, host, bytes);
+    }
+    if (status != CUDA_SUCCESS)
+        snprintf(why, size, "%s: %s", problem->buffer[b].name, text_of(g, status));
+    free(host);
+    return ok && status == CUDA_SUCCESS;
+}
+
+// The unit's buffers: scratch at zero, and inputs with as much data as they have room for, which a
+// coarser setting may need more of. Outputs are as large as the reference's.
+static CUresult make_buffers(gpu *g, const tune_problem *problem, const loaded *l, char *why,
+                             size_t size)
 {
     for (int b = 0; b < problem->buffers; b++) {
         const tune_role role = problem->buffer[b].role;
+        const unsigned long long count = l->plan.count[b], item = l->plan.item[b];
         size_t bytes;
-        if (__builtin_mul_overflow(l->plan.count[b], l->plan.item[b], &bytes)) {
+        if (__builtin_mul_overflow(count, item, &bytes)) {
             snprintf(why, size, "%s has %llu elements, which are more bytes than there can be",
-                     problem->buffer[b].name, l->plan.count[b]);
+                     problem->buffer[b].name, count);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        if (g->expected[b].bytes && is_output(&problem->buffer[b]) &&
-            l->plan.count[b] != g->elements[b]) {
+        if (g->expected[b].bytes && is_output(&problem->buffer[b]) && count != g->elements[b]) {
             snprintf(why, size, "%s has %llu elements, and the reference's %llu",
-                     problem->buffer[b].name, l->plan.count[b], g->elements[b]);
+                     problem->buffer[b].name, count, g->elements[b]);
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (g->elements[b] && (role == TUNE_IN || role == TUNE_INOUT) &&
-            l->plan.count[b] > g->elements[b]) {
-            snprintf(why, size, "%s has %llu elements, and the reference's %llu",
-                     problem->buffer[b].name, l->plan.count[b], g->elements[b]);
-            return CUDA_ERROR_INVALID_VALUE;
-        }
+        const bool more = count > g->elements[b];
+        if (more && role == TUNE_IN)
+            g->elements[b] = 0; // what it has is lost
         CUresult status = reserve(g, &g->buffer[b], bytes);
         if (status == CUDA_SUCCESS && role == TUNE_SCRATCH && bytes > 0)
             status = g->p_cuMemsetD8Async(g->buffer[b].at, 0, bytes, g->stream);
@@ -422,6 +443,11 @@ static CUresult reserve_buffers(gpu *g, const tune_problem *problem, const loade
                      text_of(g, status));
             return status;
         }
+        if (more && (role == TUNE_IN || role == TUNE_INOUT) &&
+            !fill(g, problem, b, count, item, why, size))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (more)
+            g->elements[b] = count;
     }
     return CUDA_SUCCESS;
 }
@@ -433,7 +459,7 @@ static CUresult poison(gpu *g, const tune_problem *problem)
     for (int b = 0; b < problem->buffers && status == CUDA_SUCCESS; b++)
         if (problem->buffer[b].role == TUNE_OUT)
             status = g->p_cuMemsetD8Async(g->buffer[b].at, 0xa5, g->buffer[b].bytes, g->stream);
-        else if (problem->buffer[b].role == TUNE_INOUT)
+        else if (problem->buffer[b].role == TUNE_INOUT && g->pristine[b].bytes > 0)
             status = g->p_cuMemcpyDtoD(g->buffer[b].at, g->pristine[b].at, g->pristine[b].bytes);
     if (status == CUDA_SUCCESS)
         status = g->p_cuStreamSynchronize(g->stream);
@@ -477,35 +503,8 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
         return false;
     }
     if (load(g, problem, reference, code, &l, message, size) != CUDA_SUCCESS ||
-        reserve_buffers(g, problem, &l, message, size) != CUDA_SUCCESS)
+        make_buffers(g, problem, &l, message, size) != CUDA_SUCCESS)
         return false;
-    for (int b = 0; b < problem->buffers; b++) {
-        const tune_role role = problem->buffer[b].role;
-        const size_t bytes = l.plan.count[b] * l.plan.item[b];
-        g->elements[b] = l.plan.count[b];
-        if ((role != TUNE_IN && role != TUNE_INOUT) || bytes == 0)
-            continue;
-        void *const host = malloc(bytes);
-        if (!host ||
-            !tune_data_fill(problem, b, host, 0, l.plan.count[b], l.plan.item[b], message, size)) {
-            if (!host)
-                snprintf(message, size, "%s: no memory for %zu bytes", problem->buffer[b].name,
-                         bytes);
-            free(host);
-            return false;
-        }
-        status = g->p_cuMemcpyHtoD(g->buffer[b].at, host, bytes);
-        if (status == CUDA_SUCCESS && role == TUNE_INOUT) {
-            status = reserve(g, &g->pristine[b], bytes);
-            if (status == CUDA_SUCCESS)
-                status = g->p_cuMemcpyHtoD(g->pristine[b].at, host, bytes);
-        }
-        free(host);
-        if (status != CUDA_SUCCESS) {
-            snprintf(message, size, "%s: %s", problem->buffer[b].name, text_of(g, status));
-            return false;
-        }
-    }
     if (make_plan(g, problem, reference, &l, message, size) != CUDA_SUCCESS)
         return false;
     status = poison(g, problem);
@@ -647,7 +646,7 @@ bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_
     row->status = TUNE_OK;
     CUresult status = load(g, problem, row, code, &l, row->reason, sizeof(row->reason));
     if (status == CUDA_SUCCESS)
-        status = reserve_buffers(g, problem, &l, row->reason, sizeof(row->reason));
+        status = make_buffers(g, problem, &l, row->reason, sizeof(row->reason));
     if (status == CUDA_SUCCESS)
         status = make_plan(g, problem, row, &l, row->reason, sizeof(row->reason));
     if (status != CUDA_SUCCESS) {
@@ -672,5 +671,5 @@ bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_
         snprintf(row->reason, sizeof(row->reason), "%s", text_of(g, status));
     }
     unload(g, &l);
-    return status == CUDA_SUCCESS;
+    return status == CUDA_SUCCESS && row->status != TUNE_WRONG;
 }

@@ -18,8 +18,9 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
                  const tune_code *code, char *message, size_t size);
 
 // Plans, verifies and times: adds count samples, in us, or up to GPU_MORE times as many where that
-// is soon done, to the *taken at samples. Sets the row's status and reason. false: the context is
-// lost.
+// is soon done, to the *taken at samples. Sets the row's status and reason. false: this
+// process is of no more use: the context is lost, or the kernel, as it was wrong, may have written
+// over what others are judged by.
 enum { GPU_MORE = 5 };
 bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_code *code,
                  double *samples, int count, int *taken);

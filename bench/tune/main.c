@@ -31,6 +31,7 @@ typedef struct {
     tune_problem *problem;
     tune_device device;
     bool predicted, counter; // nothing is timed; simt can count
+    bool hopeless;           // the data or the reference can't be had, so more settings are no use
     tune_cache *cache;
     tune_row *rows;
     size_t count, room;
@@ -100,9 +101,14 @@ static void open_cache(tuner *t, uint64_t hash)
     size_t skipped = 0;
     if (t->options->no_cache)
         return;
-    snprintf(key, sizeof(key), "%s sm_%d %d %.9g %.9g %.9g %.9g %.9g nvrtc-%d %s %016" PRIx64,
-             d->name, d->sm, d->processors, d->clock_ghz, d->memory_gbps, d->l2_mib, d->latency_ns,
-             d->launch_us, tune_compiler_version(), t->predicted ? "predicted" : "measured", hash);
+    snprintf(key, sizeof(key),
+             "%s sm_%d %d %d %d %d %d %d %d %.9g %.9g %.9g %.9g %.9g %.9g %d %.9g nvrtc-%d %s "
+             "%016" PRIx64,
+             d->name, d->sm, d->processors, d->threads_per_processor, d->blocks_per_processor,
+             d->registers_per_processor, d->shared_per_processor, d->shared_per_block,
+             d->shared_reserved, d->clock_ghz, d->memory_gbps, d->memory_gib, d->l2_mib, d->l2_gbps,
+             d->latency_ns, d->fp32_per_clock, d->launch_us, tune_compiler_version(),
+             t->predicted ? "predicted" : "measured", hash);
     const int made = t->options->cache ? asprintf(&path, "%s", t->options->cache)
                      : xdg && *xdg     ? asprintf(&path, "%s/coarsen/tune.cache", xdg)
                      : home && *home   ? asprintf(&path, "%s/.cache/coarsen/tune.cache", home)
@@ -147,12 +153,12 @@ static void show_progress(const tuner *t)
 
 // A row is in the cache as soon as there is no more to find out of it. One that did not compile or
 // launch is not: it may be for want of something that will be there the next time. Nor is one that
-// did not end in time: --limit may be another then.
+// did not end in time, as --limit may be another then, or whose process died, as that may have been
+// ended by someone else.
 static void keep(tuner *t, tune_row *row)
 {
     const bool over = t->predicted ? row->counted : row->timed;
-    const bool failed = row->status == TUNE_WRONG || row->status == TUNE_CRASHED;
-    if (!t->cache || row->cached || !(over || failed))
+    if (!t->cache || row->cached || !(over || row->status == TUNE_WRONG))
         return;
     row->cached = tune_cache_add(t->cache, t->problem, row);
     if (row->cached)
@@ -247,8 +253,9 @@ static void work_on(tuner *t, size_t first)
     if (!t->predicted && count > 0 && !stop) {
         prepare_reference(t);
         begin(t, "measuring", batch, count);
-        tune_measure(t->problem, batch, code, count, &t->reference, &t->reference_code,
-                     t->options->limit, t->options->samples, 1, &stop, measured, t);
+        t->hopeless =
+            !tune_measure(t->problem, batch, code, count, &t->reference, &t->reference_code,
+                          t->options->limit, t->options->samples, 1, &stop, measured, t);
     }
     for (size_t i = 0; i < count; i++)
         free(code[i].cubin);
@@ -285,6 +292,7 @@ static void rerun_leaders(tuner *t)
         again[i] = *leader[i];
         again[i].status = TUNE_PENDING;
         again[i].samples = again[i].rounds = 0;
+        again[i].timed = false;
         again[i].cached = false;
         batch[i] = &again[i];
     }
@@ -294,7 +302,10 @@ static void rerun_leaders(tuner *t)
     tune_measure(t->problem, batch, code, count, &t->reference, &t->reference_code,
                  t->options->limit, t->options->samples, ROUNDS, &stop, measured_again, t);
     for (size_t i = 0; i < count; i++) {
-        if (again[i].status == TUNE_OK && again[i].rounds > 1) {
+        // One round more may show what the first did not, as a race.
+        const tune_status now = again[i].status;
+        if ((now == TUNE_OK && again[i].rounds > 1) || now == TUNE_WRONG || now == TUNE_CRASHED ||
+            now == TUNE_TIMEOUT) {
             *leader[i] = again[i];
             keep(t, leader[i]);
         }
@@ -309,8 +320,9 @@ static void explore(tuner *t)
     enum { BATCH = 64 };
     static tune_setting next[BATCH];
     size_t got;
-    while (!stop && (got = tune_search_next(t->problem, t->rows, t->count, t->options->budget, next,
-                                            BATCH)) > 0) {
+    while (!stop && !t->hopeless &&
+           (got = tune_search_next(t->problem, t->rows, t->count, t->options->budget, next,
+                                   BATCH)) > 0) {
         if (t->count + got > t->room) {
             t->room = 2 * (t->count + got);
             t->rows = realloc(t->rows, t->room * sizeof(*t->rows));

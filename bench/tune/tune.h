@@ -54,7 +54,7 @@ enum {
     TUNE_BUFFERS = 8,
     TUNE_SIZES = 4,
     TUNE_LAUNCHES = 8,
-    TUNE_KERNELS = 8
+    TUNE_KERNELS = 32
 };
 
 // A macro that the unit is compiled with, and what it may be, from the finest grain to the
@@ -309,8 +309,9 @@ bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size
 
 // Plans, verifies and times the rows in a process of its own; rows[i]->timed, or its status and
 // reason. A process that dies or takes longer than limit seconds for a row is replaced, and the row
-// says so. Each row gets so many samples in each of so many rounds, which go forth and back.
-void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
+// says so. Each row gets so many samples in each of so many rounds, which go forth and back. false:
+// the data or the reference can't be had, as each row that has no result says.
+bool tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
                   size_t count, const tune_row *reference, const tune_code *reference_code,
                   double limit, int samples, int rounds, const volatile int *stop,
                   void (*done)(size_t i, void *context), void *context);

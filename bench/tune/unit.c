@@ -162,7 +162,9 @@ uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
     if (problem->reference) {
         add(&h, problem->reference, strlen(problem->reference));
         add_includes(&h, problem->reference, NULL);
-    }
+    } else
+        for (int k = 0; k < problem->knobs; k++) // the setting that all are compared with
+            add(&h, problem->knob[k].value, sizeof(*problem->knob[k].value));
     for (int s = 0; s < problem->sizes; s++) {
         char size[64];
         snprintf(size, sizeof(size), " %s=%" PRIu64, problem->size[s].name, problem->size[s].value);

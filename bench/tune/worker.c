@@ -44,22 +44,25 @@ static bool send_report(int to, const report *r)
 // *stop.
 static int receive(int from, report *r, double seconds, const volatile int *stop)
 {
-    struct timespec begun, now;
-    clock_gettime(CLOCK_MONOTONIC, &begun);
-    for (size_t have = 0; have < sizeof(*r);) {
+    enum { MOST_PAUSE = 1 }; // s of a turn: longer, and this process was stopped too (Ctrl-Z)
+    struct timespec last, now;
+    clock_gettime(CLOCK_MONOTONIC, &last);
+    for (size_t have = 0; have < sizeof(*r); last = now) {
         struct pollfd p = {from, POLLIN, 0};
         const int ready = poll(&p, 1, 100);
         if (ready > 0) {
             const ssize_t got = read(from, (char *)r + have, sizeof(*r) - have);
             if (got == 0 || (got < 0 && errno != EINTR))
-                return -1;
+                return stop && *stop ? -2 : -1;
             have += got > 0 ? (size_t)got : 0;
         }
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (stop && *stop)
             return -2;
-        if (have == 0 &&
-            (double)(now.tv_sec - begun.tv_sec) + (now.tv_nsec - begun.tv_nsec) / 1e9 > seconds)
+        const double passed =
+            (double)(now.tv_sec - last.tv_sec) + (now.tv_nsec - last.tv_nsec) / 1e9;
+        seconds -= passed < MOST_PAUSE ? passed : MOST_PAUSE;
+        if (have == 0 && seconds < 0)
             return 0;
     }
     return 1;
@@ -70,7 +73,7 @@ static int receive(int from, report *r, double seconds, const volatile int *stop
 // What the child is to do, in a file in memory: this, then count rows, count + 1 sizes of code, and
 // the code itself, the reference's last.
 typedef struct {
-    size_t count, first;
+    size_t count;
     int samples, rounds;
     tune_problem problem; // but for what it points to
     tune_row reference;
@@ -107,6 +110,23 @@ static int write_job(const job *j, tune_row *const *rows, const tune_code *code,
     return good ? file : -1;
 }
 
+// The row whose turn is next: those that have been measured in fewer rounds, forth and back. false:
+// all have had theirs.
+static bool next_row(tune_row *const *rows, const tune_code *code, size_t count, int rounds,
+                     size_t *next)
+{
+    for (int round = 0; round < rounds; round++)
+        for (size_t turn = 0; turn < count; turn++) {
+            const size_t i = round % 2 ? count - 1 - turn : turn;
+            const tune_status status = rows[i]->status;
+            *next = i;
+            if ((status == TUNE_PENDING || status == TUNE_OK) && code[i].cubin &&
+                rows[i]->rounds <= round)
+                return true;
+        }
+    return false;
+}
+
 // ---- The child ----------------------------------------------------------------------------------
 
 static int by_value(const void *a, const void *b)
@@ -122,7 +142,6 @@ static void summarise(double *samples, int count, tune_row *row)
     row->least = samples[0];
     row->spread = (samples[3 * (count - 1) / 4] - samples[(count - 1) / 4]) / row->us;
     row->samples = count;
-    row->rounds++;
     row->timed = true;
 }
 
@@ -145,8 +164,9 @@ static void work(const char *file, int to)
     tune_code *const code = calloc(j->count + 1, sizeof(*code));
     double *const samples = calloc(j->count * most, sizeof(*samples));
     int *const taken = calloc(j->count, sizeof(*taken));
+    tune_row **const row = calloc(j->count + 1, sizeof(*row));
     r.row = -1;
-    if (!code || !samples || !taken) {
+    if (!code || !samples || !taken || !row) {
         r.failed = true;
         snprintf(r.message, sizeof(r.message), "no memory for %d samples of each setting",
                  j->samples);
@@ -156,6 +176,8 @@ static void work(const char *file, int to)
     for (size_t i = 0; i <= j->count; i++) {
         code[i] = (tune_code){bytes[i] ? (void *)at : NULL, bytes[i]};
         at += bytes[i];
+        if (i < j->count)
+            row[i] = &rows[i];
     }
 
     gpu *const g = gpu_open(&r.device, &r.driver_version, r.message, sizeof(r.message));
@@ -163,23 +185,19 @@ static void work(const char *file, int to)
                                   sizeof(r.message));
     if (!send_report(to, &r) || r.failed)
         return;
-    for (int round = 0; round < j->rounds; round++)
-        for (size_t turn = j->first; turn < j->count; turn++) {
-            const size_t i = round % 2 ? j->count - 1 - (turn - j->first) : turn;
-            tune_row *const row = &rows[i];
-            if ((row->status != TUNE_PENDING && row->status != TUNE_OK) || !code[i].cubin)
-                continue;
-            double *const mine = samples + i * most;
-            const bool going =
-                gpu_measure(g, &j->problem, row, &code[i], mine, j->samples, &taken[i]);
-            if (row->status == TUNE_OK && taken[i] > 0)
-                summarise(mine, taken[i], row);
-            r.row = (long)i;
-            r.failed = !going;
-            r.result = *row;
-            if (!send_report(to, &r) || !going)
-                return;
-        }
+    for (size_t i; next_row(row, code, j->count, j->rounds, &i);) {
+        double *const mine = samples + i * most;
+        const bool going =
+            gpu_measure(g, &j->problem, row[i], &code[i], mine, j->samples, &taken[i]);
+        if (row[i]->status == TUNE_OK && taken[i] > 0)
+            summarise(mine, taken[i], row[i]);
+        row[i]->rounds++;
+        r.row = (long)i;
+        r.failed = !going;
+        r.result = *row[i];
+        if (!send_report(to, &r) || !going)
+            return;
+    }
 }
 
 int tune_worker_main(int argc, char **argv)
@@ -208,6 +226,7 @@ static pid_t start(int job_file, int *from)
     const pid_t id = fork();
     if (id == 0) {
         signal(SIGINT, SIG_IGN); // the parent says when to stop
+        signal(SIGTERM, SIG_IGN);
         signal(SIGPIPE, SIG_IGN);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (job_file >= 0) {
@@ -256,20 +275,15 @@ bool tune_gpu_find(tune_device *device, int *driver_version, char *message, size
     return true;
 }
 
-void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
+bool tune_measure(const tune_problem *problem, tune_row *const *rows, const tune_code *code,
                   size_t count, const tune_row *reference, const tune_code *reference_code,
                   double limit, int samples, int rounds, const volatile int *stop,
                   void (*done)(size_t i, void *context), void *context)
 {
     static report r;
     static job j;
-    j = (job){count, 0, samples, rounds, *problem, *reference};
-    while (j.first < count && !(stop && *stop)) {
-        while (j.first < count && rows[j.first]->status != TUNE_PENDING &&
-               rows[j.first]->status != TUNE_OK)
-            j.first++;
-        if (j.first == count)
-            return;
+    j = (job){count, samples, rounds, *problem, *reference};
+    for (size_t i; !*stop && next_row(rows, code, count, rounds, &i);) {
         int from;
         const int file = write_job(&j, rows, code, reference_code);
         const pid_t id = file < 0 ? -1 : start(file, &from);
@@ -280,7 +294,7 @@ void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune
         if (got != 1 || r.failed) {
             if (id >= 0)
                 end(id, from);
-            for (size_t i = j.first; i < count && got != -2; i++)
+            for (i = 0; i < count && got != -2; i++)
                 if (rows[i]->status == TUNE_PENDING) {
                     rows[i]->status = TUNE_NOT_LAUNCHED;
                     snprintf(rows[i]->reason, sizeof(rows[i]->reason), "%s",
@@ -288,36 +302,26 @@ void tune_measure(const tune_problem *problem, tune_row *const *rows, const tune
                              : got == 0 ? "the data and the reference took longer than two minutes"
                                         : "the process died on the data and the reference");
                 }
-            return;
+            return got == -2;
         }
-        size_t next = j.first; // the row it is at
-        while ((got = receive(from, &r, limit, stop)) == 1) {
+        while (next_row(rows, code, count, rounds, &i) &&
+               (got = receive(from, &r, limit, stop)) == 1) {
             *rows[r.row] = r.result;
-            next = (size_t)r.row + 1;
             if (done)
                 done((size_t)r.row, context);
             if (r.failed)
                 break;
         }
         end(id, from);
-        if (got == -2)
-            return;
-        while (next < count &&
-               ((rows[next]->status != TUNE_PENDING && rows[next]->status != TUNE_OK) ||
-                !code[next].cubin))
-            next++;
-        if (got != 1 && next < count && rows[next]->status == TUNE_PENDING) {
-            rows[next]->status = got == 0 ? TUNE_TIMEOUT : TUNE_CRASHED;
+        if (got == 0 || got == -1) {
+            rows[i]->status = got == 0 ? TUNE_TIMEOUT : TUNE_CRASHED;
             if (got == 0)
-                snprintf(rows[next]->reason, sizeof(rows[next]->reason), "took longer than %g s",
-                         limit);
+                snprintf(rows[i]->reason, sizeof(rows[i]->reason), "took longer than %g s", limit);
             else
-                snprintf(rows[next]->reason, sizeof(rows[next]->reason), "the process died");
+                snprintf(rows[i]->reason, sizeof(rows[i]->reason), "the process died");
             if (done)
-                done(next, context);
-            next++;
-        } else if (got != 1)
-            return; // all rows have had their turn, or it was a later round
-        j.first = next;
+                done(i, context);
+        }
     }
+    return true;
 }

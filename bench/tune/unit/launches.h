@@ -176,7 +176,7 @@ static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t
     (tune_argument<P>(launch, &end, arguments), ...);
 #ifndef TUNE_ON_DEVICE
     if (tune_plan->run > 1) {
-        if (config->dynamicSmemBytes > 48 << 10) // more has to be asked for
+        if (config->dynamicSmemBytes > 0) // the launcher's own call is left out below
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)config->dynamicSmemBytes);
         return tune_count_launch(cudaLaunchKernelEx(config, kernel, arguments...));
