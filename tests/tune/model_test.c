@@ -540,10 +540,13 @@ static void test_choice(void)
     tune_row rows[4] = {timed(1, 20, 0), timed(2, 10.09, 0), timed(4, 10, 0), timed(8, 10.11, 0)};
     tap_ok(tune_choose(&problem, rows, 4, tie) == 1 && !tie[0] && tie[1] && tie[2] && !tie[3],
            "within 1%% is a tie, and its smaller factor");
-    rows[0].us = 10.4, rows[0].spread = 0.06, rows[2].spread = 0.02;
-    tap_ok(tune_choose(&problem, rows, 4, tie) == 0 && tie[0], "within the two half spreads, 4%%");
-    rows[0].us = 10.41;
+    rows[0].us = 10.2, rows[0].spread = 0.02, rows[2].spread = 0.02;
+    tap_ok(tune_choose(&problem, rows, 4, tie) == 0 && tie[0], "within the two half spreads, 2%%");
+    rows[0].us = 10.21;
     tap_ok(tune_choose(&problem, rows, 4, tie) == 1 && !tie[0], "and no more");
+    rows[0].us = 18, rows[0].spread = 1.7;
+    tap_ok(tune_choose(&problem, rows, 4, tie) == 1 && !tie[0],
+           "what was disturbed once is no equal of the fastest");
     rows[1].setting.value[0] = 4;
     tap_ok(tune_choose(&problem, rows, 4, tie) == 2 && tie[1], "of one factor, the faster");
     rows[2].status = TUNE_WRONG;
