@@ -53,7 +53,7 @@ static int receive(int from, report *r, double seconds, const volatile int *stop
         if (ready > 0) {
             const ssize_t got = read(from, (char *)r + have, sizeof(*r) - have);
             if (got == 0 || (got < 0 && errno != EINTR))
-                return stop && *stop ? -2 : -1;
+                return -1;
             have += got > 0 ? (size_t)got : 0;
         }
         clock_gettime(CLOCK_MONOTONIC, &now);
