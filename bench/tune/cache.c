@@ -3,7 +3,7 @@
 // What was found before, in a file that is only ever appended to. A row is a line, its fields
 // separated by tabs:
 //
-//     coarsen-tune-3  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
+//     coarsen-tune-4  KEY  SETTING  STATUS  REASON  numbers, kernels and launches...  CHECKSUM
 //
 // A line is one write, under a lock, so that several tuners may share the file; the later of two
 // lines holds. One that was cut short or changed has not the checksum it ends in, and is passed
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char WORD[] = "coarsen-tune-3"; // changes with the fields below
+static const char WORD[] = "coarsen-tune-4"; // changes with the fields below
 static const char KIND[] = "coarsen-tune-";  // of any version
 
 enum { COUNTS = sizeof(tune_counts) / sizeof(double) };
@@ -91,6 +91,7 @@ static void put_row(FILE *out, const tune_row *row)
         put_number(out, kernel->spill_stores);
         put_number(out, kernel->spill_loads);
         put_number(out, kernel->stack);
+        put_number(out, kernel->most_threads);
         put_number(out, kernel->loop_instructions);
         put_number(out, kernel->loop_memory);
         put_number(out, kernel->loop_fma);
@@ -209,6 +210,7 @@ static bool get_row(reader *line, tune_row *row)
         kernel->spill_stores = get_int(line);
         kernel->spill_loads = get_int(line);
         kernel->stack = get_int(line);
+        kernel->most_threads = get_int(line);
         kernel->loop_instructions = get_int(line);
         kernel->loop_memory = get_int(line);
         kernel->loop_fma = get_int(line);

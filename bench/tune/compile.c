@@ -146,29 +146,44 @@ static int number_before(const char *line, const char *end, const char *what)
     return atoi(at);
 }
 
-// "_Z12tuned_kernelPKf" is tuned_kernel; what isn't mangled is itself.
+// "_Z12tuned_kernelPKf" is tuned_kernel, "_ZN4mine5scaleEPf" mine::scale; what isn't mangled is
+// itself.
 static void readable(const char *symbol, char *name, size_t size)
 {
-    const char *at = symbol;
-    size_t length = strlen(symbol);
-    if (!strncmp(at, "_Z", 2)) {
-        const bool nested = at[2] == 'N'; // else what follows the name is an argument's type
-        at += 2;
-        while (*at && !isdigit((unsigned char)*at))
-            at++; // N and L: a name in a namespace, a static one
-        char *text;
-        length = strtoul(at, &text, 10);
-        at = text;
-        // In a namespace, the last of the parts is the name.
-        while (nested && length < strlen(at) && isdigit((unsigned char)at[length])) {
-            at += length;
-            length = strtoul(at, &text, 10);
-            at = text;
-        }
-        if (length > strlen(at))
-            length = strlen(at);
+    const bool nested = !strncmp(symbol, "_ZN", 3); // else after the name comes an argument's type
+    if (strncmp(symbol, "_Z", 2) != 0) {
+        snprintf(name, size, "%.*s", (int)size - 1, symbol);
+        return;
     }
-    snprintf(name, size, "%.*s", (int)length, at);
+    *name = 0;
+    const char *at = symbol + 2 + nested;
+    do {
+        at += *at == 'L'; // a static one
+        char *text;
+        const size_t length = isdigit((unsigned char)*at) ? strtoul(at, &text, 10) : 0;
+        if (length == 0 || length > strlen(text))
+            break;
+        const size_t used = strlen(name);
+        if (strncmp(text, "_GLOBAL__N_", 11) != 0) // a namespace without a name
+            snprintf(name + used, size - used, "%s%.*s", used ? "::" : "", (int)length, text);
+        at = text + length;
+    } while (nested);
+}
+
+const tune_kernel *tune_kernel_named(const tune_row *row, const char *name)
+{
+    const tune_kernel *found = NULL;
+    const size_t length = strlen(name);
+    for (int k = 0; k < row->kernels; k++) {
+        const char *const whole = row->kernel[k].name;
+        const size_t more = strlen(whole) > length ? strlen(whole) - length : 0;
+        if (!strcmp(whole, name))
+            return &row->kernel[k];
+        if (!found && more > 2 && !strncmp(whole + more - 2, "::", 2) &&
+            !strcmp(whole + more, name)) // from within its namespace
+            found = &row->kernel[k];
+    }
+    return found;
 }
 
 int tune_read_report(const char *log, tune_kernel *kernels, int max)
@@ -287,11 +302,18 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel)
 {
     char entry[300];
     snprintf(entry, sizeof(entry), ".entry %s(", kernel->symbol);
-    const char *body = strstr(ptx, entry);
+    const char *const head = strstr(ptx, entry);
+    const char *body = head;
     body = body ? strstr(body, "\n{") : NULL;
     const char *const end = body ? strstr(body, "\n}") : NULL;
     if (!end)
         return;
+    const char *const bound = memmem(head, body - head, ".maxntid ", 9);
+    if (bound) { // of __launch_bounds__
+        int x = 1, y = 1, z = 1;
+        sscanf(bound, ".maxntid %d, %d, %d", &x, &y, &z);
+        kernel->most_threads = x * y * z;
+    }
     const size_t lines_most = 1 << 16;
     typedef struct {
         const char *text;
@@ -386,8 +408,8 @@ static void first_error(const char *log, char *to, size_t size)
                  (int)(strcspn(at, ")") + 1), at);
     else if (memmem(at, length, "\"tune_", 6) && memmem(at, length, " matches ", 9))
         snprintf(to, size,
-                 "error: the arguments do not fit the kernel; of a template its own are needed "
-                 "too, as in --kernel 'NAME<float>'");
+                 "error: the arguments do not fit the kernel, or fit more than one; of a template "
+                 "its own are needed too, as in --kernel 'NAME<float>'");
     else if (length > 0)
         snprintf(to, size, "%.*s", length, at);
     else

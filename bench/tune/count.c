@@ -112,6 +112,10 @@ static bool make_folder(char *message, size_t size)
         *folder = 0;
         return false;
     }
+    char *const whole = realpath(folder, NULL); // its programs are run from another
+    if (whole)
+        snprintf(folder, sizeof(folder), "%s", whole);
+    free(whole);
     owner = getpid();
     if (!registered)
         atexit(remove_folder);
@@ -255,9 +259,9 @@ static void first_error(const char *log, char *to, size_t size)
 {
     size_t bytes;
     char *const text = read_all(log, &bytes);
-    const char *line = text ? strstr(text, "rror:") : NULL; // the assembler's begins with an E
+    const char *line = text ? strstr(text, "undefined reference") : NULL; // the linker's
     if (!line && text)
-        line = strstr(text, "undefined reference");
+        line = strstr(text, "rror:"); // the assembler's begins with an E
     if (!line)
         line = text && *text ? text : "it gave no reason";
     while (line != text && text && line > text && line[-1] != '\n')
@@ -505,21 +509,6 @@ static bool ask(const counting *c, const char *program, tune_job *job, char *why
     return !*why;
 }
 
-// "sum<4>" is of the kernel that the code names sum.
-static bool same_kernel(const char *a, const char *b)
-{
-    const size_t length = strcspn(a, "<");
-    return length == strcspn(b, "<") && !strncmp(a, b, length);
-}
-
-static const tune_kernel *kernel_named(const tune_row *row, const char *name)
-{
-    for (int k = 0; row && k < row->kernels; k++)
-        if (same_kernel(row->kernel[k].name, name))
-            return &row->kernel[k];
-    return NULL;
-}
-
 // Plans an instance on a device that is smaller in proportion; share 1 is the full one. The row
 // knows the kernels' registers (NULL: no question of occupancy is answered, and 1 is taken).
 static bool plan(const counting *c, const char *program, const tune_row *row, const instance *at,
@@ -544,7 +533,7 @@ static bool plan(const counting *c, const char *program, const tune_row *row, co
         bool open = false;
         for (int q = 0; q < job->plan.occupancies; q++) {
             plan_occupancy *const asked = &job->plan.occupancy[q];
-            const tune_kernel *const kernel = kernel_named(row, asked->kernel);
+            const tune_kernel *const kernel = row ? tune_kernel_named(row, asked->kernel) : NULL;
             const char *limited_by;
             if (asked->blocks > 0 || !kernel)
                 continue;
@@ -887,13 +876,21 @@ static bool prepare(counting *c, char *why, size_t size)
             snprintf(kept.why, sizeof(kept.why), "cannot write %.200s: %s", path, strerror(errno));
         else
             try_reference(c, "reference.cpp", &standard, kept.why, sizeof(kept.why));
+        if (!*kept.program && !problem->shipped) { // it was asked to be verified
+            ok = false;
+            snprintf(why, size, "not counted: the reference: %.400s",
+                     kept.why +
+                         strlen(uncounted) * !strncmp(kept.why, uncounted, strlen(uncounted)));
+            goto end;
+        }
     } else {
         tune_setting first = {{0}};
         for (int k = 0; k < problem->knobs; k++)
             first.value[k] = problem->knob[k].value[0];
         for (size_t i = 0; i < 4 && i <= c->count && !*kept.program && !*c->stop; i++)
-            try_reference(c, "unit.cpp", i == 0 ? &first : &c->rows[i - 1]->setting, kept.why,
-                          sizeof(kept.why));
+            if (i == 0 || memcmp(&first, &c->rows[i - 1]->setting, sizeof(first)) != 0)
+                try_reference(c, "unit.cpp", i == 0 ? &first : &c->rows[i - 1]->setting, kept.why,
+                              sizeof(kept.why));
     }
     if (!*c->stop)
         kept.hash = hash;
@@ -1012,6 +1009,14 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
                  full->error);
         return false;
     }
+    if (p->launches == 0 || !(p->work > 0) || isinf(p->work)) {
+        if (p->launches == 0)
+            snprintf(row->reason, sizeof(row->reason), "it launches nothing");
+        else
+            snprintf(row->reason, sizeof(row->reason),
+                     "its work is %g: --work should be greater than 0", p->work);
+        return false;
+    }
     row->launches = 0;
     for (int l = 0; l < p->launches; l++) {
         const plan_launch *const from = &p->launch[l];
@@ -1035,13 +1040,20 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
                      from->kernel, g[0], g[1], g[2], t[0], t[1], t[2]);
             return false;
         }
-        const tune_kernel *const kernel = kernel_named(row, from->kernel);
+        const tune_kernel *const kernel = tune_kernel_named(row, from->kernel);
         const char *limited_by = "";
         if (!kernel) {
             row->status = TUNE_PENDING;
             snprintf(row->reason, sizeof(row->reason),
                      "not counted: it launches %s, which the compiler's report does not name",
                      from->kernel);
+            return false;
+        }
+        snprintf(to->kernel, sizeof(to->kernel), "%s", kernel->name);
+        if (kernel->most_threads > 0 && threads > kernel->most_threads) {
+            snprintf(row->reason, sizeof(row->reason),
+                     "%s: a block has %g threads, and its __launch_bounds__ allow %d", from->kernel,
+                     threads, kernel->most_threads);
             return false;
         }
         to->resident =
@@ -1072,14 +1084,21 @@ static bool compare(const counting *c, tune_row *row, const tune_job *job, const
     path_of(path, "%s", output);
     char *const got = want ? read_all(path, &bytes) : NULL;
     bool same = true;
+    size_t total = 0;
     print_sizes(c->problem, at->size, sizes, sizeof(sizes));
+    for (int b = 0; b < c->problem->buffers; b++)
+        total += job->written[b] ? job->plan.count[b] * job->plan.item[b] : 0;
+    if (got && total != wanted) {
+        row->status = TUNE_NOT_LAUNCHED;
+        snprintf(row->reason, sizeof(row->reason),
+                 "its outputs have %zu bytes, and the reference's %zu (%s)", total, wanted, sizes);
+        same = false;
+    }
     for (int b = 0; b < c->problem->buffers && got && same; b++) {
         const tune_buffer *const buffer = &c->problem->buffer[b];
         const size_t count = job->plan.count[b], item = job->plan.item[b];
-        if (!job->written[b])
+        if (!job->written[b] || count * item > bytes - from)
             continue;
-        if (count * item > bytes - from || count * item > wanted - from)
-            break; // a reference of other outputs: nothing to compare
         same = tune_data_compare(buffer->type, got + from, want + from, count, item,
                                  c->problem->tolerance, why, sizeof(why));
         if (!same) {

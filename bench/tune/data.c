@@ -17,7 +17,7 @@
 
 // ---- Types --------------------------------------------------------------------------------------
 
-typedef enum { BYTES, REAL, SIGNED, UNSIGNED } kind;
+typedef enum { BYTES, REAL, SIGNED, UNSIGNED, FLAG } kind;
 
 static const struct {
     const char *name;
@@ -47,24 +47,58 @@ static const struct {
     {"unsigned long long", UNSIGNED, 8},
     {"uint64_t", UNSIGNED, 8},
     {"size_t", UNSIGNED, 8},
+    {"bool", FLAG, 1},
+    // Of CUDA's vectors, without the number.
+    {"uchar", UNSIGNED, 1},
+    {"ushort", UNSIGNED, 2},
+    {"uint", UNSIGNED, 4},
+    {"ulong", UNSIGNED, 8},
+    {"longlong", SIGNED, 8},
+    {"ulonglong", UNSIGNED, 8},
 };
+
+// Its place in the table, or -1; *parts: 4 of a float4.
+static int type_of(const char *type, size_t *parts)
+{
+    const size_t length = strlen(type);
+    const char last = length > 0 ? type[length - 1] : 0;
+    *parts = 1;
+    for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++) {
+        if (!strcmp(types[t].name, type))
+            return (int)t;
+        if (last >= '1' && last <= '4' && strlen(types[t].name) == length - 1 &&
+            !strncmp(types[t].name, type, length - 1)) {
+            *parts = (size_t)(last - '0');
+            return (int)t;
+        }
+    }
+    return -1;
+}
 
 // Bytes of one, or 0 where the table does not know it.
 static size_t item_of(const char *type)
 {
-    for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
-        if (!strcmp(types[t].name, type))
-            return types[t].item;
-    return 0;
+    size_t parts;
+    const int t = type_of(type, &parts);
+    return t < 0 ? 0 : types[t].item * parts;
 }
 
-// A type whose size isn't the table's is another of that name: bytes.
-static kind kind_of(const char *type, size_t item)
+// *part: the bytes of what has that kind. A type whose size isn't the table's is another of that
+// name: bytes.
+static kind kind_of(const char *type, size_t item, size_t *part)
 {
-    for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
-        if (types[t].item == item && !strcmp(types[t].name, type))
-            return types[t].of;
-    return BYTES;
+    size_t parts;
+    const int t = type_of(type, &parts);
+    const bool known = t >= 0 && types[t].item * parts == item;
+    *part = known ? types[t].item : item;
+    return known ? types[t].of : BYTES;
+}
+
+size_t tune_data_part(const char *type, size_t item, bool *floating)
+{
+    size_t part;
+    *floating = kind_of(type, item, &part) == REAL;
+    return part;
 }
 
 // ---- Values -------------------------------------------------------------------------------------
@@ -100,6 +134,10 @@ static void put(void *to, kind of, size_t item, uint64_t bits, bool skewed)
         const int most = item == 1 ? 100 : 1000;
         const int64_t x = (int64_t)(u * (2 * most + 1)) - most;
         memcpy(to, &x, item); // little-endian
+        return;
+    }
+    if (of == FLAG) {
+        *(char *)to = u >= 0.5;
         return;
     }
     if (of == UNSIGNED && skewed)
@@ -185,7 +223,8 @@ static bool read_npy(const tune_problem *problem, const tune_buffer *buffer, npy
                              : "");
     const size_t have = npy_item_bytes(array->type);
     const kind of = array->type == NPY_F4 || array->type == NPY_F8 ? REAL : SIGNED;
-    if (kind_of(buffer->type, have) != of) {
+    size_t part;
+    if (kind_of(buffer->type, have, &part) != of || part != have) {
         npy_free(array);
         return tune_fail(message, size,
                          "%s: its elements are %s, and \"%s\" is of %s: convert it with a.astype()",
@@ -298,14 +337,14 @@ bool tune_data_fill(const tune_problem *problem, int b, void *to, size_t first, 
 
     filling f;
     f.data = problem->data == TUNE_FILE ? TUNE_UNIFORM : problem->data;
-    f.of = kind_of(buffer->type, item);
-    f.first = first, f.elements = elements, f.item = item;
-    f.next = first / CHUNK;
+    f.of = kind_of(buffer->type, item, &f.item);
+    f.first = first * (item / f.item), f.elements = elements * (item / f.item);
+    f.next = f.first / CHUNK;
     f.seed = (uint64_t)b + 1;
     f.to = (char *)to;
     // Threads that can't be had are not needed: this one takes what is left.
     pthread_t thread[THREADS];
-    long wanted = elements > (size_t)1 << 22 ? sysconf(_SC_NPROCESSORS_ONLN) - 1 : 0;
+    long wanted = f.elements > (size_t)1 << 22 ? sysconf(_SC_NPROCESSORS_ONLN) - 1 : 0;
     int threads = 0;
     while (threads < wanted && threads < THREADS &&
            pthread_create(&thread[threads], NULL, fill_chunks, &f) == 0)
@@ -353,10 +392,14 @@ static void print_element(char *to, size_t size, const void *array, size_t i, ki
 bool tune_data_compare(const char *type, const void *got, const void *want, size_t elements,
                        size_t item, double tolerance, char *why, size_t size)
 {
-    const kind of = kind_of(type, item);
-    size_t i = 0;
+    static const char *const names[] = {"", ".x", ".y", ".z", ".w"};
+    size_t i = 0, part;
+    const kind of = kind_of(type, item, &part);
+    const size_t parts = item / part;
     if (elements == 0 || memcmp(got, want, elements * item) == 0)
         return true;
+    elements *= parts;
+    item = part;
     if (of == REAL) {
         if (tolerance < 0) {
             double greatest = 0;
@@ -383,6 +426,7 @@ bool tune_data_compare(const char *type, const void *got, const void *want, size
     char is[64], not_[64];
     print_element(is, sizeof(is), got, i, of, item);
     print_element(not_, sizeof(not_), want, i, of, item);
-    snprintf(why, size, "[%zu] is %s, not %s", i, is, not_);
+    snprintf(why, size, "[%zu]%s is %s, not %s", i / parts, names[parts > 1 ? 1 + i % parts : 0],
+             is, not_);
     return false;
 }

@@ -205,10 +205,8 @@ typedef struct {
 
 static int kernel_named(const tune_row *row, const char *name)
 {
-    for (int k = 0; k < row->kernels; k++)
-        if (!strcmp(row->kernel[k].name, name))
-            return k;
-    return -1;
+    const tune_kernel *const kernel = tune_kernel_named(row, name);
+    return kernel ? (int)(kernel - row->kernel) : -1;
 }
 
 // Runs the launcher on the device. *why, on failure.
@@ -310,6 +308,10 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
                  PLAN_BYTES);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (p->launches == 0) {
+        snprintf(why, size, "it launches nothing");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     for (int i = 0; i < p->launches; i++) {
         l->launch_kernel[i] = p->launch[i].kernel[0] ? kernel_named(row, p->launch[i].kernel) : -1;
         if (p->launch[i].kernel[0] && l->launch_kernel[i] < 0) {
@@ -342,7 +344,8 @@ static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *de
         const plan_launch *const from = &l->plan.launch[i];
         tune_launch *const to = &row->launch[i];
         memset(to, 0, sizeof(*to));
-        snprintf(to->kernel, sizeof(to->kernel), "%s", from->kernel);
+        if (l->launch_kernel[i] >= 0)
+            snprintf(to->kernel, sizeof(to->kernel), "%s", row->kernel[l->launch_kernel[i]].name);
         memcpy(to->grid, from->grid, sizeof(to->grid));
         memcpy(to->block, from->block, sizeof(to->block));
         to->shared_bytes = from->shared_bytes;
@@ -385,11 +388,6 @@ static CUresult launch(gpu *g, loaded *l)
 static bool is_output(const tune_buffer *b)
 {
     return b->role == TUNE_OUT || b->role == TUNE_INOUT;
-}
-
-static bool is_floating(const tune_buffer *b)
-{
-    return !strcmp(b->type, "float") || !strcmp(b->type, "double");
 }
 
 // The input, and what an output that is updated in place is at first.
@@ -466,15 +464,17 @@ static CUresult poison(gpu *g, const tune_problem *problem)
     return status;
 }
 
-// first: the index of the first element that is wrong, or all ones.
+// first: the index of the first part (tune_data_part) that is wrong, or all ones.
 static CUresult compare(gpu *g, const tune_problem *problem, int b, size_t item, CUdeviceptr got,
                         double tolerance, unsigned long long *first, double *greatest)
 {
     unsigned long long verdict[2] = {~0ull, 0};
     CUdeviceptr want = g->expected[b].at;
-    unsigned long long n = g->elements[b];
-    unsigned int bytes = (unsigned int)item;
-    int floating = is_floating(&problem->buffer[b]);
+    bool real;
+    const size_t part = tune_data_part(problem->buffer[b].type, item, &real);
+    unsigned long long n = g->elements[b] * (item / part);
+    unsigned int bytes = (unsigned int)part;
+    int floating = real;
     CUresult status = reserve(g, &g->verdict, sizeof(verdict));
     if (status == CUDA_SUCCESS)
         status = g->p_cuMemcpyHtoD(g->verdict.at, verdict, sizeof(verdict));
@@ -544,7 +544,7 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
 // ---- Measuring ----------------------------------------------------------------------------------
 
 // What an element is, in words.
-static void element(gpu *g, const tune_buffer *b, CUdeviceptr at, size_t item, char *to,
+static void element(gpu *g, const tune_buffer *b, bool real, CUdeviceptr at, size_t item, char *to,
                     size_t size)
 {
     unsigned char bytes[16] = {0};
@@ -553,12 +553,12 @@ static void element(gpu *g, const tune_buffer *b, CUdeviceptr at, size_t item, c
     double d;
     memcpy(&f, bytes, sizeof(f));
     memcpy(&d, bytes, sizeof(d));
-    if (is_floating(b))
+    if (real)
         snprintf(to, size, "%.9g", item == 4 ? f : d);
     else if (item == 1 || item == 2 || item == 4 || item == 8) {
         unsigned long long value = 0;
         memcpy(&value, bytes, item);
-        if (!strncmp(b->type, "unsigned", 8) || !strncmp(b->type, "uint", 4))
+        if (b->type[0] == 'u') // unsigned, uint32_t, uchar4
             snprintf(to, size, "%llu", value);
         else
             snprintf(to, size, "%lld", (long long)(value << (64 - 8 * item)) >> (64 - 8 * item));
@@ -591,13 +591,17 @@ static CUresult verify(gpu *g, const tune_problem *problem, loaded *l, tune_row 
         double greatest;
         status = compare(g, problem, b, item, g->buffer[b].at, g->tolerance[b], &first, &greatest);
         if (status == CUDA_SUCCESS && first != ~0ull) {
-            char got[64], want[64];
-            element(g, &problem->buffer[b], g->buffer[b].at + first * item, item, got, sizeof(got));
-            element(g, &problem->buffer[b], g->expected[b].at + first * item, item, want,
-                    sizeof(want));
+            const tune_buffer *const of = &problem->buffer[b];
+            char got[64], want[64], which[4] = "";
+            bool real;
+            const size_t part = tune_data_part(of->type, item, &real), parts = item / part;
+            element(g, of, real, g->buffer[b].at + first * part, part, got, sizeof(got));
+            element(g, of, real, g->expected[b].at + first * part, part, want, sizeof(want));
+            if (parts > 1)
+                snprintf(which, sizeof(which), ".%c", "xyzw"[first % parts]);
             row->status = TUNE_WRONG;
-            snprintf(row->reason, sizeof(row->reason), "%s[%llu] is %s, not %s",
-                     problem->buffer[b].name, first, got, want);
+            snprintf(row->reason, sizeof(row->reason), "%s[%llu]%s is %s, not %s", of->name,
+                     first / parts, which, got, want);
         }
     }
     return status;

@@ -101,6 +101,11 @@ static void open_cache(tuner *t, uint64_t hash)
     size_t skipped = 0;
     if (t->options->no_cache)
         return;
+    if (hash == 0) {
+        fprintf(stderr, "coarsen-tune: going on without a cache: a macro says what is included, so "
+                        "that a change would not be seen\n");
+        return;
+    }
     snprintf(key, sizeof(key),
              "%s sm_%d %d %d %d %d %d %d %d %.9g %.9g %.9g %.9g %.9g %.9g %d %.9g nvrtc-%d %s "
              "%016" PRIx64,

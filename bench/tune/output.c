@@ -42,16 +42,20 @@ static bool write_all(int file, const char *text, size_t bytes)
     return true;
 }
 
-// Into path, which may be a link, or a device such as /dev/stdout.
+// Into path, which may be a link, a pipe, a device, or where the table goes, as /dev/stdout: then it
+// comes after that.
 static bool replace(const char *path, const char *text, size_t bytes, char *message, size_t size)
 {
-    struct stat old;
-    const bool exists = stat(path, &old) == 0;
-    char *const real = exists ? realpath(path, NULL) : strdup(path);
+    struct stat old, out;
+    const bool exists = stat(path, &old) == 0, regular = exists && S_ISREG(old.st_mode);
+    char *const real = regular ? realpath(path, NULL) : strdup(path);
     char *temporary = NULL;
     int file = -1;
     bool ok = real != NULL;
-    if (ok && exists && !S_ISREG(old.st_mode)) {
+    if (ok && exists && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == old.st_dev &&
+        out.st_ino == old.st_ino) {
+        ok = fflush(stdout) == 0 && write_all(STDOUT_FILENO, text, bytes);
+    } else if (ok && exists && !regular) {
         ok = (file = open(path, O_WRONLY | O_CLOEXEC)) >= 0 && write_all(file, text, bytes);
         if (file >= 0 && close(file) != 0)
             ok = false;

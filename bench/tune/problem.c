@@ -704,6 +704,42 @@ static char *include(const char *option, const char *path, char *message, size_t
     return text("#include \"%s\"\n", whole);
 }
 
+// The source with what simt needs to be told: which arrays are a block's dynamic shared memory.
+static char *with_dynamic_shared(const char *source, const char *path)
+{
+    static const char declared[] = "__shared__", told[] = "SIMT_DYNAMIC_SHARED";
+    char *code = NULL, *lines = text("%s", source);
+    size_t room = 0;
+    FILE *const file = fopen(path, "r");
+    if (file && getdelim(&code, &room, '\0', file) > 0 && !strstr(code, told))
+        for (const char *at = code; (at = strstr(at, declared)); at += strlen(declared)) {
+            // extern __shared__ float tile[];
+            const char *const end = at + strcspn(at, ";=(");
+            const char *name = memchr(at, '[', (size_t)(end - at));
+            const char *before = at;
+            while (before > code && isspace((unsigned char)before[-1]))
+                before--;
+            size_t length = 0;
+            while (name && name > at && isspace((unsigned char)name[-1]))
+                name--;
+            while (name && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+                name--, length++;
+            if (length == 0 || before - code < 6 || strncmp(before - 6, "extern", 6) != 0)
+                continue;
+            char *const line = text("%s(%.*s);\n", told, (int)length, name);
+            if (!strstr(lines, line)) {
+                char *const more = text("%s#ifdef SIMT\n%s#endif\n", lines, line);
+                free(lines);
+                lines = more;
+            }
+            free(line);
+        }
+    if (file)
+        fclose(file);
+    free(code);
+    return lines;
+}
+
 bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message, size_t size)
 {
     if (!own->kernel == !own->launch)
@@ -787,7 +823,7 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
             }
         }
         fits = put(problem->run, sizeof(problem->run),
-                   "tune_launch_kernel(dim3(%s), dim3(%s), %s, %s%s)", own->grid, block,
+                   "tune_launch_kernel(tune_dim(%s), tune_dim(%s), %s, %s%s)", own->grid, block,
                    own->shared ? own->shared : "0", own->kernel, args) &&
                fits;
         problem->pattern = own->kernel;
@@ -817,9 +853,11 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
         return tune_fail(message, size, "--work: it may have %zu characters",
                          sizeof(problem->work) - sizeof("(double)()"));
 
-    problem->source = include("--source", own->source, message, size);
-    if (!problem->source)
+    char *const source = include("--source", own->source, message, size);
+    if (!source)
         return false;
+    problem->source = with_dynamic_shared(source, own->source);
+    free(source);
     if (own->reference) {
         problem->reference = include("--reference", own->reference, message, size);
         if (!problem->reference)

@@ -113,13 +113,14 @@ typedef struct tune_problem {
 // From the compiler: its own report (ptxas -v), and the loop in which the kernel spends its time,
 // read from the PTX.
 typedef struct {
-    char name[128];   // as in the code: "tuned_kernel"
+    char name[128];   // as in the code: "tuned_kernel", "mine::scale"
     char symbol[256]; // mangled
     int registers, static_shared, spill_stores, spill_loads, stack; // bytes but for the registers
-    int loop_instructions;                                          // of the loop: all, ...
-    int loop_memory; // ... loads, stores, atomics and copies of global and shared memory, ...
-    int loop_fma;    // ... and fused multiply-adds
-    int inflight;    // bytes of global memory that a thread asks for before it must wait
+    int most_threads;      // of a block, by __launch_bounds__; 0: what the device takes
+    int loop_instructions; // of the loop: all, ...
+    int loop_memory;       // ... loads, stores, atomics and copies of global and shared memory, ...
+    int loop_fma;          // ... and fused multiply-adds
+    int inflight;          // bytes of global memory that a thread asks for before it must wait
 } tune_kernel;
 
 // simt's counts of one launch, at its full size.
@@ -266,6 +267,9 @@ void tune_compile(const tune_problem *problem, const tune_device *device, tune_r
 bool tune_compile_reference(const tune_problem *problem, const tune_device *device, tune_row *row,
                             tune_code *code, char *message, size_t size);
 
+// By the name that a launcher has for it, which need not say its namespace. NULL: there is none.
+const tune_kernel *tune_kernel_named(const tune_row *row, const char *name);
+
 // The compiler's log and PTX, taken apart: public for the tests.
 int tune_read_report(const char *log, tune_kernel *kernels, int max); // returns how many it names
 void tune_read_ptx(const char *ptx, tune_kernel *kernel);             // by its symbol
@@ -276,7 +280,8 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel);             // by its 
 // -DTUNE_KNOB_0=value, ...
 char *tune_unit(const tune_problem *problem, bool reference);
 
-// A hash of all that the result depends on: that text, every file it includes, and the flags.
+// A hash of all that the result depends on: that text, every file it includes, and the flags. 0: an
+// #include names its file by a macro, so that it is not known.
 uint64_t tune_unit_hash(const tune_problem *problem, const char *unit);
 
 extern char
@@ -415,6 +420,10 @@ void tune_options_parse(int argc, char **argv, tune_options *options);
 // short, it starts again. false: the file is missing, empty or of another type. *elements: those of
 // the file, so that a size can default to that; 0: not known, or no file.
 bool tune_data_check(const tune_problem *problem, uint64_t *elements, char *message, size_t size);
+
+// Of a buffer's type, of item bytes: those of a part, as a float4 has four, and whether that is a
+// floating-point number, which is compared as one; of a type that isn't known, the item.
+size_t tune_data_part(const char *type, size_t item, bool *floating);
 
 // Elements [first, first + elements) of a buffer, of item bytes each: the same whoever asks, and in
 // whatever parts.

@@ -46,9 +46,10 @@ char *tune_unit(const tune_problem *problem, bool reference)
         fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
                 s, problem->size[s].name);
     for (int b = 0; b < problem->buffers; b++)
-        fprintf(out, "    %s%s *const %s = (%s *)tune_buffer[%d];\n    (void)%s;\n",
-                problem->buffer[b].role == TUNE_IN ? "const " : "", problem->buffer[b].type,
-                problem->buffer[b].name, problem->buffer[b].type, b, problem->buffer[b].name);
+        // Not const, for there are kernels that do not say so of what they only read.
+        fprintf(out, "    %s *const %s = (%s *)tune_buffer[%d];\n    (void)%s;\n",
+                problem->buffer[b].type, problem->buffer[b].name, problem->buffer[b].type, b,
+                problem->buffer[b].name);
     fprintf(out, "    return %s;\n}\n", problem->run);
     for (int k = 0; k < problem->knobs; k++)
         fprintf(out, "#undef %s\n", problem->knob[k].name);
@@ -66,6 +67,7 @@ typedef struct {
     uint64_t value;
     char *seen[256]; // files, each taken once
     int files;
+    bool unknown;            // an #include names its file by a macro
     const char *folders[36]; // where <> is looked for: three, -I, and NULL
 } hash;
 
@@ -129,6 +131,12 @@ static void add_includes(hash *h, const char *text, const char *folder)
             hash_sign--;
         const char *open = at + 7;
         open += strspn(open, " \t");
+        const char *first = hash_sign > text ? hash_sign - 1 : text;
+        while (first > text && (first[-1] == ' ' || first[-1] == '\t'))
+            first--;
+        if (hash_sign > text && hash_sign[-1] == '#' && (first == text || first[-1] == '\n') &&
+            *open != '"' && *open != '<')
+            h->unknown = true;
         const char *const close = strpbrk(*open ? open + 1 : open, "\">\n");
         char name[4096];
         if (hash_sign == text || hash_sign[-1] != '#' || (*open != '"' && *open != '<') || !close ||
@@ -179,5 +187,5 @@ uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
     for (int i = 0; i < h.files; i++)
         free(h.seen[i]);
     free(flags);
-    return h.value;
+    return h.unknown ? 0 : h.value | 1;
 }

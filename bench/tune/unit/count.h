@@ -36,8 +36,8 @@ static bool tune_make_buffer(int b)
         return tune_trouble("cannot make", "a buffer");
     }
     tune_plan->buffer[b] = (unsigned long long)device;
-    if (tune_asked.zeroed[b])
-        cudaMemset(device, 0, bytes);
+    // An output is what no kernel writes by chance, so that it shows what was not written.
+    cudaMemset(device, tune_asked.zeroed[b] ? 0 : 0xa5, bytes);
     if (!tune_asked.read[b] || bytes == 0)
         return true;
     char name[64];

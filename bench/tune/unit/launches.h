@@ -40,19 +40,22 @@ static cudaError_t tune_count_launch(cudaError_t status); // count.h: after a la
 #define TUNE_TEXT(...)  TUNE_TEXT_(__VA_ARGS__)
 #define TUNE_TEXT_(...) #__VA_ARGS__
 
-// "(const void *)sum_kernel" is sum_kernel, and so is "(sum_kernel)" and "sum_kernel<float>".
+// "(const void *)sum_kernel" is sum_kernel, and so are "(sum_kernel)", "::sum_kernel" and
+// "sum_kernel<float>".
 static inline void tune_kernel_name(char *to, const char *text)
 {
     size_t start = 0, length = 0;
     for (size_t i = 0; text[i] && text[i] != '<'; i++) {
         const bool letter = (text[i] >= 'a' && text[i] <= 'z') ||
                             (text[i] >= 'A' && text[i] <= 'Z') ||
-                            (text[i] >= '0' && text[i] <= '9') || text[i] == '_';
+                            (text[i] >= '0' && text[i] <= '9') || text[i] == '_' || text[i] == ':';
         if (letter && length == i - start)
             length++;
         else if (letter)
             start = i, length = 1;
     }
+    for (; length > 0 && text[start] == ':'; start++)
+        length--;
     if (length >= PLAN_NAME)
         length = PLAN_NAME - 1;
     for (size_t i = 0; i < length; i++)
@@ -194,6 +197,17 @@ static inline cudaError_t tune_launch(const char *text, dim3 grid, dim3 block, s
     config.blockDim = block;
     config.dynamicSmemBytes = shared_bytes;
     return tune_launch(text, &config, kernel, arguments...);
+}
+
+// As dim3, but that a number which is too large stays so.
+static inline unsigned int tune_extent(size_t of)
+{
+    return of < 0xffffffffu ? (unsigned int)of : 0xffffffffu;
+}
+
+static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
+{
+    return dim3(tune_extent(x), tune_extent(y), tune_extent(z));
 }
 
 #define TUNE_FIRST(first, ...)                         first
