@@ -19,408 +19,33 @@
 // all; paths within a kernel that only a large problem takes; and blocks larger than the
 // instance. A size that is no extent, as a radius, is shrunk only when it becomes the largest.
 
-#include "tune.h"
+#include "program.h"
 
 #include "../../include/simt/simt.h"
 #include "unit/job.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 _Static_assert((int)TUNE_SIZES == PLAN_SIZES && (int)TUNE_BUFFERS == PLAN_BUFFERS &&
                    (int)TUNE_LAUNCHES == PLAN_LAUNCHES,
                "tune.h and plan.h hold as much");
 
-enum { WORDS = 96, PATH = 4096 + 64, LEVELS = 64 * TUNE_SIZES, SMALL = 1 << 12 };
+enum { LEVELS = 64 * TUNE_SIZES, SMALL = 1 << 12 };
 
-static double limit_s = 10;          // of a run on simt
-static bool limit_given;             // so past it a row has failed; else the GPU may yet run it
-static double budget = 1e7;          // of an instance: see cost()
-static const double compile_s = 120; // of g++
+static double limit_s = 10; // of a run on simt
+static bool limit_given;    // so past it a row has failed; else the GPU may yet run it
+static double budget = 1e7; // of an instance: see cost()
 
 void tune_count_limit(double seconds)
 {
     limit_s = seconds;
     limit_given = true;
-}
-
-// ---- The folder ---------------------------------------------------------------------------------
-
-static char *compiler[16]; // g++, or the words of $CXX
-static char folder[PATH];  // ours, with all that the programs are made of; removed at the end
-static pid_t owner;        // a fork of this process leaves it alone
-
-extern char **environ;
-static char **surroundings; // the environment of what is run: temporary files go to the folder too
-
-static void remove_folder(void)
-{
-    if (!*folder || getpid() != owner)
-        return;
-    DIR *const all = opendir(folder);
-    for (const struct dirent *entry; all && (entry = readdir(all));)
-        unlinkat(dirfd(all), entry->d_name, 0);
-    if (all)
-        closedir(all);
-    rmdir(folder);
-    *folder = 0;
-}
-
-static bool make_surroundings(void)
-{
-    static char temporary[PATH + 8];
-    size_t count = 0, kept_count = 0;
-    while (environ[count])
-        count++;
-    free(surroundings);
-    surroundings = malloc((count + 2) * sizeof(*surroundings));
-    if (!surroundings)
-        return false;
-    for (size_t e = 0; e < count; e++)
-        if (strncmp(environ[e], "TMPDIR=", 7) != 0)
-            surroundings[kept_count++] = environ[e];
-    snprintf(temporary, sizeof(temporary), "TMPDIR=%s", folder);
-    surroundings[kept_count++] = temporary;
-    surroundings[kept_count] = NULL;
-    return true;
-}
-
-static bool make_folder(char *message, size_t size)
-{
-    static bool registered;
-    if (*folder)
-        return true;
-    const char *const parent = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/coarsen-tune-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (!mkdtemp(folder)) {
-        snprintf(message, size,
-                 "cannot make the folder %.200s: %s; TMPDIR says where folders can be made", folder,
-                 strerror(errno));
-        *folder = 0;
-        return false;
-    }
-    char *const whole = realpath(folder, NULL); // its programs are run from another
-    if (whole)
-        snprintf(folder, sizeof(folder), "%s", whole);
-    free(whole);
-    owner = getpid();
-    if (!registered)
-        atexit(remove_folder);
-    registered = true;
-    if (make_surroundings())
-        return true;
-    snprintf(message, size, "out of memory");
-    return false;
-}
-
-__attribute__((format(printf, 2, 3))) static void path_of(char to[PATH], const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int length = snprintf(to, PATH, "%s/", folder);
-    if (length < PATH)
-        vsnprintf(to + length, PATH - (size_t)length, format, args);
-    va_end(args);
-}
-
-// The whole file, with a 0 after it: malloc'd.
-static char *read_all(const char *path, size_t *bytes)
-{
-    FILE *const in = fopen(path, "rb");
-    char *text = NULL;
-    if (in && fseeko(in, 0, SEEK_END) == 0) {
-        const off_t end = ftello(in);
-        rewind(in);
-        text = end < 0 ? NULL : malloc((size_t)end + 1);
-        *bytes = text ? fread(text, 1, (size_t)end, in) : 0;
-        if (text)
-            text[*bytes] = 0;
-    }
-    if (in)
-        fclose(in);
-    return text;
-}
-
-static bool write_all(const char *path, const void *data, size_t bytes)
-{
-    FILE *const out = fopen(path, "wb");
-    const bool ok = out && fwrite(data, 1, bytes, out) == bytes;
-    return out && fclose(out) == 0 && ok;
-}
-
-// ---- Processes ----------------------------------------------------------------------------------
-
-typedef enum { ENDED, DIED, TOO_LONG, STOPPED, NOT_STARTED } ending;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-// Runs a program in a process group of its own, so that nothing of it is left behind. What it
-// says on stderr goes to the file `log`. *code: its exit status, the signal that ended it, or
-// errno.
-static ending run(char *const *words, const char *in, const char *log, double limit,
-                  const volatile int *stop, int *code)
-{
-    const pid_t parent = getpid(), child = fork();
-    if (child < 0) {
-        *code = errno;
-        return NOT_STARTED;
-    }
-    if (child == 0) {
-        const struct rlimit none = {0, 0};
-        const int nothing = open("/dev/null", O_RDWR);
-        const int said = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        setpgid(0, 0);
-        setrlimit(RLIMIT_CORE, &none);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent || nothing < 0 || said < 0 || dup2(nothing, 0) < 0 ||
-            dup2(nothing, 1) < 0 || dup2(said, 2) < 0 || (in && chdir(in) != 0))
-            _exit(126);
-        execvpe(words[0], words, surroundings ? surroundings : environ);
-        _exit(127);
-    }
-    setpgid(child, child); // whoever comes first
-    const double end = now() + limit;
-    ending how = ENDED;
-    int status;
-    while (waitpid(child, &status, WNOHANG) == 0) {
-        const struct timespec pause = {0, 2000000};
-        if (how == ENDED && (*stop || now() > end)) {
-            how = *stop ? STOPPED : TOO_LONG;
-            kill(-child, SIGKILL);
-        }
-        nanosleep(&pause, NULL);
-    }
-    kill(-child, SIGKILL); // what it may have started
-    *code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    return how == ENDED && *stop ? STOPPED : how == ENDED && WIFSIGNALED(status) ? DIED : how;
-}
-
-// Splits at spaces; the words point into text.
-static int split(char *text, char **words, int most)
-{
-    int count = 0;
-    char *state = NULL;
-    for (char *word = strtok_r(text, " ", &state); word && count < most;
-         word = strtok_r(NULL, " ", &state))
-        words[count++] = word;
-    return count;
-}
-
-bool tune_counter_open(char *message, size_t size)
-{
-    static const volatile int stop;
-    static char words[4096];
-    const char *const given = getenv("CXX");
-    snprintf(words, sizeof(words), "%s", given && *given ? given : "g++");
-    compiler[split(words, compiler, 8)] = NULL;
-    if (!compiler[0]) {
-        snprintf(message, size, "CXX is blank: set it to g++, or leave it unset");
-        return false;
-    }
-    char *version[16] = {0};
-    int code, count = 0;
-    for (; compiler[count]; count++)
-        version[count] = compiler[count];
-    version[count] = "--version";
-    const ending how = run(version, NULL, "/dev/null", limit_s, &stop, &code);
-    if (how != ENDED || code != 0) {
-        snprintf(message, size,
-                 "%s, which makes the programs that count, %s; install g++ 12 or later "
-                 "(apt install g++), or name one with CXX",
-                 compiler[0], code == 127 ? "was not found" : "does not run");
-        compiler[0] = NULL;
-        return false;
-    }
-    return true;
-}
-
-// ---- Building -----------------------------------------------------------------------------------
-
-// The first line of a log that names an error, else the first.
-static void first_error(const char *log, char *to, size_t size)
-{
-    size_t bytes;
-    char *const text = read_all(log, &bytes);
-    const char *line = text ? strstr(text, "undefined reference") : NULL; // the linker's
-    if (!line && text)
-        line = strstr(text, "rror:"); // the assembler's begins with an E
-    if (!line)
-        line = text && *text ? text : "it gave no reason";
-    while (line != text && text && line > text && line[-1] != '\n')
-        line--;
-    snprintf(to, size, "%.*s", (int)strcspn(line, "\n"), line);
-    free(text);
-}
-
-// Runs g++. false: *why is its first error; empty when it was stopped.
-static bool compile(char *const *words, const char *log, const volatile int *stop, char *why,
-                    size_t size)
-{
-    char error[400];
-    int code;
-    const ending how = run(words, NULL, log, compile_s, stop, &code);
-    *why = 0;
-    if (how == ENDED && code == 0)
-        return true;
-    if (how == TOO_LONG)
-        snprintf(why, size, "not counted: g++ took more than %g s", compile_s);
-    else if (how == NOT_STARTED)
-        snprintf(why, size, "not counted: g++ could not be started: %s", strerror(code));
-    else if (how == DIED)
-        snprintf(why, size, "not counted: g++ was ended by signal %d (%s)", code, strsignal(code));
-    else if (how == ENDED) {
-        first_error(log, error, sizeof(error));
-        snprintf(why, size, "not counted: g++: %s", error);
-    }
-    return false;
-}
-
-static int begin_command(char **words)
-{
-    int count = 0;
-    for (; compiler[count]; count++)
-        words[count] = compiler[count];
-    return count;
-}
-
-static bool build_simt(const volatile int *stop, char *why, size_t size)
-{
-    char source[PATH], object[PATH], log[PATH];
-    char *words[WORDS] = {0};
-    path_of(object, "simt.o");
-    path_of(log, "simt.log");
-    if (access(object, R_OK) == 0)
-        return true;
-    if (snprintf(source, sizeof(source), "%s/simt/simt.c", tune_include_dir) >=
-        (int)sizeof(source)) {
-        snprintf(why, size, "not counted: the path of simt is too long");
-        return false;
-    }
-    // -x c: there need not be a gcc beside the g++ that was asked for.
-    static const char *const flags[] = {"-x", "c", "-O2", "-g", "-gdwarf-4", "-c"};
-    int count = begin_command(words);
-    for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
-        words[count++] = (char *)flags[f];
-    words[count++] = source;
-    words[count++] = "-o";
-    words[count++] = object;
-    const bool ok = compile(words, log, stop, why, size);
-    if (!ok)
-        unlink(object);
-    return ok;
-}
-
-// What compiles a unit: g++, with simt's flags and those of the user's that it has too.
-static char *unit_command[WORDS];
-static int unit_words;
-
-static bool prepare_command(void)
-{
-    // docs/simt.md says what each is for.
-    static const char *const flags[] = {"-std=gnu++17",
-                                        "-O1",
-                                        "-g",
-                                        "-gdwarf-4",
-                                        "-w",
-                                        "-fsanitize=thread,bounds,alignment",
-                                        "--param=tsan-instrument-func-entry-exit=0",
-                                        "--param=tsan-distinguish-volatile=1",
-                                        "-fno-tree-sra",
-                                        "-Dcoarsen_shared=simt_dynamic_shared",
-                                        "-c"};
-    static char include[3][sizeof(tune_include_dir) + 16];
-    static char map[PATH + 32]; // so that a report's places are from here on
-    static char *text;
-    char here[PATH], *given[WORDS / 2];
-    snprintf(include[0], sizeof(include[0]), "-I%s/simt", tune_include_dir);
-    snprintf(include[1], sizeof(include[1]), "-I%s", tune_include_dir);
-    snprintf(include[2], sizeof(include[2]), "-I%s", tune_unit_dir);
-
-    int count = begin_command(unit_command);
-    for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
-        unit_command[count++] = (char *)flags[f];
-    for (int i = 0; i < 3; i++)
-        unit_command[count++] = include[i];
-    if (getcwd(here, sizeof(here))) {
-        snprintf(map, sizeof(map), "-fdebug-prefix-map=%s=.", here);
-        unit_command[count++] = map;
-    }
-    free(text);
-    text = strdup(tune_flags);
-    const int flags_given = text ? split(text, given, WORDS / 2) : 0;
-    for (int f = 0; f < flags_given; f++)
-        if (!strncmp(given[f], "-D", 2) || !strncmp(given[f], "-U", 2) ||
-            !strncmp(given[f], "-I", 2)) {
-            unit_command[count++] = given[f];
-            if (!given[f][2] && f + 1 < flags_given)
-                unit_command[count++] = given[++f];
-        }
-    unit_words = count;
-    return text;
-}
-
-// What every unit begins with, which is half of g++'s work. Where that fails, each does it all.
-static void precompile(const volatile int *stop)
-{
-    char source[sizeof(tune_unit_dir) + 16], object[PATH], log[PATH], why[512];
-    char *words[WORDS + 8] = {0};
-    path_of(object, "launches.h.gch"); // where a unit's #include looks first
-    path_of(log, "launches.log");
-    snprintf(source, sizeof(source), "%s/launches.h", tune_unit_dir);
-    memcpy(words, unit_command, sizeof(*words) * (size_t)unit_words);
-    memcpy(words + unit_words, (char *const[]){"-x", "c++-header", source, "-o", object},
-           5 * sizeof(*words));
-    if (!compile(words, log, stop, why, sizeof(why)))
-        unlink(object);
-}
-
-// The program of a unit, at the setting (NULL: without knobs), in the file `name` of the folder.
-static bool build(const tune_problem *problem, const char *unit, const tune_setting *setting,
-                  const char *name, const volatile int *stop, char *why, size_t size)
-{
-    char source[PATH], object[PATH], program[PATH], log[PATH], simt[PATH], knobs[TUNE_KNOBS][96];
-    char *words[WORDS + TUNE_KNOBS + 8] = {0};
-    path_of(source, "%s", unit);
-    path_of(object, "%s.o", name);
-    path_of(program, "%s", name);
-    path_of(log, "%s.log", name);
-    path_of(simt, "simt.o");
-
-    int count = unit_words;
-    memcpy(words, unit_command, sizeof(*words) * (size_t)count);
-    for (int k = 0; setting && k < problem->knobs; k++) {
-        snprintf(knobs[k], sizeof(knobs[k]), "-DTUNE_KNOB_%d=%ld", k, setting->value[k]); // unit.c
-        words[count++] = knobs[k];
-    }
-    memcpy(words + count, (char *const[]){source, "-o", object}, 3 * sizeof(*words));
-    bool ok = compile(words, log, stop, why, size);
-    if (ok) {
-        memset(words, 0, sizeof(words));
-        memcpy(words + begin_command(words),
-               (char *const[]){object, simt, "-o", program, "-lpthread", "-ldl"},
-               6 * sizeof(*words));
-        ok = compile(words, log, stop, why, size);
-    }
-    unlink(object);
-    return ok;
 }
 
 // ---- Asking a program ---------------------------------------------------------------------------
@@ -471,38 +96,38 @@ static void print_sizes(const tune_problem *problem, const uint64_t *size, char 
 // Has the program answer a job. false: *why says why not; empty when it was stopped.
 static bool ask(const counting *c, const char *program, tune_job *job, char *why, size_t size)
 {
-    char path[PATH], file[PATH], log[PATH], sizes[200], said[200];
+    char path[PROGRAM_PATH], file[PROGRAM_PATH], log[PROGRAM_PATH], sizes[200], said[200];
     int code = 0;
-    path_of(path, "%s", program);
-    path_of(file, "%s.job", program);
-    path_of(log, "%s.log", program);
+    program_path(path, "%s", program);
+    program_path(file, "%s.job", program);
+    program_path(log, "%s.log", program);
     print_sizes(c->problem, (const uint64_t *)job->plan.size, sizes, sizeof(sizes));
     *why = 0;
     job->done = 0;
     char *const words[] = {path, file, NULL};
-    if (!write_all(file, job, sizeof(*job))) {
+    if (!program_write(file, job, sizeof(*job))) {
         snprintf(why, size, "not counted: cannot write %.200s: %s", file, strerror(errno));
         return false;
     }
-    const ending how = run(words, folder, log, limit_s, c->stop, &code);
+    const program_ending how = program_run(words, true, log, limit_s, c->stop, &code);
     size_t bytes = 0;
-    char *const answer = read_all(file, &bytes);
-    const bool answered = how == ENDED && code == 0 && answer && bytes == sizeof(*job);
+    char *const answer = program_read(file, &bytes);
+    const bool answered = how == PROGRAM_ENDED && code == 0 && answer && bytes == sizeof(*job);
     if (answered)
         memcpy(job, answer, sizeof(*job));
     free(answer);
     unlink(file);
-    if (how == STOPPED)
+    if (how == PROGRAM_STOPPED)
         return false;
-    if (how == TOO_LONG)
+    if (how == PROGRAM_TOO_LONG)
         snprintf(why, size, "%s%g s at %s (--limit)", too_long, limit_s, sizes);
-    else if (how == NOT_STARTED)
+    else if (how == PROGRAM_NOT_STARTED)
         snprintf(why, size, "not counted: its program could not be started: %s", strerror(code));
-    else if (how == DIED)
+    else if (how == PROGRAM_DIED)
         snprintf(why, size, "not counted: its program was ended by signal %d (%s) at %s", code,
                  strsignal(code), sizes);
     else if (!answered || !job->done) {
-        first_error(log, said, sizeof(said));
+        program_error(log, said, sizeof(said));
         snprintf(why, size, "not counted: its program gave up (%d) at %s: %s", code, sizes, said);
     } else if (*job->trouble)
         snprintf(why, size, "not counted: its program %s", job->trouble);
@@ -643,13 +268,13 @@ static double cost(const tune_job *job)
 // Files of the inputs that the planned job needs.
 static bool make_data(const counting *c, const tune_job *job, char *why, size_t size)
 {
-    char path[PATH], message[400] = "";
+    char path[PROGRAM_PATH], message[400] = "";
     bool ok = true;
     pthread_mutex_lock(&files);
     for (int b = 0; b < c->problem->buffers && ok; b++) {
         const tune_role role = c->problem->buffer[b].role;
         const size_t count = job->plan.count[b], item = job->plan.item[b], bytes = count * item;
-        path_of(path, "data-%d-%zu", b, bytes);
+        program_path(path, "data-%d-%zu", b, bytes);
         if ((role != TUNE_IN && role != TUNE_INOUT) || bytes == 0 || access(path, R_OK) == 0)
             continue;
         void *const data = malloc(bytes);
@@ -657,7 +282,7 @@ static bool make_data(const counting *c, const tune_job *job, char *why, size_t 
         if (!data)
             snprintf(message, sizeof(message), "no memory for %zu bytes of %s", bytes,
                      c->problem->buffer[b].name);
-        if (ok && !(ok = write_all(path, data, bytes))) {
+        if (ok && !(ok = program_write(path, data, bytes))) {
             snprintf(message, sizeof(message), "cannot write %.200s: %s", path, strerror(errno));
             unlink(path);
         }
@@ -747,11 +372,11 @@ static const char *first_kernel(const tune_job *job)
 // ---- The reference ------------------------------------------------------------------------------
 
 // The file of the reference's outputs at those sizes.
-static void right_path(const tune_problem *problem, const uint64_t *size, char to[PATH])
+static void right_path(const tune_problem *problem, const uint64_t *size, char to[PROGRAM_PATH])
 {
-    path_of(to, "right");
+    program_path(to, "right");
     for (int s = 0; s < problem->sizes; s++)
-        snprintf(to + strlen(to), PATH - strlen(to), "-%llx", (unsigned long long)size[s]);
+        snprintf(to + strlen(to), PROGRAM_PATH - strlen(to), "-%llx", (unsigned long long)size[s]);
 }
 
 // The reference's outputs: malloc'd; NULL when they can't be had. Run once for each instance: an
@@ -759,22 +384,22 @@ static void right_path(const tune_problem *problem, const uint64_t *size, char t
 static char *right_outputs(const counting *c, const instance *at, size_t *bytes)
 {
     static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-    char path[PATH], made[PATH], why[512];
+    char path[PROGRAM_PATH], made[PROGRAM_PATH], why[512];
     tune_job job;
     if (!*c->of_all->program)
         return NULL;
     right_path(c->problem, at->size, path);
-    path_of(made, "right.new");
+    program_path(made, "right.new");
     pthread_mutex_lock(&running);
     if (access(path, R_OK) != 0) {
         const bool ran = plan(c, c->of_all->program, NULL, at, &job, why, sizeof(why)) &&
                          execute(c, c->of_all->program, "right.new", &job, why, sizeof(why)) &&
                          !*job.fault && !job.plan.status && rename(made, path) == 0;
         if (!ran && !*c->stop)
-            write_all(path, "", 0);
+            program_write(path, "", 0);
     }
     pthread_mutex_unlock(&running);
-    char *const outputs = read_all(path, bytes);
+    char *const outputs = program_read(path, bytes);
     if (outputs && *bytes == 0) {
         free(outputs);
         return NULL;
@@ -788,14 +413,14 @@ static bool try_reference(counting *c, const char *unit, const tune_setting *set
 {
     static const char *const name = "reference";
     common *const all = c->of_all;
-    char path[PATH], made[PATH];
+    char path[PROGRAM_PATH], made[PROGRAM_PATH];
     instance at, full;
     tune_job job;
     uint64_t sizes[TUNE_SIZES];
     shrink(c->problem, 0, sizes);
-    path_of(made, "right.new");
+    program_path(made, "right.new");
     // share, with a full work of 1, is the full work.
-    if (!build(c->problem, unit, setting, name, c->stop, why, size) ||
+    if (!program_build(c->problem, unit, setting, name, c->stop, why, size) ||
         !make_instance(c, name, sizes, 1, &full, why, size))
         return false;
     double last = 0, growth = 2, share = 0;
@@ -841,7 +466,7 @@ static uint64_t hash_of(const tune_problem *problem, const tune_device *device, 
 static bool prepare(counting *c, char *why, size_t size)
 {
     const tune_problem *const problem = c->problem;
-    char path[PATH];
+    char path[PROGRAM_PATH];
     char *const unit = tune_unit(problem, false);
     char *const right = problem->reference ? tune_unit(problem, true) : NULL;
     c->of_all = &kept;
@@ -854,25 +479,17 @@ static bool prepare(counting *c, char *why, size_t size)
 
     memset(&kept, 0, sizeof(kept));
     kept.level = small_level(problem);
-    remove_folder(); // another problem's
-    ok = make_folder(path, sizeof(path));
-    if (!ok)
-        snprintf(why, size, "not counted: %.400s", path);
-    path_of(path, "unit.cpp");
-    if (ok && !(ok = prepare_command()))
-        snprintf(why, size, "not counted: out of memory");
-    ok = ok && build_simt(c->stop, why, size);
-    if (ok)
-        precompile(c->stop);
-    if (ok && !(ok = write_all(path, unit, strlen(unit))))
+    ok = program_begin(c->stop, why, size);
+    program_path(path, "unit.cpp");
+    if (ok && !(ok = program_write(path, unit, strlen(unit))))
         snprintf(why, size, "not counted: cannot write %.200s: %s", path, strerror(errno));
     if (!ok)
         goto end;
 
     if (right) {
         const tune_setting standard = tune_standard(problem); // its launch may name a knob
-        path_of(path, "reference.cpp");
-        if (!write_all(path, right, strlen(right)))
+        program_path(path, "reference.cpp");
+        if (!program_write(path, right, strlen(right)))
             snprintf(kept.why, sizeof(kept.why), "cannot write %.200s: %s", path, strerror(errno));
         else
             try_reference(c, "reference.cpp", &standard, kept.why, sizeof(kept.why));
@@ -1078,11 +695,11 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
 static bool compare(const counting *c, tune_row *row, const tune_job *job, const char *output,
                     const instance *at)
 {
-    char path[PATH], why[160], sizes[200];
+    char path[PROGRAM_PATH], why[160], sizes[200];
     size_t bytes = 0, wanted = 0, from = 0;
     char *const want = right_outputs(c, at, &wanted);
-    path_of(path, "%s", output);
-    char *const got = want ? read_all(path, &bytes) : NULL;
+    program_path(path, "%s", output);
+    char *const got = want ? program_read(path, &bytes) : NULL;
     bool same = true;
     size_t total = 0;
     print_sizes(c->problem, at->size, sizes, sizeof(sizes));
@@ -1151,7 +768,7 @@ static void count_row(const counting *c, tune_row *row, const char *program)
     instance at = {.share = 1};
     snprintf(output, sizeof(output), "%s.out", program);
     row->counted = false;
-    if (!build(c->problem, "unit.cpp", &row->setting, program, c->stop, row->reason, size))
+    if (!program_build(c->problem, "unit.cpp", &row->setting, program, c->stop, row->reason, size))
         return;
     shrink(c->problem, 0, at.size);
     if (!plan(c, program, row, &at, &full, row->reason, size) || !take_launches(c, row, &full))
@@ -1213,13 +830,13 @@ static void *count_rows(void *argument)
     for (size_t i;
          !*c->stop && (i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->count;) {
         tune_row *const row = c->rows[i];
-        char name[64], path[PATH];
+        char name[64], path[PROGRAM_PATH];
         if (row->status == TUNE_PENDING || row->status == TUNE_OK) {
             static const char *const made[] = {"", ".out", ".log"};
             snprintf(name, sizeof(name), "row%zu", i);
             count_row(c, row, name);
             for (size_t m = 0; m < sizeof(made) / sizeof(*made); m++) {
-                path_of(path, "%s%s", name, made[m]);
+                program_path(path, "%s%s", name, made[m]);
                 unlink(path);
             }
         }
@@ -1238,8 +855,8 @@ void tune_count(const tune_problem *problem, const tune_device *device, tune_row
                 void *context)
 {
     counting c = {problem, device, rows, count, stop, done, context, 0, NULL};
-    char why[512] = "not counted: no compiler for the CPU device was found";
-    if (!compiler[0] || !prepare(&c, why, sizeof(why))) {
+    char why[512] = "";
+    if (!prepare(&c, why, sizeof(why))) {
         for (size_t i = 0; i < count && !*stop; i++) {
             rows[i]->counted = false;
             if (rows[i]->status == TUNE_PENDING || rows[i]->status == TUNE_OK)

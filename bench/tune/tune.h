@@ -8,7 +8,8 @@
 //     space.c     the settings, and the order they are tried in
 //     unit.c      what a kernel's source is compiled with; its headers are in unit/
 //     compile.c   NVRTC and its report
-//     count.c     simt's counts, from a program that g++ makes
+//     count.c     simt's counts, from programs that g++ makes
+//     program.c   those programs: making them, and running them
 //     data.c      what the buffers hold, and whether the outputs are right
 //     device.c    what devices are like
 //     model.c     predicted time, and why
@@ -289,7 +290,7 @@ extern char
 extern char tune_unit_dir[4096]; // where unit/ is
 extern char *tune_flags;         // the user's -D, -I and other flags, space-separated; "" when none
 
-// ---- simt (count.c) -----------------------------------------------------------------------------
+// ---- simt (count.c, program.c) ------------------------------------------------------------------
 
 // Finds g++ (or $CXX). false: *message says what to install.
 bool tune_counter_open(char *message, size_t size);
