@@ -63,7 +63,7 @@ static inline void picture_missing(const char *path)
 {
     fprintf(stderr,
             "%s: built without stb_image, which reads and writes pictures; install it "
-            "(apt-get install libstb-dev, as root) and build again\n",
+            "(apt-get install libstb-dev, as root) and build in a new folder (rm -r build)\n",
             path);
     exit(1);
 }

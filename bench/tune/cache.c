@@ -252,7 +252,7 @@ static bool get_row(reader *line, tune_row *row)
 }
 
 // Takes in a line, without its end and with a zero there, which it changes. false: it is not whole,
-// or not one of these. true of one with another key, too.
+// or not one of these. true of one with another key or of another version, too.
 static bool take_line(tune_cache *cache, char *text, size_t bytes)
 {
     char *const last = memrchr(text, '\t', bytes);
@@ -265,8 +265,9 @@ static bool take_line(tune_cache *cache, char *text, size_t bytes)
 
     *last = '\0';
     reader line = {.rest = text, .ok = true};
-    if (strcmp(get_field(&line), WORD) != 0)
-        return false;
+    const char *const word = get_field(&line);
+    if (strcmp(word, WORD) != 0)
+        return strncmp(word, KIND, strlen(KIND)) == 0;
     if (strcmp(get_field(&line), cache->key) != 0)
         return line.ok;
     if (cache->count == cache->room) {

@@ -217,3 +217,23 @@ COARSEN_HOST bool coarsen_matrix_ok(const void *pointer, size_t rows, size_t col
 #endif // __CUDACC_RTC__
 
 #endif // COARSEN_BASE_H
+
+// ---- Template: each inclusion -------------------------------------------------------------------
+
+// A knob is divided and multiplied by, so 255 + 1 would be one number here and another there.
+#if defined(BLOCK_DIM) && BLOCK_DIM + 0 != 0 && 1048576 / BLOCK_DIM != 1048576 / (BLOCK_DIM)
+#error "coarsen/base.h: put the value of BLOCK_DIM in parentheses"
+#endif
+#if defined(COARSE_FACTOR) && COARSE_FACTOR + 0 != 0 &&                                            \
+    1048576 / COARSE_FACTOR != 1048576 / (COARSE_FACTOR)
+#error "coarsen/base.h: put the value of COARSE_FACTOR in parentheses"
+#endif
+#if defined(CFACTOR) && CFACTOR + 0 != 0 && 1048576 / CFACTOR != 1048576 / (CFACTOR)
+#error "coarsen/base.h: put the value of CFACTOR in parentheses"
+#endif
+#if defined(NUM_BINS) && NUM_BINS + 0 != 0 && 1048576 / NUM_BINS != 1048576 / (NUM_BINS)
+#error "coarsen/base.h: put the value of NUM_BINS in parentheses"
+#endif
+#if defined(TILE_WIDTH) && TILE_WIDTH + 0 != 0 && 1048576 / TILE_WIDTH != 1048576 / (TILE_WIDTH)
+#error "coarsen/base.h: put the value of TILE_WIDTH in parentheses"
+#endif

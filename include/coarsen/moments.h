@@ -50,6 +50,8 @@
 #define NAME_merge    COARSEN_JOIN(COARSEN_NAME, _merge)
 #define NAME_variance COARSEN_JOIN(COARSEN_NAME, _variance)
 
+static_assert((COARSEN_TYPE)0.5 != 0, "coarsen/moments.h: COARSEN_TYPE must be float or double");
+
 typedef struct {
     COARSEN_TYPE count, mean, squares;
 } COARSEN_NAME;

@@ -19,6 +19,10 @@ CASES = {
         {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"}],
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "0"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
+    "COARSEN_CHANNELS goes with COARSEN_RADIUS": [{"COARSEN_CHANNELS": "3"}],
+    **{f"put the value of {name} in": [{name: value} for value in values] for name, values in {
+        "BLOCK_DIM": ["32 + 64"], "COARSE_FACTOR": ["1 + 1", "1 << 2"], "CFACTOR": ["8 - 4"],
+        "NUM_BINS": ["1 << 8", "255 + 1"], "TILE_WIDTH": ["2 * 8"]}.items()},
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
 }
 # What must change with a parameter for another value of it to be right.
@@ -102,3 +106,23 @@ def test_bin_is_an_integer(header, tmp_path):
     assert "must give an integer" not in compile_source(check, whole, tmp_path)
     real = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="(x)")
     assert "COARSEN_BIN must give an integer" in compile_source(check, real, tmp_path)
+
+
+@pytest.mark.parametrize("header, name", [("coarsen/map.h", "COARSE_FACTOR"), ("coarsen/histogram.h", "NUM_BINS")])
+def test_parentheses(header, name, tmp_path):
+    """Whichever header takes it, for all include base.h; and it is no more than parentheses that are asked for."""
+    said = compile_source(CPP, inclusion(header, **{name: "4 + 4"}), tmp_path)
+    assert errors(said)[:1] == [f"coarsen/base.h: put the value of {name} in parentheses"], said
+    assert "exit status" not in compile_source(CPP, inclusion(header, **{name: "(4 + 4)"}), tmp_path)
+
+
+@pytest.mark.parametrize("header, message, changes", [
+    *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "0"})
+      for name in ("BM", "BN", "BK", "TM", "TN")],
+    ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
+    *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
+      for header in HEADERS if "type of a count" in text(header) for count in ("int", "float", "unsigned char")],
+])
+def test_wrong_type(header, message, changes, tmp_path):
+    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
+    assert message in compile_source(check, inclusion(header, **changes), tmp_path)

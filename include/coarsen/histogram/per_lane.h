@@ -109,6 +109,9 @@
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
+static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
+              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
+
 // The columns of counters, for a block of so many threads; as many counters as a block has room for
 // on any device; and the threads of a block that counts a small array.
 #define COARSEN_COPIES(threads)                                                                    \

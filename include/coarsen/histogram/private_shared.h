@@ -72,6 +72,9 @@
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
+static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
+              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
+
 // Counts x among copy.
 COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
 {

@@ -81,7 +81,10 @@
 #define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
 #define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
 
-#define COARSEN_ITEMS      COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
+static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
+              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
+
+#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
 
 typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
     COARSEN_TYPE item[COARSEN_ITEMS];

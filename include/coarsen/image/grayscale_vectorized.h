@@ -44,6 +44,9 @@
 #ifndef COARSEN_NAME
 #error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
 #endif
+#ifdef COARSEN_CHANNELS
+#error "coarsen/image: COARSEN_CHANNELS goes with COARSEN_RADIUS: gray takes three"
+#endif
 #if !defined(COARSEN_RED) && !defined(COARSEN_GREEN) && !defined(COARSEN_BLUE)
 #define COARSEN_RED   19595
 #define COARSEN_GREEN 38470

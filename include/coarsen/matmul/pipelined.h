@@ -201,6 +201,8 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 #define COARSEN_N_COPIES  (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // likewise, vectors
 #define COARSEN_BAND      8u                                          // tiles
 
+static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
+              "coarsen/matmul: BM, BN, BK, TM and TN must be greater than 0");
 static_assert(
     sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
     "coarsen/matmul: pipelined.h copies 4 or 8 bytes: take register_tiled.h for this type");
