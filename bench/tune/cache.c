@@ -76,6 +76,7 @@ static void put_row(FILE *out, const tune_row *row)
     put_number(out, row->bytes);
     put_number(out, row->timed);
     put_number(out, row->us);
+    put_number(out, row->first_us);
     put_number(out, row->least);
     put_number(out, row->spread);
     put_number(out, row->samples);
@@ -195,6 +196,7 @@ static bool get_row(reader *line, tune_row *row)
     row->bytes = get_number(line);
     row->timed = get_in(line, 0, 1) != 0;
     row->us = get_number(line);
+    row->first_us = get_number(line);
     row->least = get_number(line);
     row->spread = get_number(line);
     row->samples = get_int(line);

@@ -8,6 +8,8 @@
 //                                  Compute Capability"; blocks: cuda_occupancy.h of CUDA 13.0
 //     processors, clock (boost),   the vendor's data sheet or architecture whitepaper
 //     memory, L2 size, fp32 lanes
+//     fp64 lanes                   CUDA C++ Programming Guide, "Throughput of Native Arithmetic
+//                                  Instructions"
 //     memory_gbps                  PEAK_SHARE of the data sheet's figure
 //     l2_gbps, latency_ns          gpu-benches (github.com/te42kyfo/gpu-benches, gpu-l2-cache and
 //                                  gpu-latency, at 1c36d50), measured on the device; or, where
@@ -36,29 +38,34 @@
 #define EVERY      .registers_per_processor = 65536, .launch_us = LAUNCH
 #define SM_75                                                                                      \
     .sm = 75, .threads_per_processor = 1024, .blocks_per_processor = 16,                           \
-    .shared_per_processor = 64 << 10, .shared_per_block = 64 << 10, .fp32_per_clock = 64, EVERY
+    .shared_per_processor = 64 << 10, .shared_per_block = 64 << 10, .fp32_per_clock = 64,          \
+    .fp64_per_clock = 2, EVERY
 #define AMPERE .shared_reserved = 1 << 10, EVERY // it and all since
 #define SM_80                                                                                      \
     .sm = 80, .threads_per_processor = 2048, .blocks_per_processor = 32,                           \
-    .shared_per_processor = 164 << 10, .shared_per_block = 163 << 10, .fp32_per_clock = 64, AMPERE
+    .shared_per_processor = 164 << 10, .shared_per_block = 163 << 10, .fp32_per_clock = 64,        \
+    .fp64_per_clock = 32, AMPERE
 #define SM_86                                                                                      \
     .sm = 86, .threads_per_processor = 1536, .blocks_per_processor = 16,                           \
-    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128, AMPERE
+    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128,        \
+    .fp64_per_clock = 2, AMPERE
 #define SM_87                                                                                      \
     .sm = 87, .threads_per_processor = 1536, .blocks_per_processor = 16,                           \
     .shared_per_processor = 164 << 10, .shared_per_block = 163 << 10, .fp32_per_clock = 128,       \
-    AMPERE
+    .fp64_per_clock = 2, AMPERE
 #define SM_89                                                                                      \
     .sm = 89, .threads_per_processor = 1536, .blocks_per_processor = 24,                           \
-    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128, AMPERE
+    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128,        \
+    .fp64_per_clock = 2, AMPERE
 #define HOPPER                                                                                     \
     .threads_per_processor = 2048, .blocks_per_processor = 32, .shared_per_processor = 228 << 10,  \
-    .shared_per_block = 227 << 10, .fp32_per_clock = 128, AMPERE
+    .shared_per_block = 227 << 10, .fp32_per_clock = 128, .fp64_per_clock = 64, AMPERE
 #define SM_90  .sm = 90, HOPPER
 #define SM_100 .sm = 100, HOPPER
 #define SM_120                                                                                     \
     .sm = 120, .threads_per_processor = 1536, .blocks_per_processor = 24,                          \
-    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128, AMPERE
+    .shared_per_processor = 100 << 10, .shared_per_block = 99 << 10, .fp32_per_clock = 128,        \
+    .fp64_per_clock = 2, AMPERE
 
 #define MEMORY(gbps, gib)    .memory_gbps = (gbps), .memory_gib = (gib)
 #define L2(mib, gbps, nanos) .l2_mib = (mib), .l2_gbps = (gbps), .latency_ns = (nanos)
@@ -228,6 +235,7 @@ static const struct {
     DOUBLE(l2_gbps),
     DOUBLE(latency_ns),
     INT(fp32_per_clock),
+    INT(fp64_per_clock),
     DOUBLE(launch_us),
 };
 
@@ -236,7 +244,7 @@ enum { FIELDS = sizeof fields / sizeof *fields };
     "name, sm, processors, threads_per_processor, blocks_per_processor, registers_per_processor, " \
     "shared_per_processor, shared_per_block, shared_reserved, clock_ghz, memory_gbps, "            \
     "memory_gib, "                                                                                 \
-    "l2_mib, l2_gbps, latency_ns, fp32_per_clock, launch_us, source"
+    "l2_mib, l2_gbps, latency_ns, fp32_per_clock, fp64_per_clock, launch_us, source"
 
 static char *trim(char *s)
 {

@@ -674,6 +674,7 @@ bool gpu_measure(gpu *g, const tune_problem *problem, tune_row *row, const tune_
         row->status = TUNE_CRASHED;
         snprintf(row->reason, sizeof(row->reason), "%s", text_of(g, status));
     }
+    row->timed = row->timed && row->status == TUNE_OK; // as in an earlier round
     unload(g, &l);
     return status == CUDA_SUCCESS && row->status != TUNE_WRONG;
 }

@@ -83,6 +83,11 @@ static void find_device(tuner *t, int *driver)
     t->predicted = o->is_static || !have_gpu || (asked && t->device.sm != gpu.sm);
     if (!t->predicted)
         t->device = gpu;
+    if (!t->predicted && (o->device_file || (o->arch && strncmp(o->arch, "sm_", 3) != 0)))
+        fprintf(stderr,
+                "The GPU here is %s, sm_%d too: measuring on it. To predict for what was "
+                "asked, add --static.\n",
+                gpu.name, gpu.sm);
     if (!o->is_static && !have_gpu)
         fprintf(stderr, "No GPU to measure on (%s): predicting for %s.\n", why, t->device.name);
     else if (!o->is_static && t->predicted)
@@ -107,13 +112,14 @@ static void open_cache(tuner *t, uint64_t hash)
         return;
     }
     snprintf(key, sizeof(key),
-             "%s sm_%d %d %d %d %d %d %d %d %.9g %.9g %.9g %.9g %.9g %.9g %d %.9g nvrtc-%d %s "
-             "%016" PRIx64,
+             "%s sm_%d %d %d %d %d %d %d %d %.9g %.9g %.9g %.9g %.9g %.9g %d %d %.9g nvrtc-%d "
+             "%s of %d %d %016" PRIx64,
              d->name, d->sm, d->processors, d->threads_per_processor, d->blocks_per_processor,
              d->registers_per_processor, d->shared_per_processor, d->shared_per_block,
              d->shared_reserved, d->clock_ghz, d->memory_gbps, d->memory_gib, d->l2_mib, d->l2_gbps,
-             d->latency_ns, d->fp32_per_clock, d->launch_us, tune_compiler_version(),
-             t->predicted ? "predicted" : "measured", hash);
+             d->latency_ns, d->fp32_per_clock, d->fp64_per_clock, d->launch_us,
+             tune_compiler_version(), t->predicted ? "predicted" : "measured",
+             t->predicted ? 0 : t->options->samples, t->counter, hash);
     const int made = t->options->cache ? asprintf(&path, "%s", t->options->cache)
                      : xdg && *xdg     ? asprintf(&path, "%s/coarsen/tune.cache", xdg)
                      : home && *home   ? asprintf(&path, "%s/.cache/coarsen/tune.cache", home)
@@ -162,7 +168,7 @@ static void show_progress(const tuner *t)
 // ended by someone else.
 static void keep(tuner *t, tune_row *row)
 {
-    const bool over = t->predicted ? row->counted : row->timed;
+    const bool over = row->status == TUNE_OK && (t->predicted ? row->counted : row->timed);
     if (!t->cache || row->cached || !(over || row->status == TUNE_WRONG))
         return;
     row->cached = tune_cache_add(t->cache, t->problem, row);
@@ -202,6 +208,7 @@ static void measured(size_t i, void *context)
 {
     tuner *const t = context;
     t->finished++;
+    t->batch[i]->first_us = t->batch[i]->us;
     keep(t, t->batch[i]);
     show_progress(t);
 }
@@ -349,19 +356,10 @@ static void explore(tuner *t)
             t->problem->bytes = t->rows[i].bytes;
 }
 
-// The knob that says how much a thread does.
-static int factor_knob(const tune_problem *problem)
-{
-    for (int k = 0; k < problem->knobs; k++)
-        if (strstr(problem->knob[k].name, "FACTOR"))
-            return k;
-    return problem->knobs - 1;
-}
-
 static const tune_row *neighbour(const tuner *t, const tune_row *of, int step)
 {
     tune_setting setting;
-    if (!tune_neighbour(t->problem, &of->setting, factor_knob(t->problem), step, &setting))
+    if (!tune_neighbour(t->problem, &of->setting, tune_factor_knob(t->problem), step, &setting))
         return NULL;
     for (size_t i = 0; i < t->count; i++)
         if (!memcmp(t->rows[i].setting.value, setting.value,

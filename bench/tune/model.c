@@ -191,6 +191,10 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
         bytes += traffic(c), work += instructions(c), asked += c->global_bytes;
         lanes += c->active_lanes, slots += c->lane_slots;
     }
+    // In lanes of 32 bits, which the arithmetic of doubles has fewer of.
+    double flop = problem->flop;
+    if (!strcmp(problem->type, "f64"))
+        flop *= ratio(device->fp32_per_clock, device->fp64_per_clock, 1);
     double known = problem->bytes > 0 ? problem->bytes : row->bytes > 0 ? row->bytes : bytes;
     for (int i = 0; i < row->launches; ++i) {
         const tune_launch *l = row->launch + i;
@@ -201,7 +205,7 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
         } else if (row->counted) {
             double mine = traffic(&l->counts), share = ratio(mine, bytes, 0);
             predict_launch(device, kernel_of(row, l), l, fmin(mine, known * share),
-                           problem->flop * ratio(instructions(&l->counts), work, 0), term);
+                           flop * ratio(instructions(&l->counts), work, 0), term);
             for (int t = TUNE_MEMORY; t < TUNE_TERMS; ++t)
                 us = norm(us, term[t]);
         }
@@ -260,9 +264,11 @@ static view view_of(const tune_problem *problem, const tune_device *device, cons
 static int pitfalls(const view *a, const view *b, FILE *out)
 {
     int lines = 0;
-    if (a->p.waves > 0 && a->p.waves < 0.95 && (!b || a->p.waves < b->p.waves * (1 - same)))
-        ++lines, fprintf(out, "    too few blocks to fill the device (%.1f waves)\n", a->p.waves);
-    else if (a->p.busy > 0 && a->p.busy < 0.8 && (!b || a->p.busy < b->p.busy * (1 - same)))
+    if (a->p.waves > 0 && a->p.waves < 0.95) {
+        if (!b || a->p.waves < b->p.waves * (1 - same))
+            ++lines,
+                fprintf(out, "    too few blocks to fill the device (%.1f waves)\n", a->p.waves);
+    } else if (a->p.busy > 0 && a->p.busy < 0.8 && (!b || a->p.busy < b->p.busy * (1 - same)))
         ++lines, fprintf(out, "    uneven waves: %.1f of them, multiprocessors busy %.0f%%\n",
                          a->p.waves, 100 * a->p.busy);
     const char *by = a->launch->limited_by;
@@ -318,7 +324,8 @@ static void beside(const tune_problem *problem, const tune_device *device, const
     int lines = pitfalls(&o, v, out);
     bool timed = row->timed && other->timed, counted = v->counted && o.counted;
     double mine = timed ? row->us : v->p.us, its = timed ? other->us : o.p.us;
-    bool equal = (timed || counted) && fabs(its - mine) <= same * mine;
+    const bool as_long = (timed || counted) && fabs(its - mine) <= same * mine;
+    bool equal = as_long;
     tune_term most = TUNE_LAUNCH;
     for (int t = 0; t < TUNE_TERMS && counted; ++t) {
         equal = equal && fabs(o.p.term[t] - v->p.term[t]) <= same * mine;
@@ -331,6 +338,8 @@ static void beside(const tune_problem *problem, const tune_device *device, const
     else if (counted && o.p.term[most] - v->p.term[most] > same * mine)
         fprintf(out, "    more %s: %.1f us for %.1f\n", tune_term_name[most], o.p.term[most],
                 v->p.term[most]);
+    else if (as_long)
+        fprintf(out, "    it takes as long: what it saves is not what binds\n");
     else if (!lines && (timed || counted))
         fprintf(out, "    %.1f us for %.1f, and nothing that is counted says why\n", its, mine);
 }

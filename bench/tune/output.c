@@ -8,10 +8,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -581,7 +583,7 @@ static bool was_measured(const char *header, const char *title)
     return said && (!end || said < end);
 }
 
-bool tune_write_header(const tune_result *result, const char *path, char *message, size_t size)
+static bool write_header(const tune_result *result, const char *path, char *message, size_t size)
 {
     if (!result->problem->shipped)
         return tune_fail(
@@ -594,6 +596,12 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
             message, size,
             "%s is not written: no setting was found to be good, so there is no default "
             "to set; the reasons are in the table",
+            path);
+    if (result->interrupted)
+        return tune_fail(
+            message, size,
+            "%s is left as it is: the run was interrupted, so that its choice is not of "
+            "all settings; run it again to the end",
             path);
     char *const old = read_text(path, message, size);
     if (!old)
@@ -647,4 +655,19 @@ bool tune_write_header(const tune_result *result, const char *path, char *messag
     }
     free(old);
     return finish(out, &text, &bytes, path, message, size);
+}
+
+bool tune_write_header(const tune_result *result, const char *path, char *message, size_t size)
+{
+    // One at a time, so that no other's section is lost. The file is replaced, so its folder is what
+    // can be locked; where that can't, we go on without.
+    char *const whole = strdup(path);
+    const int folder = whole ? open(dirname(whole), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder >= 0)
+        flock(folder, LOCK_EX);
+    const bool ok = write_header(result, path, message, size);
+    if (folder >= 0)
+        close(folder);
+    free(whole);
+    return ok;
 }

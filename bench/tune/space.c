@@ -165,6 +165,18 @@ double tune_coarseness(const tune_problem *problem, const tune_setting *setting)
     return product;
 }
 
+int tune_factor_knob(const tune_problem *problem)
+{
+    int found = -1;
+    for (int k = 0; k < problem->knobs; k++)
+        if (is_factor(problem->knob[k].name))
+            found = k;
+    for (int k = 0; k < problem->knobs && found < 0; k++)
+        if (!strstr(problem->knob[k].name, "BLOCK"))
+            found = k;
+    return found < 0 ? problem->knobs - 1 : found;
+}
+
 void tune_setting_print(const tune_problem *problem, const tune_setting *setting, char *to,
                         size_t size)
 {
@@ -277,7 +289,7 @@ size_t tune_search_next(const tune_problem *problem, const tune_row *rows, size_
     for (size_t i = 0; i < count; i++) {
         const bool ok = rows[i].status == TUNE_OK;
         s.rows[i].place = place_of(problem, &rows[i].setting);
-        s.rows[i].us = ok && rows[i].timed     ? rows[i].us
+        s.rows[i].us = ok && rows[i].timed     ? rows[i].first_us
                        : ok && rows[i].counted ? rows[i].predicted.us
                                                : INFINITY;
     }

@@ -192,6 +192,7 @@ typedef struct {
     tune_prediction predicted;
     bool timed;
     double us, least, spread; // median, least, width of the middle half as a share of the median
+    double first_us;          // before the leaders' second time: what the search goes by
     int samples, rounds;      // of measuring; the leaders have more than one
     bool cached;
     double compile_ms;
@@ -212,10 +213,10 @@ typedef struct {
     double memory_gbps;   // what a copy or a read of a large array reaches, not what the bus could
     double memory_gib;
     double l2_mib, l2_gbps;
-    double latency_ns;  // of a load from device memory
-    int fp32_per_clock; // lanes of a multiprocessor
-    double launch_us;   // what an empty kernel takes between two events
-    const char *source; // of the figures
+    double latency_ns;                  // of a load from device memory
+    int fp32_per_clock, fp64_per_clock; // lanes of a multiprocessor
+    double launch_us;                   // what an empty kernel takes between two events
+    const char *source;                 // of the figures
 } tune_device;
 
 // The device of the table for "sm_90", or for part of a name ("h200"); false when there is none:
@@ -333,6 +334,7 @@ uint64_t tune_setting_index(const tune_problem *problem,
                             const tune_setting *setting); // the inverse
 bool tune_is_standard(const tune_problem *problem, const tune_setting *setting);
 tune_setting tune_standard(const tune_problem *problem); // the headers' defaults
+int tune_factor_knob(const tune_problem *problem);       // which says how much a thread does
 bool tune_neighbour(const tune_problem *problem, const tune_setting *of, int knob, int step,
                     tune_setting *to);
 double tune_coarseness(const tune_problem *problem,

@@ -315,6 +315,7 @@ bool tune_measure(const tune_problem *problem, tune_row *const *rows, const tune
         end(id, from);
         if (got == 0 || got == -1) {
             rows[i]->status = got == 0 ? TUNE_TIMEOUT : TUNE_CRASHED;
+            rows[i]->timed = false;
             if (got == 0)
                 snprintf(rows[i]->reason, sizeof(rows[i]->reason), "took longer than %g s", limit);
             else

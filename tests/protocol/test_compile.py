@@ -42,7 +42,8 @@ def test_unused(header, compiler, tmp_path):
 def test_twice_in_one_file(header, compiler, tmp_path):
     """With other parameters the second time, and all that either makes used. Nothing of it is seen by the
     linker, so that another file of the program may include the same."""
-    other = {"COARSEN_NAME": "other", "COARSEN_TYPE": "int", "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+    kind = "double" if header == "coarsen/moments.h" else "int"
+    other = {"COARSEN_NAME": "other", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
     other = {name: value for name, value in other.items() if name in parameters(header)}
     source = (inclusion(header) + uses(header) + inclusion(header, again=True, **other) +
               uses(header, prefix="other", name="use_other"))

@@ -4,9 +4,10 @@
 // without one (test_measured.py): memory is the host's, kernels are those below, and an event's time
 // is made up. What the kernel of one setting does wrong is asked for:
 //
-//     FAKE_FAULT="WHAT FACTOR"    wrong: one element; race: likewise, but at first not; oob: writes
-//                                 beyond the output; illegal: as the driver reports it; dies: with
-//                                 its process; hangs
+//     FAKE_FAULT="WHAT FACTOR"    wrong: one element; oob: writes beyond the output; illegal: as the
+//                                 driver reports it; dies: with its process; hangs. Further numbers:
+//                                 only from that process on (1 finds the GPU, 2 measures, 3 measures
+//                                 the leaders again), and only after so many launches of the factor
 //     FAKE_PADDED=1               the input is a whole number of blocks
 //     FAKE_LOG=FILE               gets a line for each process, and for each launch its factor
 
@@ -59,10 +60,13 @@ static int noted(const char *what)
 
 static bool fails(const char *what, int factor)
 {
-    char asked[64];
+    char asked[64] = "", launch[64];
+    int of = 0, process = 0, launches = 0;
     const char *const fault = getenv("FAKE_FAULT");
-    snprintf(asked, sizeof(asked), "%s %d", what, factor);
-    return fault && !strcmp(fault, asked);
+    snprintf(launch, sizeof(launch), "launch %d\n", factor);
+    return fault && sscanf(fault, "%63s %d %d %d", asked, &of, &process, &launches) >= 2 &&
+           !strcmp(asked, what) && of == factor && (!process || noted("process") >= process) &&
+           (!launches || noted(launch) > launches);
 }
 
 // ---- The device ---------------------------------------------------------------------------------
@@ -334,8 +338,7 @@ static void scale(const float *x, float *y, size_t n, size_t threads, int factor
     const size_t end = fails("oob", factor) ? threads * factor : n;
     for (size_t i = 0; i < end; i++)
         y[i] = i < n ? 2 * x[i] : 7;
-    // Processes: the one that finds the GPU, the one that measures, the one that does so again.
-    if (fails("wrong", factor) || (fails("race", factor) && noted("process") > 2))
+    if (fails("wrong", factor))
         y[3] += 1;
 }
 

@@ -355,8 +355,8 @@ static int whole(const tune_device *d)
            d->shared_per_block + d->shared_reserved == d->shared_per_processor &&
            d->clock_ghz > 0.5 && d->clock_ghz < 5 && d->memory_gbps > 100 && d->memory_gib > 4 &&
            d->l2_mib >= 4 && d->l2_gbps > d->memory_gbps && d->latency_ns > 100 &&
-           d->latency_ns < 2000 && d->fp32_per_clock >= 64 && d->launch_us > 0 && d->source &&
-           *d->source;
+           d->latency_ns < 2000 && d->fp32_per_clock >= 64 && d->fp64_per_clock >= 2 &&
+           d->fp64_per_clock <= 64 && d->launch_us > 0 && d->source && *d->source;
 }
 
 static void test_devices(void)

@@ -456,6 +456,11 @@ static void test_header(void)
     tap_ok(!tune_write_header(&result, path, message, sizeof(message)) &&
                strstr(message, "\"reduce, sm_90\" was measured"),
            "but not what was measured by what is predicted: %s", message);
+    result.interrupted = true;
+    tap_ok(!tune_write_header(&result, path, message, sizeof(message)) &&
+               strstr(message, "interrupted"),
+           "nor by what is not of all settings: %s", message);
+    result.interrupted = false;
     older.sm = 80;
     result.device = &older;
     ok = tune_write_header(&result, path, message, sizeof(message)) &&

@@ -120,7 +120,7 @@ static size_t run_search(const tune_problem *problem, landscape height, uint64_t
     while ((got = tune_search_next(problem, rows, count, budget, next, batch)) > 0)
         for (size_t i = 0; i < got && count < room; i++, count++) {
             rows[count] = (tune_row){.setting = next[i], .status = TUNE_OK, .timed = true};
-            rows[count].us = height(&next[i]);
+            rows[count].us = rows[count].first_us = height(&next[i]);
             if (failing && count % 3 == 1)
                 rows[count].status = TUNE_WRONG;
         }
@@ -199,9 +199,9 @@ static void test_search(void)
     tap_ok(goes_on, "predictions lead the same way");
 
     // Of the default's two neighbours one failed: the other one is where it goes on.
-    rows[0] = (tune_row){.setting = standard, .status = TUNE_OK, .timed = true, .us = 9};
-    rows[1] = (tune_row){.setting = standard, .status = TUNE_WRONG, .timed = true, .us = 1};
-    rows[2] = (tune_row){.setting = standard, .status = TUNE_OK, .timed = true, .us = 5};
+    rows[0] = (tune_row){.setting = standard, .status = TUNE_OK, .timed = true, .first_us = 9};
+    rows[1] = (tune_row){.setting = standard, .status = TUNE_WRONG, .timed = true, .first_us = 1};
+    rows[2] = (tune_row){.setting = standard, .status = TUNE_OK, .timed = true, .first_us = 5};
     rows[1].setting.value[0] = 1;
     rows[2].setting.value[0] = 4;
     tap_ok(tune_search_next(&problem, rows, 3, 20, next, 4) == 1 && next[0].value[0] == 8,

@@ -86,7 +86,6 @@ def test_sweep(gpu):
     ("wrong", "wrong", r"wrong result: y\[3\] is \S+, not ", True),
     # It is among what others are judged by that it writes, so that none may be judged by that any more.
     ("oob", "wrong", r"wrong result: y\[0\] is \S+, not ", True),
-    ("race", "wrong", r"wrong result: y\[3\] is \S+, not ", True),  # it was right at first, and the fastest
     ("illegal", "crashed", "crashes: an illegal memory access", False),
     ("dies", "crashed", "crashes: the process died", False),
     ("hangs", "timed out", "does not end in time: took longer than 5 s", False),
@@ -98,6 +97,28 @@ def test_one_that_fails(what, status, reason, kept, gpu):
     # Only what was its own fault is believed the next time.
     gpu.tune(fault="none")
     assert gpu.rows() == ({**RIGHT, "4": (status, "")} if kept else RIGHT)
+
+
+@pytest.mark.parametrize("fault, status", [
+    ("wrong 4 3", "wrong"), ("illegal 4 3", "crashed"), ("hangs 4 3", "timed out"), ("hangs 4 3 130", "timed out")])
+def test_fastest_fails_again(fault, status, gpu):
+    """It was right in the sweep, but not when the leaders were measured again, at first or in a later round."""
+    assert gpu.tune(fault=fault, limit="5").returncode == 0
+    assert {factor: s for factor, (s, _) in gpu.rows().items()} == {
+        **{factor: "ok" for factor in FACTORS}, "4": status}
+    gpu.tune(fault="none")
+    assert gpu.rows()["4"][0] == ("wrong" if status == "wrong" else "ok")
+
+
+def test_search_goes_on_alike(gpu):
+    """What is known from the cache leads the same way: nothing is left to measure."""
+    assert gpu.tune("--budget", "4").returncode == 0
+    rows = gpu.rows()
+    assert gpu.tune("--budget", "4").returncode == 0 and gpu.rows() == rows and not gpu.noted("launch")
+
+
+def test_another_device(gpu):
+    assert "measuring on it. To predict" in gpu.tune("--arch", "h200").stderr
 
 
 def test_first_one_fails(gpu):

@@ -220,7 +220,7 @@ def test_memory(world, tmp_path):
 
 FIGURES = ["processors", "threads_per_processor", "blocks_per_processor", "registers_per_processor",
            "shared_per_processor", "shared_per_block", "shared_reserved", "clock_ghz", "memory_gbps", "memory_gib",
-           "l2_mib", "l2_gbps", "latency_ns", "fp32_per_clock", "launch_us"]
+           "l2_mib", "l2_gbps", "latency_ns", "fp32_per_clock", "fp64_per_clock", "launch_us"]
 
 
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
