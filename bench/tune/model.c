@@ -327,7 +327,9 @@ static void beside(const tune_problem *problem, const tune_device *device, const
     const bool as_long = (timed || counted) && fabs(its - mine) <= same * mine;
     bool equal = as_long;
     tune_term most = TUNE_LAUNCH;
+    double grown = 0;
     for (int t = 0; t < TUNE_TERMS && counted; ++t) {
+        grown += fmax(0, o.p.term[t] - v->p.term[t]);
         equal = equal && fabs(o.p.term[t] - v->p.term[t]) <= same * mine;
         if (o.p.term[t] - v->p.term[t] > o.p.term[most] - v->p.term[most])
             most = (tune_term)t;
@@ -340,7 +342,16 @@ static void beside(const tune_problem *problem, const tune_device *device, const
                 v->p.term[most]);
     else if (as_long)
         fprintf(out, "    it takes as long: what it saves is not what binds\n");
-    else if (!lines && (timed || counted))
+    else if (counted && its > mine && grown > (its - mine) / 2) {
+        const char *before = "    a little more of several:";
+        for (int t = 0; t < TUNE_TERMS; ++t)
+            if (o.p.term[t] - v->p.term[t] > 0.1 * grown) {
+                fprintf(out, "%s %s %.2f us", before, tune_term_name[t],
+                        o.p.term[t] - v->p.term[t]);
+                before = ",";
+            }
+        fputs("\n", out);
+    } else if (!lines && (timed || counted))
         fprintf(out, "    %.1f us for %.1f, and nothing that is counted says why\n", its, mine);
 }
 

@@ -312,7 +312,15 @@ static void test_why(void)
     tap_ok(says(&row, &other, "no price to save"), "two alike");
     other.launch[0].counts.global_requests = 2e6;
     tap_ok(says(&row, &other, "more requests: 2"), "twice the requests");
+    other.launch[0].counts.global_requests = 1.02e6;
+    other.launch[0].counts.behind = 60;
+    tap_ok(says(&row, &other, "a little more of several: latency "), "of requests, and of waiting");
     other.launch[0].counts.global_requests = 1e6;
+    other.launch[0].counts.behind = 0;
+    row.launch[0].counts.shared_wavefronts = 3e5;
+    tap_ok(says(&row, &other, "it takes as long: what it saves is not what binds"),
+           "fewer wavefronts, where requests bind");
+    row.launch[0].counts.shared_wavefronts = other.launch[0].counts.shared_wavefronts;
 
     other.launch[0].grid[0] = 12;
     tap_ok(says(&row, &other, "too few blocks to fill the device (0.4 waves)"), "few blocks");
