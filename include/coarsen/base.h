@@ -13,6 +13,9 @@
 //   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_shared_limit,
 //                  coarsen_resident_blocks, coarsen_array_ok, coarsen_matrix_ok
 //
+// At each inclusion it looks at the knobs that the next header may take: an expression needs its
+// parentheses.
+//
 // The headers are C as CUDA has it. They go through nvcc, and through NVRTC with the host part left
 // out. Nothing here allocates, prints or exits.
 
