@@ -369,6 +369,7 @@ static double real(const void *array, size_t i, size_t item)
     return f;
 }
 
+// Of an array of numbers, or of bytes, of which 16 are shown.
 static void print_element(char *to, size_t size, const void *array, size_t i, kind of, size_t item)
 {
     const unsigned char *const at = (const unsigned char *)array + i * item;
@@ -387,6 +388,13 @@ static void print_element(char *to, size_t size, const void *array, size_t i, ki
         else
             snprintf(to, size, "%llu", (unsigned long long)bits);
     }
+}
+
+void tune_data_print(const char *type, size_t item, const void *part, char *to, size_t size)
+{
+    size_t bytes;
+    const kind of = kind_of(type, item, &bytes);
+    print_element(to, size, part, 0, of, bytes);
 }
 
 bool tune_data_compare(const char *type, const void *got, const void *want, size_t elements,

@@ -543,27 +543,13 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
 
 // ---- Measuring ----------------------------------------------------------------------------------
 
-// What an element is, in words.
-static void element(gpu *g, const tune_buffer *b, bool real, CUdeviceptr at, size_t item, char *to,
-                    size_t size)
+// What a part of an element is, in words.
+static void print_part(gpu *g, const char *type, size_t item, CUdeviceptr at, size_t part, char *to,
+                       size_t size)
 {
     unsigned char bytes[16] = {0};
-    g->p_cuMemcpyDtoH(bytes, at, item < sizeof(bytes) ? item : sizeof(bytes));
-    float f;
-    double d;
-    memcpy(&f, bytes, sizeof(f));
-    memcpy(&d, bytes, sizeof(d));
-    if (real)
-        snprintf(to, size, "%.9g", item == 4 ? f : d);
-    else if (item == 1 || item == 2 || item == 4 || item == 8) {
-        unsigned long long value = 0;
-        memcpy(&value, bytes, item);
-        if (b->type[0] == 'u') // unsigned, uint32_t, uchar4
-            snprintf(to, size, "%llu", value);
-        else
-            snprintf(to, size, "%lld", (long long)(value << (64 - 8 * item)) >> (64 - 8 * item));
-    } else
-        snprintf(to, size, "another");
+    g->p_cuMemcpyDtoH(bytes, at, part < sizeof(bytes) ? part : sizeof(bytes));
+    tune_data_print(type, item, bytes, to, size);
 }
 
 // Launches once on poisoned outputs and compares. Sets the row's status and reason.
@@ -595,8 +581,9 @@ static CUresult verify(gpu *g, const tune_problem *problem, loaded *l, tune_row 
             char got[64], want[64], which[4] = "";
             bool real;
             const size_t part = tune_data_part(of->type, item, &real), parts = item / part;
-            element(g, of, real, g->buffer[b].at + first * part, part, got, sizeof(got));
-            element(g, of, real, g->expected[b].at + first * part, part, want, sizeof(want));
+            print_part(g, of->type, item, g->buffer[b].at + first * part, part, got, sizeof(got));
+            print_part(g, of->type, item, g->expected[b].at + first * part, part, want,
+                       sizeof(want));
             if (parts > 1)
                 snprintf(which, sizeof(which), ".%c", "xyzw"[first % parts]);
             row->status = TUNE_WRONG;

@@ -91,12 +91,6 @@ tune_setting tune_setting_at(const tune_problem *problem, uint64_t i)
     return setting;
 }
 
-uint64_t tune_setting_index(const tune_problem *problem, const tune_setting *setting)
-{
-    const uint64_t place = place_of(problem, setting);
-    return place == UINT64_MAX ? UINT64_MAX : settings_before(problem, place);
-}
-
 bool tune_is_standard(const tune_problem *problem, const tune_setting *setting)
 {
     for (int k = 0; k < problem->knobs; k++)

@@ -330,8 +330,6 @@ int tune_worker_main(int argc, char **argv);
 
 uint64_t tune_settings(const tune_problem *problem); // how many there are
 tune_setting tune_setting_at(const tune_problem *problem, uint64_t i);
-uint64_t tune_setting_index(const tune_problem *problem,
-                            const tune_setting *setting); // the inverse
 bool tune_is_standard(const tune_problem *problem, const tune_setting *setting);
 tune_setting tune_standard(const tune_problem *problem); // the headers' defaults
 int tune_factor_knob(const tune_problem *problem);       // which says how much a thread does
@@ -427,6 +425,9 @@ bool tune_data_check(const tune_problem *problem, uint64_t *elements, char *mess
 // Of a buffer's type, of item bytes: those of a part, as a float4 has four, and whether that is a
 // floating-point number, which is compared as one; of a type that isn't known, the item.
 size_t tune_data_part(const char *type, size_t item, bool *floating);
+
+// One of those parts, in words; of one that is longer than 16 bytes these are enough.
+void tune_data_print(const char *type, size_t item, const void *part, char *to, size_t size);
 
 // Elements [first, first + elements) of a buffer, of item bytes each: the same whoever asks, and in
 // whatever parts.
