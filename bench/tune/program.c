@@ -221,6 +221,8 @@ void program_error(const char *log, char *to, size_t size)
     const char *line = text ? strstr(text, "undefined reference") : NULL; // the linker's
     if (!line && text)
         line = strstr(text, "rror:"); // the assembler's begins with an E
+    if (line && !strncmp(line, "rror: ld returned", 17))
+        line = text; // the linker has said why before
     if (!line)
         line = text && *text ? text : "it gave no reason";
     while (line != text && text && line > text && line[-1] != '\n')
