@@ -324,7 +324,7 @@ inline void bench::options(int argc, char **argv)
                 "  --alone        wait for each sample before the next is queued, as coarsen-tune\n"
                 "                 does\n"
                 "  --quick        fewer sizes and samples\n"
-                "  --sweep        time every pair of knobs in place of the comparison\n",
+                "  --sweep        time every pair of knobs, without the comparison\n",
                 argv[0], defaults.about, min, max);
             exit(o == 'h' ? 0 : 2);
         }

@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     static const char usage[] = "usage: histogram [--each] TEXT\n"
                                 "       histogram --tones PICTURE\n"
                                 "  --each   a bin for each letter, not for four of them\n"
-                                "  --tones  the tones of a picture, in place of letters\n";
+                                "  --tones  the tones of a picture, not letters\n";
     kind k = by_four;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         if (option == 'e' || option == 't') {
