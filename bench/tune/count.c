@@ -717,7 +717,7 @@ static bool compare(const counting *c, tune_row *row, const tune_job *job, const
         if (!job->written[b] || count * item > bytes - from)
             continue;
         same = tune_data_compare(buffer->type, got + from, want + from, count, item,
-                                 c->problem->tolerance, why, sizeof(why));
+                                 job->plan.tolerance, why, sizeof(why));
         if (!same) {
             row->status = TUNE_WRONG;
             snprintf(row->reason, sizeof(row->reason), "%s%s (%s)", buffer->name, why, sizes);

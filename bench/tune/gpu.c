@@ -526,7 +526,7 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
         if (status == CUDA_SUCCESS)
             status =
                 compare(g, problem, b, l.plan.item[b], g->expected[b].at, 0, &first, &greatest);
-        g->tolerance[b] = problem->tolerance < 0 ? 1e-5 * greatest : problem->tolerance;
+        g->tolerance[b] = l.plan.tolerance < 0 ? 1e-5 * greatest : l.plan.tolerance;
     }
     if (status != CUDA_SUCCESS) {
         snprintf(message, size, "the reference: %s", text_of(g, status));

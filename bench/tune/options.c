@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,6 +60,10 @@ enum {
     INOUT,
     SCRATCH,
     REFERENCE,
+    FLOP,
+    DEFAULT,
+    LET,
+    REQUIRE,
     WORK,
     N,
     DATA,
@@ -111,7 +116,10 @@ static const struct argp_option options[] = {
            "64,128,256 or 1:32:*2 or 1:8:+1. A knob of the pattern: only these values", 1),
     OPTION("define", 'D', "NAME[=VALUE]", "Compile with this macro", 1),
     OPTION("include", 'I', "FOLDER", "Look for headers there", 1),
-    TITLE("A kernel of your own; sizes and counts are C, expressions of the sizes:", 2),
+    TITLE(
+        "A kernel of your own; sizes and counts are C, expressions of the sizes. FILE may say them "
+        "itself, in lines that begin with \"// tune: --knob ...\":",
+        2),
     OPTION("source", SOURCE, "FILE",
            "A file that has it, and is compiled with each setting of the knobs as macros", 2),
     OPTION("kernel", KERNEL, "NAME", "The kernel to launch", 2),
@@ -135,6 +143,12 @@ static const struct argp_option options[] = {
     OPTION("tolerance", TOLERANCE, "X",
            "How far off a floating-point result may be (1e-5 of the greatest)", 2),
     OPTION("work", WORK, "EXPRESSION", "What its work grows with (the product of the sizes)", 2),
+    OPTION("flop", FLOP, "EXPRESSION", "Floating-point operations, for GFLOP/s", 2),
+    OPTION("default", DEFAULT, "NAME=VALUE", "A knob's, where a search begins (its first value)",
+           2),
+    OPTION("require", REQUIRE, "CONDITION", "Only settings for which it holds, as 'BM % TM == 0'",
+           2),
+    OPTION("let", LET, "NAME=EXPRESSION", "An abbreviation for the conditions after it", 2),
     TITLE("The device:", 3),
     OPTION("arch", ARCH, "NAME", "sm_80, or part of a device's name (the GPU found, else sm_90)",
            3),
@@ -164,14 +178,37 @@ static const struct argp_option options[] = {
 
 typedef struct {
     tune_options *to;
-    const char *pattern;
-    tune_shipped shipped;
+    const char *pattern, *file;          // which may describe itself; NULL: none
+    const char *name;                    // of the pattern, or the file
+    char place[4200];                    // "reduce.cu:5: " while its lines are read, else ""
+    const char *type, *op, *types, *ops; // of "f32,f64" one
+    unsigned long long n, bins;
+    int inputs;
     tune_own own;
-    tune_knob knob[TUNE_KNOBS];
+    tune_knob knob[TUNE_KNOBS]; // those typed; the problem has the file's
     int knobs;
-    bool given[KEYS];
-    double tolerance;
+    struct {
+        int key;
+        const char *arg;
+    } later[2 * TUNE_RULES]; // what is typed of knobs, when all of them are there
+    int laters;
+    bool begun, given[KEYS], takes[KEYS]; // typed; said by the file
 } parse;
+
+// Ends the program.
+static void mistake(struct argp_state *state, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+
+static void mistake(struct argp_state *state, const char *format, ...)
+{
+    char message[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    argp_error(state, "%s%s", ((const parse *)state->input)->place, message);
+    exit(argp_err_exit_status);
+}
 
 static const char *name_of(int key)
 {
@@ -197,22 +234,21 @@ static uint64_t number(struct argp_state *state, int key, const char *arg, uint6
     uint64_t value;
     const bool is_one = tune_number(arg, &value);
     if ((!is_one || value < 1) && most == UINT64_MAX)
-        argp_error(state,
-                   "--%s: \"%s\" is not a positive whole number: 1000000, 1e6, 2^20 and 1Mi are",
-                   name_of(key), arg);
+        mistake(state,
+                "--%s: \"%s\" is not a positive whole number: 1000000, 1e6, 2^20 and 1Mi are",
+                name_of(key), arg);
     if (!is_one || value < 1 || value > most)
-        argp_error(state, "--%s: \"%s\" is not a whole number from 1 to %llu", name_of(key), arg,
-                   (unsigned long long)most);
+        mistake(state, "--%s: \"%s\" is not a whole number from 1 to %llu", name_of(key), arg,
+                (unsigned long long)most);
     return value;
 }
 
-static double real(struct argp_state *state, int key, const char *arg, bool zero_too)
+static double real(struct argp_state *state, int key, const char *arg)
 {
     char *end;
     const double value = strtod(arg, &end);
-    if (end == arg || *end != '\0' || !isfinite(value) || value < 0 || (value == 0 && !zero_too))
-        argp_error(state, "--%s: \"%s\" is not a number %s", name_of(key), arg,
-                   zero_too ? "from 0 on" : "above 0");
+    if (end == arg || *end != '\0' || !isfinite(value) || value <= 0)
+        mistake(state, "--%s: \"%s\" is not a number above 0", name_of(key), arg);
     return value;
 }
 
@@ -225,51 +261,51 @@ static void set_data(struct argp_state *state, tune_problem *problem, const char
             return;
     struct stat file;
     if (stat(arg, &file) != 0)
-        argp_error(state, "--data: \"%s\" is not uniform, skewed, one or runs, nor a file: %s%s",
-                   arg, strerror(errno), suggestion(arg, words));
+        mistake(state, "--data: \"%s\" is not uniform, skewed, one or runs, nor a file: %s%s", arg,
+                strerror(errno), suggestion(arg, words));
     if (!S_ISREG(file.st_mode) || access(arg, R_OK) != 0)
-        argp_error(state, "--data: %s is not a file that can be read", arg);
+        mistake(state, "--data: %s is not a file that can be read", arg);
     if (strlen(arg) >= sizeof(problem->data_file))
-        argp_error(state, "--data: the path has more than %zu characters",
-                   sizeof(problem->data_file) - 1);
+        mistake(state, "--data: the path has more than %zu characters",
+                sizeof(problem->data_file) - 1);
     strcpy(problem->data_file, arg);
 }
 
 static void add_flag(struct argp_state *state, const char *flag, const char *arg)
 {
     if (*arg == '\0' || arg[strcspn(arg, " \t\n\"'\\$`")])
-        argp_error(state, "%s: \"%s\" is empty or has a space, a quote, a backslash or a $", flag,
-                   arg);
+        mistake(state, "%s: \"%s\" is empty or has a space, a quote, a backslash or a $", flag,
+                arg);
     enum { MOST = 32 }; // compile.c, count.c and unit.c have room for these
     static int flags;
     if (++flags > MOST)
-        argp_error(state, "%s %s: there may be %d of -D and -I at most", flag, arg, MOST);
+        mistake(state, "%s %s: there may be %d of -D and -I at most", flag, arg, MOST);
     char *longer;
     if (asprintf(&longer, "%s%s%s%s", tune_flags, *tune_flags ? " " : "", flag, arg) < 0)
         argp_failure(state, 1, 0, "out of memory");
     tune_flags = longer;
 }
 
-static void add_knob(struct argp_state *state, parse *p, const char *arg)
+static void add_knob(struct argp_state *state, tune_knob *knobs, int *count, const char *arg)
 {
     char message[1024];
     tune_knob knob;
     if (!tune_knob_parse(arg, &knob, message, sizeof(message)))
-        argp_error(state, "--knob: %s", message);
-    for (int k = 0; k < p->knobs; k++)
-        if (strcmp(p->knob[k].name, knob.name) == 0)
-            argp_error(state, "--knob: %s is given twice: list its values in one", knob.name);
-    if (p->knobs == TUNE_KNOBS)
-        argp_error(state, "--knob: there may be %d knobs at most", TUNE_KNOBS);
-    p->knob[p->knobs++] = knob;
+        mistake(state, "--knob: %s", message);
+    for (int k = 0; k < *count; k++)
+        if (strcmp(knobs[k].name, knob.name) == 0)
+            mistake(state, "--knob: %s is given twice: list its values in one", knob.name);
+    if (*count == TUNE_KNOBS)
+        mistake(state, "--knob: there may be %d knobs at most", TUNE_KNOBS);
+    knobs[(*count)++] = knob;
 }
 
-// The values that the user wants of a pattern's knobs, in place of all.
+// The values that the user wants of a file's knobs, in place of all.
 static void restrict_knobs(struct argp_state *state, const parse *p)
 {
     tune_problem *const problem = &p->to->problem;
     const char *names[TUNE_KNOBS + 1] = {NULL};
-    char list[512] = "";
+    char list[TUNE_KNOBS * (sizeof(problem->knob->name) + 2)] = "";
     for (int k = 0; k < problem->knobs; k++) {
         names[k] = problem->knob[k].name;
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", k ? ", " : "", names[k]);
@@ -279,15 +315,231 @@ static void restrict_knobs(struct argp_state *state, const parse *p)
         while (k < problem->knobs && strcmp(names[k], p->knob[i].name) != 0)
             k++;
         if (k == problem->knobs)
-            argp_error(state, "--knob: %s has no knob %s: it has %s%s", problem->pattern,
-                       p->knob[i].name, list, suggestion(p->knob[i].name, names));
+            mistake(state, "--knob: %s has no knob %s: it has %s%s", p->name, p->knob[i].name, list,
+                    suggestion(p->knob[i].name, names));
         const long standard = problem->knob[k].standard;
         problem->knob[k] = p->knob[i];
         problem->knob[k].standard = standard;
     }
-    if (tune_settings(problem) == 0)
-        argp_error(state, "--knob: no setting is left that pipelined.h takes: its threads, BM / TM "
-                          "* BN / TN * COARSEN_SLICES, here 128 or 256, must share the tiles");
+}
+
+// A --default, --let or --require.
+static void take_later(struct argp_state *state, tune_problem *problem, int key, const char *arg)
+{
+    char message[1024];
+    tune_knob given;
+    int k = 0;
+    if (key != DEFAULT) {
+        if (!tune_problem_rule(problem, key == LET, arg, message, sizeof(message)))
+            mistake(state, "--%s: \"%s\": %s", name_of(key), arg, message);
+        return;
+    }
+    if (!tune_knob_parse(arg, &given, message, sizeof(message)))
+        mistake(state, "--default: %s", message);
+    if (given.count != 1)
+        mistake(state, "--default: \"%s\" has more than one value", arg);
+    while (k < problem->knobs && strcmp(problem->knob[k].name, given.name) != 0)
+        k++;
+    if (k == problem->knobs)
+        mistake(state, "--default: there is no knob %s: give --knob %s=VALUES first", given.name,
+                given.name);
+    problem->knob[k].standard = given.value[0];
+}
+
+// That a setting is left which all that is required allows; if not, what allows none.
+static void check_rules(struct argp_state *state, const parse *p)
+{
+    enum { MOST = 1 << 20 }; // each is looked at
+    tune_problem *const problem = &p->to->problem;
+    const int rules = problem->rules;
+    double all = 1;
+    for (int k = 0; k < problem->knobs; k++)
+        all *= problem->knob[k].count;
+    if (rules > 0 && all > MOST)
+        mistake(state, "--require: of the knobs' values %.0f settings can be made, and %d may be",
+                all, MOST);
+    for (int i = 0; i < rules; i++) {
+        problem->rules = i + 1;
+        if (tune_settings(problem) == 0)
+            mistake(state, "--knob: no setting is left that %s takes: it requires %s", p->name,
+                    problem->rule[i].text);
+    }
+}
+
+// ---- What the file's code is told ---------------------------------------------------------------
+
+static void define(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void define(parse *p, const char *format, ...)
+{
+    char *const macros = p->own.macros;
+    const size_t used = strlen(macros), room = sizeof(p->own.macros) - used;
+    char line[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    snprintf(macros + used, room, "#define TUNE_%s\n", line);
+}
+
+// Of "sum,min,max" the word that was typed, or the first.
+static const char *choose(struct argp_state *state, parse *p, const char *list, const char *typed)
+{
+    static char words[256];
+    const char *word[32] = {NULL};
+    char all[256] = "", *rest = NULL;
+    snprintf(words, sizeof(words), "%s", list);
+    int count = 0, at = 0;
+    for (char *w = strtok_r(words, ", ", &rest); w && count < 31; w = strtok_r(NULL, ", ", &rest)) {
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", count ? ", " : "", w);
+        word[count++] = w;
+    }
+    while (typed && word[at] && strcmp(word[at], typed) != 0)
+        at++;
+    if (word[at])
+        return word[at];
+    *p->place = '\0'; // it is not the file's
+    if (list == p->types)
+        mistake(state, "--type: %s takes %s, not \"%s\"%s", p->name, all, typed,
+                suggestion(typed, word));
+    mistake(state, "--op: \"%s\" is not one of %s%s", typed, all, suggestion(typed, word));
+}
+
+static void take_type(struct argp_state *state, parse *p)
+{
+    char message[256];
+    const char *const type = choose(state, p, p->types, p->type);
+    const char *const c = tune_problem_type(&p->to->problem, type, message, sizeof(message));
+    if (!c)
+        mistake(state, "--type: %s", message);
+    define(p, "TYPE %s", c);
+    define(p, "TYPE_%s", type);
+}
+
+static void take_rest(struct argp_state *state, parse *p)
+{
+    static const char *const data[][2] = {{"uniform", ""},
+                                          {"skewed", "skewed"},
+                                          {"one", "one value"},
+                                          {"runs", "long runs"},
+                                          {"file", "from a file"}};
+    tune_problem *const problem = &p->to->problem;
+    char label[64];
+    if (p->takes[OP]) {
+        const char *const op = choose(state, p, p->ops, p->op);
+        define(p, "OP_%s", op);
+        if (strncmp(p->ops, op, strlen(op)) != 0)
+            tune_add_label(problem, op);
+    }
+    if (p->takes[INPUTS]) {
+        define(p, "INPUTS %d", p->inputs);
+        snprintf(label, sizeof(label), "%d input%s", p->inputs, p->inputs == 1 ? "" : "s");
+        tune_add_label(problem, label);
+    }
+    if (p->takes[BINS]) {
+        define(p, "BINS %llu", p->bins);
+        snprintf(label, sizeof(label), "%llu bins", p->bins);
+        tune_add_label(problem, label);
+    }
+    define(p, "DATA_%s", data[problem->data][0]);
+    if (problem->data != TUNE_UNIFORM)
+        tune_add_label(problem, data[problem->data][1]);
+}
+
+// ---- What a file says of itself -----------------------------------------------------------------
+
+static error_t take(int key, char *arg, struct argp_state *state);
+
+// The next word, as a shell takes it: 'quoted', "quoted" or up to a blank. NULL: there is none.
+static char *next_word(struct argp_state *state, char **from)
+{
+    static const char blanks[] = " \t\r\n";
+    char *word = *from + strspn(*from, blanks);
+    if (*word == '\0')
+        return NULL;
+    const char quote = *word == '\'' || *word == '"' ? *word++ : '\0';
+    char *const end = quote ? strchr(word, quote) : word + strcspn(word, blanks);
+    if (!end)
+        mistake(state, "a %c is missing after %.40s", quote, word);
+    *from = end + (*end != '\0');
+    *end = '\0';
+    return word;
+}
+
+// The options of a line.
+static void take_line(struct argp_state *state, char *line)
+{
+    static const char like[] = "--knob COARSE_FACTOR=1:32:*2";
+    const char *words[KEYS] = {NULL};
+    int count = 0;
+    for (const struct argp_option *o = options; o->name || o->doc; o++)
+        if (o->key == TYPE || (o->key >= OP && o->key <= N && o->key != SOURCE) || o->key == KNOB ||
+            o->key == TOLERANCE)
+            words[count++] = o->name;
+    for (char *name; (name = next_word(state, &line));) {
+        int w = 0;
+        if (strncmp(name, "--", 2) != 0)
+            mistake(state, "\"%s\" should be an option and its value, like %s", name, like);
+        while (words[w] && strcmp(words[w], name + 2) != 0)
+            w++;
+        if (!words[w])
+            mistake(state, "%s is no option that a file may have%s", name,
+                    suggestion(name + 2, words));
+        char *const value = next_word(state, &line);
+        if (!value)
+            mistake(state, "%s has no value: it should be like %s", name, like);
+        const struct argp_option *o = options;
+        while (!o->name || strcmp(o->name, words[w]) != 0)
+            o++;
+        take(o->key, value, state);
+    }
+}
+
+// Whether the line is "// tune: ..." or, of one type alone, "// tune f32: ...".
+static bool is_described(struct argp_state *state, parse *p, char *line, char **options_of)
+{
+    char *type = line + strspn(line, " \t"), *rest = NULL;
+    if (strncmp(type, "// tune", 7) != 0 || (type[7] != ':' && type[7] != ' '))
+        return false;
+    type += 7 + (type[7] == ' ');
+    char *const colon = type + strcspn(type, ": \n");
+    if (*colon != ':')
+        return false;
+    *colon = '\0';
+    *options_of = colon + 1;
+    if (*type == '\0' || strcmp(type, p->to->problem.type) == 0)
+        return true;
+    char *const types = strdup(p->types ? p->types : "");
+    bool known = false;
+    for (char *t = types ? strtok_r(types, ", ", &rest) : NULL; t; t = strtok_r(NULL, ", ", &rest))
+        known = known || strcmp(t, type) == 0;
+    free(types);
+    if (!known)
+        mistake(state, "\"%s\" is none of the file's types: name it above, as --type f32,%s", type,
+                type);
+    return false;
+}
+
+static void describe(struct argp_state *state, parse *p)
+{
+    FILE *const file = p->file ? fopen(p->file, "r") : NULL;
+    char *line = NULL, *options_of = NULL;
+    size_t room = 0;
+    if (p->file && !file && strcmp(p->name, p->file) != 0)
+        mistake(state, "%s: %s: build coarsen-tune again, where coarsen is now", p->file,
+                strerror(errno));
+    for (int number = 1; file && getline(&line, &room, file) > 0; number++) {
+        snprintf(p->place, sizeof(p->place), "%s:%d: ", p->file, number);
+        if (is_described(state, p, line, &options_of)) {
+            take_line(state, options_of);
+            line = NULL; // its words are kept
+            room = 0;
+        }
+    }
+    *p->place = '\0';
+    free(line);
+    if (file)
+        fclose(file);
 }
 
 static void finish(struct argp_state *state, parse *p)
@@ -303,55 +555,95 @@ static void finish(struct argp_state *state, parse *p)
     tune_device device;
 
     if (!p->pattern && !p->own.source)
-        argp_error(state, "nothing to tune: give a pattern, reduce, map, matmul or histogram, or "
-                          "--source FILE for a kernel of your own");
+        mistake(state, "nothing to tune: give a pattern, reduce, map, matmul or histogram, or "
+                       "--source FILE for a kernel of your own");
     if (p->pattern && p->own.source)
-        argp_error(state, "\"%s\" and --source: give a pattern or a kernel of your own, not both",
-                   p->pattern);
+        mistake(state, "\"%s\" and --source: give a pattern or a kernel of your own, not both",
+                p->pattern);
+    if (p->pattern && !p->file)
+        mistake(state,
+                "\"%s\" is not a pattern: take reduce, map, matmul or histogram, or --source "
+                "FILE for a kernel of your own%s",
+                p->pattern, suggestion(p->pattern, tune_patterns));
     for (int key = TYPE; key < SOURCE; key++)
-        if (p->own.source && p->given[key])
-            argp_error(state, "--%s is for coarsen's patterns, not for a kernel of your own",
-                       name_of(key));
+        if (p->own.source && p->given[key] && !p->takes[key])
+            mistake(state, "--%s is for coarsen's patterns, not for a kernel of your own",
+                    name_of(key));
     for (int key = SOURCE; key <= WORK; key++)
         if (!p->own.source && p->given[key])
-            argp_error(state, "--%s is for a kernel of your own: give --source FILE too",
-                       name_of(key));
+            mistake(state, "--%s is for a kernel of your own: give --source FILE too",
+                    name_of(key));
+    for (size_t i = 0; i < sizeof(only) / sizeof(*only); i++)
+        if (p->given[only[i].key] && !p->takes[only[i].key])
+            mistake(state, "--%s is of %s, not of %s", name_of(only[i].key), only[i].pattern,
+                    p->pattern);
     if (to->arch && to->device_file)
-        argp_error(state, "--arch and --device both say which device: give one of them");
+        mistake(state, "--arch and --device both say which device: give one of them");
     if (to->cache && to->no_cache)
-        argp_error(state, "--cache and --no-cache: give one of them");
+        mistake(state, "--cache and --no-cache: give one of them");
     if (to->header && p->own.source)
-        argp_error(state, "--header makes defaults for coarsen's headers, which a kernel of your "
-                          "own has none of: --csv FILE has its values");
+        mistake(state, "--header makes defaults for coarsen's headers, which a kernel of your "
+                       "own has none of: --csv FILE has its values");
 
-    if (p->pattern) {
-        tune_shipped *const shipped = &p->shipped;
-        const bool matmul = strcmp(p->pattern, "matmul") == 0;
-        shipped->n = problem->sizes ? problem->size[0].value : matmul ? 1024 : 1 << 24;
-        shipped->rows = shipped->rows ? shipped->rows : shipped->n;
-        shipped->cols = shipped->cols ? shipped->cols : shipped->n;
-        shipped->inner = shipped->inner ? shipped->inner : shipped->n;
-        problem->sizes = 0;
-        if (!tune_problem_shipped(problem, p->pattern, shipped, message, sizeof(message)))
-            argp_error(state, "%s", message);
-        for (size_t i = 0; i < sizeof(only) / sizeof(*only); i++)
-            if (p->given[only[i].key] && strcmp(p->pattern, only[i].pattern) != 0)
-                argp_error(state, "--%s is of %s, not of %s", name_of(only[i].key), only[i].pattern,
-                           p->pattern);
+    for (int s = 0; s < problem->sizes && p->n; s++)
+        if (problem->size[s].is_file)
+            problem->size[s].value = p->n;
+    if (problem->knobs > 0) {
         restrict_knobs(state, p);
     } else {
         memcpy(problem->knob, p->knob, sizeof(problem->knob));
         problem->knobs = p->knobs;
-        problem->tolerance = -1;
-        if (!tune_problem_own(problem, &p->own, message, sizeof(message)))
-            argp_error(state, "%s", message);
     }
-    if (p->given[TOLERANCE])
-        problem->tolerance = p->tolerance;
+    for (int i = 0; i < p->laters; i++)
+        take_later(state, problem, p->later[i].key, p->later[i].arg);
+    take_rest(state, p);
+    p->own.source = p->file;
+    if (!tune_problem_own(problem, &p->own, message, sizeof(message)))
+        mistake(state, "%s", message);
+    problem->shipped = p->pattern != NULL;
+    if (problem->shipped)
+        problem->pattern = p->pattern;
+    check_rules(state, p);
     if (to->arch && !tune_device_find(to->arch, &device, message, sizeof(message)))
-        argp_error(state, "--arch: %s", message);
+        mistake(state, "--arch: %s", message);
     if (to->device_file && !tune_device_read(to->device_file, &device, message, sizeof(message)))
-        argp_error(state, "--device: %s", message);
+        mistake(state, "--device: %s", message);
+}
+
+// A size that the file gives may be typed by its name alone: --rows 4.
+static void take_size(struct argp_state *state, parse *p, int key, const char *arg)
+{
+    tune_problem *const problem = &p->to->problem;
+    const bool is_file = *p->place != '\0';
+    char message[1024], text[96];
+    if (key != SIZE) {
+        const unsigned long long value = number(state, key, arg, UINT64_MAX);
+        bool has = is_file;
+        for (int s = 0; s < problem->sizes; s++)
+            has = has || strcmp(problem->size[s].name, name_of(key)) == 0;
+        p->takes[key] = has;
+        if (!has && key == N && p->takes[SIZE])
+            p->n = value; // of all that it gives
+        if (!has && (key != N || p->takes[SIZE]))
+            return;
+        snprintf(text, sizeof(text), "%s=%llu", name_of(key), value);
+        arg = text;
+    }
+    if (!tune_problem_size(problem, arg, is_file, message, sizeof(message)))
+        mistake(state, "--%s: %s", name_of(key), message);
+    p->takes[SIZE] = p->takes[SIZE] || is_file;
+}
+
+// A path that the file gives is from its own folder.
+static const char *beside(const char *file, const char *path)
+{
+    const char *const slash = strrchr(file, '/');
+    char *made = NULL;
+    if (!slash || *path == '/')
+        return path;
+    if (asprintf(&made, "%.*s/%s", (int)(slash - file), file, path) < 0)
+        exit(1);
+    return made;
 }
 
 static error_t take(int key, char *arg, struct argp_state *state)
@@ -360,31 +652,29 @@ static error_t take(int key, char *arg, struct argp_state *state)
     parse *const p = state->input;
     tune_options *const to = p->to;
     tune_problem *const problem = &to->problem;
-    char message[1024], size[64];
+    const bool is_file = *p->place != '\0';
+    char message[1024];
 
+    if (!p->begun && key != ARGP_KEY_INIT) { // when errors can be told
+        p->begun = true;
+        describe(state, p);
+    }
     if (key >= TYPE && key < KEYS)
-        p->given[key] = true;
+        (is_file ? p->takes : p->given)[key] = true;
     switch (key) {
     case TYPE:
-        p->shipped.type = arg;
-        break;
-    case ROWS:
-        p->shipped.rows = number(state, key, arg, UINT64_MAX);
-        break;
-    case COLS:
-        p->shipped.cols = number(state, key, arg, UINT64_MAX);
-        break;
-    case INNER:
-        p->shipped.inner = number(state, key, arg, UINT64_MAX);
+        *(is_file ? &p->types : &p->type) = arg;
+        if (is_file)
+            take_type(state, p);
         break;
     case OP:
-        p->shipped.op = arg;
+        *(is_file ? &p->ops : &p->op) = arg;
         break;
     case INPUTS:
-        p->shipped.inputs = (int)number(state, key, arg, 3);
+        p->inputs = (int)number(state, key, arg, 3);
         break;
     case BINS:
-        p->shipped.bins = number(state, key, arg, 2147483647);
+        p->bins = number(state, key, arg, 2147483647);
         break;
     case SOURCE:
         p->own.source = arg;
@@ -408,34 +698,50 @@ static error_t take(int key, char *arg, struct argp_state *state)
         p->own.launch = arg;
         break;
     case REFERENCE:
-        p->own.reference = arg;
+        p->own.reference = is_file ? beside(p->file, arg) : arg;
         break;
     case WORK:
         p->own.work = arg;
         break;
+    case FLOP:
+        p->own.flop = arg;
+        break;
+    case TOLERANCE:
+        p->own.tolerance = arg;
+        break;
+    case LET:
+    case REQUIRE:
+    case DEFAULT: // of knobs, which may be typed after it
+        if (!is_file && p->laters == sizeof(p->later) / sizeof(*p->later))
+            mistake(state, "--%s: there are too many", name_of(key));
+        if (!is_file) {
+            p->later[p->laters].key = key;
+            p->later[p->laters++].arg = arg;
+        } else
+            take_later(state, problem, key, arg);
+        break;
+    case ROWS:
+    case COLS:
+    case INNER:
     case N:
-        snprintf(size, sizeof(size), "n=%llu",
-                 (unsigned long long)number(state, key, arg, UINT64_MAX));
-        arg = size; // fall through
     case SIZE:
-        if (!tune_problem_size(problem, arg, message, sizeof(message)))
-            argp_error(state, "--%s: %s", name_of(key), message);
+        take_size(state, p, key, arg);
         break;
     case IN:
     case OUT:
     case INOUT:
     case SCRATCH:
         if (!tune_problem_buffer(problem, roles[key - IN], arg, message, sizeof(message)))
-            argp_error(state, "--%s: %s", name_of(key), message);
+            mistake(state, "--%s: %s", name_of(key), message);
         break;
     case DATA:
         set_data(state, problem, arg);
         break;
     case KNOB:
-        add_knob(state, p, arg);
-        break;
-    case TOLERANCE:
-        p->tolerance = real(state, key, arg, true);
+        if (is_file)
+            add_knob(state, problem->knob, &problem->knobs, arg);
+        else
+            add_knob(state, p->knob, &p->knobs, arg);
         break;
     case 'D':
     case 'I':
@@ -457,7 +763,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
         to->budget = number(state, key, arg, UINT64_MAX);
         break;
     case LIMIT:
-        to->limit = real(state, key, arg, false);
+        to->limit = real(state, key, arg);
         break;
     case SAMPLES:
         to->samples = (int)number(state, key, arg, 1000000);
@@ -485,7 +791,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (p->pattern)
-            argp_error(state, "\"%s\" and \"%s\": one pattern at a time", p->pattern, arg);
+            mistake(state, "\"%s\" and \"%s\": one pattern at a time", p->pattern, arg);
         p->pattern = arg;
         break;
     case ARGP_KEY_END:
@@ -494,6 +800,21 @@ static error_t take(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+    if (!tune_own_check(&p->own, message, sizeof(message)))
+        mistake(state, "%s", message);
+    return 0;
+}
+
+// What the file depends on, and its description: they come before what else is typed.
+static error_t look(int key, char *arg, struct argp_state *state)
+{
+    parse *const p = state->input;
+    if (key == TYPE)
+        p->type = arg;
+    else if (key == SOURCE)
+        p->own.source = arg;
+    else if (key == ARGP_KEY_ARG)
+        p->pattern = arg;
     return 0;
 }
 
@@ -528,9 +849,20 @@ void tune_options_parse(int argc, char **argv, tune_options *to)
                                      .parser = take,
                                      .args_doc = "PATTERN\n--source FILE --kernel NAME",
                                      .doc = about};
+    static const struct argp first = {.options = options, .parser = look};
     parse p = {.to = to};
     *to = (tune_options){.limit = 10, .samples = 20};
     to->command = command_line(argc, argv);
     argp_err_exit_status = 2;
+    argp_parse(&first, argc, argv, ARGP_SILENT, NULL, &p);
+    char *file = NULL;
+    for (int i = 0; p.pattern && !p.own.source && tune_patterns[i]; i++)
+        if (strcmp(tune_patterns[i], p.pattern) == 0 &&
+            asprintf(&file, "%s/%s.cu", TUNE_PATTERNS, p.pattern) < 0)
+            exit(1);
+    p = (parse){.to = to,
+                .type = p.type,
+                .file = p.own.source && !p.pattern ? p.own.source : file,
+                .name = p.pattern ? p.pattern : p.own.source};
     argp_parse(&argp, argc, argv, 0, NULL, &p);
 }

@@ -56,13 +56,20 @@ static uint64_t place_of(const tune_problem *problem, const tune_setting *settin
 
 static bool legal(const tune_problem *problem, const tune_setting *setting)
 {
-    return !problem->legal || problem->legal(problem, setting);
+    char message[256];
+    double value;
+    for (int i = 0; i < problem->rules; i++)
+        if (!*problem->rule[i].name && (!tune_evaluate(problem, setting, i, problem->rule[i].text,
+                                                       &value, message, sizeof(message)) ||
+                                        isnan(value) || value == 0))
+            return false;
+    return true;
 }
 
 // Settings at the places before this one.
 static uint64_t settings_before(const tune_problem *problem, uint64_t place)
 {
-    if (!problem->legal)
+    if (problem->rules == 0)
         return place;
     uint64_t count = 0;
     for (uint64_t p = 0; p < place; p++) {
@@ -79,7 +86,7 @@ uint64_t tune_settings(const tune_problem *problem)
 
 tune_setting tune_setting_at(const tune_problem *problem, uint64_t i)
 {
-    if (!problem->legal)
+    if (problem->rules == 0)
         return setting_at_place(problem, i);
     const uint64_t end = places(problem);
     tune_setting setting = {{0}};

@@ -4,7 +4,8 @@
 //
 //     main.c      the order of things
 //     options.c   the command line
-//     problem.c   what is tuned: the patterns, or the user's kernel
+//     problem.c   what is tuned: the user's kernel, or a pattern, which is a file of patterns/
+//     expression.c  expressions of the knobs and sizes
 //     space.c     the settings, and the order they are tried in
 //     unit.c      what a kernel's source is compiled with; its headers are in unit/
 //     compile.c   NVRTC and its report
@@ -54,6 +55,7 @@ enum {
     TUNE_VALUES = 32,
     TUNE_BUFFERS = 8,
     TUNE_SIZES = 4,
+    TUNE_RULES = 16,
     TUNE_LAUNCHES = 8,
     TUNE_KERNELS = 32
 };
@@ -64,14 +66,21 @@ typedef struct {
     char name[64];
     int count;
     long value[TUNE_VALUES];
-    long standard; // the header's default; of a user's kernel, the first value
+    long standard; // the default; where none is said, the first value
 } tune_knob;
 
 // A size, as the unit's code names it: n; or rows, cols, inner.
 typedef struct {
     char name[32];
     uint64_t value;
+    bool is_file; // its file's, in place of which another may be typed
 } tune_size;
+
+// What must hold of the knobs; or, where it has a name, an abbreviation for the rules after it.
+typedef struct {
+    char name[32];
+    const char *text;
+} tune_rule;
 
 typedef enum { TUNE_IN, TUNE_OUT, TUNE_INOUT, TUNE_SCRATCH } tune_role; // scratch is zeroed once
 
@@ -89,24 +98,24 @@ typedef enum { TUNE_UNIFORM, TUNE_SKEWED, TUNE_ONE, TUNE_RUNS, TUNE_FILE } tune_
 
 typedef struct tune_problem {
     const char *pattern; // "reduce", ...; or the name of the user's kernel
-    char type[16];       // "f32", ...; "" for a user's kernel
+    char type[16];       // "f32", ...; "" where its file does not say
     char label[64];      // the rest that tells problems apart: "256 bins, skewed"; may be empty
     char *source;        // the unit's, without tune_run(): text that may have #include
     char *reference;     // likewise, right by being simple; NULL: the setting of the first values
     char run[512]; // the call, in C: "tuned_launch(in, out, n, scratch, tuned_scratch_bytes(n), 0)"
-    char work[128]; // what the counts grow with, in C: "n", "(double)rows * cols * inner"
-    int knobs, sizes, buffers;
+    char work[128];      // what the counts grow with, in C: "n", "(double)rows * cols * inner"
+    char tolerance[128]; // of a floating-point element of an output, in C, absolute; < 0, or "":
+                         // 1e-5 of the greatest
+    int knobs, sizes, buffers, rules;
     tune_knob knob[TUNE_KNOBS];
     tune_size size[TUNE_SIZES];
     tune_buffer buffer[TUNE_BUFFERS];
+    tune_rule rule[TUNE_RULES]; // settings are legal where all hold
     tune_data data;
     char data_file[4096];
-    double
-        tolerance; // of a floating-point element of an output, absolute; < 0: 1e-5 of the greatest
-    double bytes;  // that the problem makes it move, for GB/s; 0: not known
-    double flop;   // 0: none to speak of
-    bool shipped;  // one of coarsen's patterns: --header has defaults to set
-    bool (*legal)(const struct tune_problem *problem, const tune_setting *setting); // NULL: all are
+    double bytes; // of the inputs and outputs, for GB/s; 0: not known yet
+    double flop;  // 0: none to speak of
+    bool shipped; // one of coarsen's patterns: --header has defaults to set
 } tune_problem;
 
 // ---- What is known of a variant -----------------------------------------------------------------
@@ -347,6 +356,13 @@ size_t tune_search_next(const tune_problem *problem, const tune_row *rows, size_
 
 // "COARSE_FACTOR=1:32:*2", "BLOCK_DIM=64,128,256", "UNROLL=1:8:+1", "TILE=32".
 bool tune_knob_parse(const char *text, tune_knob *knob, char *message, size_t size);
+
+// ---- Expressions (expression.c) -----------------------------------------------------------------
+
+// The value of C of whole numbers, at a setting (NULL: the default): knobs, sizes and what the first
+// so many rules name. NAN where something is divided by zero. false: *message says what is wrong.
+bool tune_evaluate(const tune_problem *problem, const tune_setting *setting, int rules,
+                   const char *text, double *value, char *message, size_t size);
 
 // ---- The choice (choose.c) ----------------------------------------------------------------------
 

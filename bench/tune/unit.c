@@ -27,10 +27,10 @@ char *tune_unit(const tune_problem *problem, bool reference)
     fprintf(out, "#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n", problem->pattern,
             reference ? problem->reference : problem->source);
 
-    fprintf(
-        out,
-        "static inline void tune_sizes(const unsigned long long *tune_size, "
-        "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work)\n{\n");
+    fprintf(out,
+            "static inline void tune_sizes(const unsigned long long *tune_size, "
+            "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work, "
+            "double *tune_tolerance)\n{\n");
     for (int s = 0; s < problem->sizes; s++)
         fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
                 s, problem->size[s].name);
@@ -38,7 +38,8 @@ char *tune_unit(const tune_problem *problem, bool reference)
         fprintf(out,
                 "    tune_count[%d] = (unsigned long long)(%s);\n    tune_item[%d] = sizeof(%s);\n",
                 b, problem->buffer[b].count, b, problem->buffer[b].type);
-    fprintf(out, "    *tune_work = (double)(%s);\n}\n", problem->work);
+    fprintf(out, "    *tune_work = (double)(%s);\n    *tune_tolerance = (double)(%s);\n}\n",
+            problem->work, *problem->tolerance ? problem->tolerance : "-1");
 
     fprintf(out, "static inline cudaError_t tune_run(const unsigned long long *tune_size, "
                  "const unsigned long long *tune_buffer)\n{\n");
@@ -180,7 +181,6 @@ uint64_t tune_unit_hash(const tune_problem *problem, const char *unit)
     }
     for (int b = 0; b < problem->buffers; b++)
         add(&h, &problem->buffer[b].role, sizeof(problem->buffer[b].role));
-    add(&h, &problem->tolerance, sizeof(problem->tolerance));
     add(&h, &problem->data, sizeof(problem->data));
     if (problem->data == TUNE_FILE)
         add_file(&h, NULL, problem->data_file);

@@ -4,7 +4,6 @@
 // kernel with a fault is a row with its reason. count.c is included, for its limits.
 
 #include "../../bench/tune/count.c"
-#include "../../bench/tune/problem.h"
 
 #include <sys/wait.h>
 #include <time.h>
@@ -63,18 +62,15 @@ static int all_near(const tune_counts *a, const tune_counts *b)
 }
 
 // The last launch's counts: at a budget that has room for all of it, and at a small one.
-static void test_scaled(const char *pattern, const tune_shipped *shipped, tune_data data,
-                        const char *const *kernels, const tune_setting *setting, double small,
-                        const char *name)
+static void test_scaled(char *const *command, const char *const *kernels,
+                        const tune_setting *setting, double small, const char *name)
 {
-    char message[1024] = "";
-    tune_problem *const problem = calloc(1, sizeof(*problem));
-    if (!problem)
-        abort();
-    problem->data = data;
-    if (!tap_ok(tune_problem_shipped(problem, pattern, shipped, message, sizeof(message)), "%s: %s",
-                name, message))
-        return;
+    static tune_options options;
+    int words = 0;
+    while (command[words])
+        words++;
+    tune_options_parse(words, (char **)command, &options);
+    const tune_problem *const problem = &options.problem;
     tune_row exact = compiled(setting, kernels), scaled = exact;
     budget = 1e12;
     kept.hash = 0;
@@ -89,7 +85,6 @@ static void test_scaled(const char *pattern, const tune_shipped *shipped, tune_d
     tap_ok(exact.launches == scaled.launches && all_near(&scaled.launch[scaled.launches - 1].counts,
                                                          &exact.launch[exact.launches - 1].counts),
            "%s: scaled is exact, within 2%%", name);
-    free(problem);
     const tune_launch *const last = &exact.launch[exact.launches - 1];
     tap_ok(last->resident > 0 && *last->limited_by, "%s: %d blocks resident, by %s", name,
            last->resident, last->limited_by);
@@ -295,17 +290,16 @@ int main(void)
 
     static const char *const kernels[] = {"tuned_kernel", "tuned_small_kernel", NULL};
     static const char *const matmul[] = {"tuned_kernel", NULL};
-    const tune_shipped floats = {.type = "f32", .n = 1 << 22}, bytes = {.type = "u8", .n = 1 << 22};
-    const tune_shipped matrices = {.type = "f32", .rows = 256, .cols = 256, .inner = 256};
-    test_scaled("reduce", &floats, TUNE_UNIFORM, kernels, &(tune_setting){{256, 4}}, 1 << 19,
+#define COMMAND(...) ((char *[]){"coarsen-tune", __VA_ARGS__, NULL})
+    test_scaled(COMMAND("reduce", "--n", "2^22"), kernels, &(tune_setting){{256, 4}}, 1 << 19,
                 "reduce");
-    test_scaled("map", &floats, TUNE_UNIFORM, kernels, &(tune_setting){{128, 2}}, 1 << 19, "map");
-    test_scaled("histogram", &bytes, TUNE_UNIFORM, kernels, &(tune_setting){{256, 2}}, 1 << 19,
+    test_scaled(COMMAND("map", "--n", "2^22"), kernels, &(tune_setting){{128, 2}}, 1 << 19, "map");
+    test_scaled(COMMAND("histogram", "--n", "2^22"), kernels, &(tune_setting){{256, 2}}, 1 << 19,
                 "histogram");
-    test_scaled("histogram", &bytes, TUNE_SKEWED, kernels, &(tune_setting){{256, 2}}, 1 << 19,
-                "histogram of skewed data");
-    test_scaled("matmul", &matrices, TUNE_UNIFORM, matmul,
-                &(tune_setting){{32, 64, 32, 4, 8, 4, 4}}, 1e7, "matmul");
+    test_scaled(COMMAND("histogram", "--n", "2^22", "--data", "skewed"), kernels,
+                &(tune_setting){{256, 2}}, 1 << 19, "histogram of skewed data");
+    test_scaled(COMMAND("matmul", "--n", "256"), matmul, &(tune_setting){{32, 64, 32, 4, 8, 4, 4}},
+                1e7, "matmul");
     test_faults();
     test_quadratic();
     test_stop();

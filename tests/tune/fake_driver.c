@@ -303,6 +303,7 @@ static void entry(plan_record *p, int factor)
     p->count[0] = getenv("FAKE_PADDED") ? blocks * tile : n;
     p->count[1] = n;
     p->item[0] = p->item[1] = sizeof(float);
+    p->tolerance = -1;
     p->work = (double)n;
     p->launches = 0;
     p->status = 0;

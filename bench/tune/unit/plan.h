@@ -44,8 +44,9 @@ typedef struct {
     // Answered.
     unsigned long long count[PLAN_BUFFERS], item[PLAN_BUFFERS]; // elements, and bytes of one
     double work;
-    int status;   // a cudaError_t, as the launcher returned it
-    int launches; // -1: there were more than fit
+    double tolerance; // of a floating-point element; < 0: 1e-5 of the greatest
+    int status;       // a cudaError_t, as the launcher returned it
+    int launches;     // -1: there were more than fit
     plan_launch launch[PLAN_LAUNCHES];
 } plan_record;
 
