@@ -164,8 +164,7 @@
 #define BLOCK_DIM COARSEN_BLOCK_DIM
 #endif
 #if defined(BLOCK_DIM) && !COARSEN_NUMBER(BLOCK_DIM)
-#error                                                                                             \
-    "coarsen: BLOCK_DIM must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#error "coarsen: BLOCK_DIM must be a number for #if (no constexpr), an expression in ( )"
 #elif defined(BLOCK_DIM) && (BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0)
 #error "coarsen: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
@@ -184,8 +183,7 @@
 #define CFACTOR COARSEN_CFACTOR
 #endif
 #if defined(CFACTOR) && !COARSEN_NUMBER(CFACTOR)
-#error                                                                                             \
-    "coarsen: CFACTOR must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#error "coarsen: CFACTOR must be a number for #if (no constexpr), an expression in ( )"
 #endif
 #if defined(NUM_BINS) && defined(COARSEN_NUM_BINS)
 #error "coarsen: NUM_BINS and COARSEN_NUM_BINS are one knob: define one of them"
@@ -195,8 +193,7 @@
 #ifndef NUM_BINS
 #error "coarsen: define NUM_BINS, the number of bins, before the include"
 #elif !COARSEN_NUMBER(NUM_BINS)
-#error                                                                                             \
-    "coarsen: NUM_BINS must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#error "coarsen: NUM_BINS must be a number for #if (no constexpr), an expression in ( )"
 #elif NUM_BINS < 1 || NUM_BINS > 2147483647
 #error "coarsen: NUM_BINS must be from 1 to 2147483647"
 #endif
@@ -210,8 +207,7 @@
 #define COARSE_FACTOR COARSEN_COARSE_FACTOR
 #endif
 #if defined(COARSE_FACTOR) && !COARSEN_NUMBER(COARSE_FACTOR)
-#error                                                                                             \
-    "coarsen: COARSE_FACTOR must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#error "coarsen: COARSE_FACTOR must be a number for #if (no constexpr), an expression in ( )"
 #endif
 #endif
 
@@ -242,17 +238,14 @@
 #define TN COARSEN_TN
 #endif
 #if defined(TILE_WIDTH) && !COARSEN_NUMBER(TILE_WIDTH)
-#error                                                                                             \
-    "coarsen: TILE_WIDTH must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#error "coarsen: TILE_WIDTH must be a number for #if (no constexpr), an expression in ( )"
 #elif defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                  \
     defined(BK) && !COARSEN_NUMBER(BK) || defined(TM) && !COARSEN_NUMBER(TM) ||                    \
     defined(TN) && !COARSEN_NUMBER(TN)
-#error                                                                                             \
-    "coarsen: BM, BN, BK, TM and TN must be numbers that #if knows, (in parentheses) if an expression"
+#error "coarsen: BM, BN, BK, TM and TN must be numbers for #if, expressions in ( )"
 #elif defined(COARSEN_SLICES) && !COARSEN_NUMBER(COARSEN_SLICES) ||                                \
     defined(COARSEN_STAGES) && !COARSEN_NUMBER(COARSEN_STAGES)
-#error                                                                                             \
-    "coarsen: COARSEN_SLICES and _STAGES must be numbers that #if knows, (in parentheses) if an expression"
+#error "coarsen: COARSEN_SLICES and _STAGES must be numbers for #if, expressions in ( )"
 #endif
 #endif
 
@@ -372,12 +365,7 @@ COARSEN_HOST bool coarsen_bytes_ok(const void *pointer, size_t n, size_t bytes, 
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_VALUE
-#ifndef COARSEN_ACC
-#define COARSEN_ACC COARSEN_TYPE
-#endif
-typedef COARSEN_ACC COARSEN_(acc);
-#undef COARSEN_ACC
-#define COARSEN_ACC COARSEN_(acc)
+typedef COARSEN_TYPE COARSEN_(acc);
 #endif
 
 // ---- Opening: a reduction's parameters, and what blocks do together -----------------------------------
@@ -599,7 +587,8 @@ static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN
 // The bin of an element, or NUM_BINS if it is not counted.
 COARSEN_DEVICE unsigned int COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
 {
-    const long long coarsen_bin = (long long)((COARSEN_BIN(coarsen_x)) | 0); // must be an integer
+    const long long coarsen_bin =
+        (long long)((COARSEN_BIN(coarsen_x)) | 0); // | 0: COARSEN_BIN must give an integer
     return coarsen_bin >= 0 && coarsen_bin < NUM_BINS ? (unsigned int)coarsen_bin : NUM_BINS;
 }
 #endif
@@ -620,7 +609,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(const COARSEN_TYPE *in, COARSEN_COUNT *
 #if COARSEN_PATTERN == COARSEN_PATTERN_IMAGE
 #ifdef COARSEN_RADIUS
 #if !COARSEN_NUMBER(COARSEN_RADIUS) || COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
-#error "coarsen: COARSEN_RADIUS must be from 1 to 31, (in parentheses) if an expression"
+#error "coarsen: COARSEN_RADIUS must be from 1 to 31, an expression in ( )"
 #endif
 #ifndef COARSEN_CHANNELS
 #define COARSEN_CHANNELS 1
@@ -726,12 +715,9 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_COARSE_FACTOR
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_ACC
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
-#endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_VALUE || COARSEN_PATTERN == COARSEN_PATTERN_REDUCE ||       \
-    COARSEN_PATTERN == COARSEN_PATTERN_FUSE
-#undef COARSEN_ACC
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_LIFT

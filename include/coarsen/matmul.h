@@ -13,7 +13,12 @@
 //     // out = in in, the square of a matrix of 300 x 300, rows one after the other
 //     matmul_f32_launch(300, 300, 300, 1, in, 300, in, 300, 0, out, 300, stream);
 //
-// Takes COARSEN_NAME and COARSEN_TYPE; the other parameters of the ladder are set here.
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type: a number of 4 or 8 bytes               |
+//
+// The other parameters of the ladder are set here; one of yours is an error that says where it goes.
 //
 // The ladder, each rung in a file of its own under matmul/, from the finest grain to the coarsest:
 //
@@ -32,13 +37,11 @@
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
     defined(COARSEN_TN) || defined(COARSEN_SLICES) || defined(COARSEN_STAGES)
-#error                                                                                             \
-    "coarsen: matmul.h chooses its tiles: BM, BN, BK, TM, TN, _SLICES, _STAGES go with matmul/pipelined.h"
+#error "coarsen: matmul.h chooses its tiles: BM, BN, BK, TM and TN go with pipelined.h"
 #endif
 #if defined(TILE_WIDTH) || defined(COARSEN_TILE_WIDTH) || defined(COARSE_FACTOR) ||                \
     defined(COARSEN_COARSE_FACTOR)
-#error                                                                                             \
-    "coarsen: matmul.h chooses its tiles: TILE_WIDTH and COARSE_FACTOR go with matmul/coarsened.h"
+#error "coarsen: matmul.h chooses its tiles: TILE_WIDTH, COARSE_FACTOR go with coarsened.h"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"

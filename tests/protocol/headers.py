@@ -95,12 +95,9 @@ def inclusion(header, quote="<>", again=False, **changes):
 
 
 def parameters(header):
-    """The names in the table of parameters, of this header and those it includes."""
-    found = {}
-    for inner in reached(header):
-        for name in re.findall(r"^// \| ([A-Z_]+)(?:\([^)]*\))? *\|", text(inner), re.M):
-            found[name] = True
-    return list(found)
+    """The names in the table of parameters: of this header, or of those it includes if it has none."""
+    found = re.findall(r"^// \| ([A-Z_]+)(?:\([^)]*\))? *\|", text(header), re.M)
+    return list(dict.fromkeys(found or [name for inner in includes(header) for name in parameters(inner)]))
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 import pytest
 
 from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, TOOLKIT, SIMT, compile_source, inclusion, is_template,
-                     parameters)
+                     parameters, pattern)
 
 INCLUDES = {
     "simt": SIMT[:1],
@@ -24,17 +24,37 @@ def macros(source, includes, folder):
     return set(said.splitlines())
 
 
+# What the user may have for himself when he includes a header of another pattern, or any.
+HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {
+    name: f"{name}_is_mine" for name in ("NAME_", "NAME_kernel", "NAME_launch", "N", "TILE", "THREADS", "min", "max")}
+
+
 @pytest.mark.parametrize("runtime", INCLUDES)
 @pytest.mark.parametrize("header", HEADERS)
 def test_macros_are_as_before(header, runtime, tmp_path):
     if not INCLUDES[runtime]:
         pytest.skip(NO_NVCC)
+    own = {name for other in HEADERS if pattern(other) == pattern(header) for name in parameters(other)}
+    clash = {"BLOCK_DIM", "COARSE_FACTOR", "CFACTOR"} | (  # errors, where they are not own: test_messages.py
+        {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own)
+    his = "".join(f"#define {name} {value}\n" for name, value in sorted(HIS.items()) if name not in own | clash)
     every = {name: NUMBERS.get(name, "float") for name in parameters(header)}
+    prefixed = {f"COARSEN_{name}": value for name, value in every.items() if not name.startswith("COARSEN_")}
     once = inclusion(header)  # the guarded helpers stay, so they come first
-    before = macros(once, INCLUDES[runtime], tmp_path)
+    before = macros(once + his, INCLUDES[runtime], tmp_path)
     assert any("COARSEN_VERSION" in line for line in before)
-    assert macros(once * 2, INCLUDES[runtime], tmp_path) ^ before == set()
-    assert macros(once + inclusion(header, **every), INCLUDES[runtime], tmp_path) ^ before == set()
-    if is_template(header):
-        left = {line.split()[1].split("(")[0] for line in before} & set(parameters(header))
-        assert not left
+    assert macros(once + his + once, INCLUDES[runtime], tmp_path) ^ before == set()
+    for changes in every, prefixed | {name: None for name in every if f"COARSEN_{name}" in prefixed}:
+        assert macros(once + his + inclusion(header, **changes), INCLUDES[runtime], tmp_path) ^ before == set()
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_rung_for_another(header, tmp_path):
+    """Where the line is: a rung takes the knobs of its pattern's other rungs, and ignores those it has no use for."""
+    if header == "coarsen/matmul.h" or not is_template(header):
+        return  # matmul.h chooses its tiles
+    mates = {name for other in HEADERS if pattern(other) == pattern(header) and "/block/" not in other
+             for name in parameters(other) if name in NUMBERS and not name.startswith("COARSEN_")}
+    source = inclusion(header, **{name: NUMBERS[name] for name in mates if pattern(header) not in ("TYPE", "BLOCK", "VALUE")})
+    left = {line.split()[1] for line in macros(source, INCLUDES["simt"], tmp_path)}
+    assert not left & mates

@@ -8,22 +8,70 @@ import re
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_source, inclusion, text)
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_source, defines, inclusion, parameters, pattern,
+                     text)
 
-# What a message begins with, after "coarsen/...: " -> the parameters that bring it about.
+# What a message of a rung begins with, after "coarsen/...: " -> the parameters that bring it about.
 CASES = {
-    "COARSEN_OP needs COARSEN_IDENTITY": [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}],
-    "COARSEN_RED, _GREEN and _BLUE go together": [{"COARSEN_RED": "65536"}],
-    "COARSEN_RED, _GREEN and _BLUE must be": [
-        {"COARSEN_RED": "1", "COARSEN_GREEN": "2", "COARSEN_BLUE": "3"},
-        {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"}],
-    "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "0"}, {"BN": "-8"}],
+    "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "4"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
-    "COARSEN_CHANNELS goes with COARSEN_RADIUS": [{"COARSEN_CHANNELS": "3"}],
-    **{f"put the value of {name} in": [{name: value} for value in values] for name, values in {
-        "BLOCK_DIM": ["32 + 64"], "COARSE_FACTOR": ["1 + 1", "1 << 2"], "CFACTOR": ["8 - 4"],
-        "NUM_BINS": ["1 << 8", "255 + 1"], "TILE_WIDTH": ["2 * 8"]}.items()},
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
+    "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
+    "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
+        "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
+    "matmul.h chooses its tiles: TILE_WIDTH": [{name: "16"} for name in (
+        "TILE_WIDTH", "COARSEN_TILE_WIDTH", "COARSE_FACTOR", "COARSEN_COARSE_FACTOR")],
+}
+# What is no number to #if, or another one where it is divided by.
+NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
+OPERATOR = {"REDUCE", "FUSE"}
+BLOCKS = OPERATOR | {"MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
+
+
+def both(name, value="64"):
+    return [{name: value, f"COARSEN_{name}": value}]
+
+
+def numbers(name, values=NO_NUMBER):
+    other = [] if name.startswith("COARSEN_") else [{f"COARSEN_{name}": values[0], name: None}]
+    return [{name: value} for value in values] + other
+
+
+# What a message of base.h begins with, after "coarsen: " -> the patterns that have it, and the parameters.
+BASE = {
+    "define COARSEN_NAME": (EVERY, [{"COARSEN_NAME": None}]),
+    "define COARSEN_TYPE": (EVERY - {"BLOCK", "IMAGE"}, [{"COARSEN_TYPE": None}]),
+    "BLOCK_DIM and COARSEN_BLOCK_DIM": (BLOCKS, both("BLOCK_DIM")),
+    "BLOCK_DIM must be a number": (BLOCKS, numbers("BLOCK_DIM")),
+    "BLOCK_DIM must be a multiple": (BLOCKS, numbers("BLOCK_DIM", ["-32", "16", "33", "1056"])),
+    "a matrix product takes TILE_WIDTH": ({"MATMUL"}, [{"BLOCK_DIM": "64"}, {"COARSEN_BLOCK_DIM": "64"}]),
+    "a histogram takes CFACTOR": ({"HISTOGRAM"}, [{"COARSE_FACTOR": "4"}, {"COARSEN_COARSE_FACTOR": "4"}]),
+    "CFACTOR is the histogram's": (FACTOR, [{"CFACTOR": "4"}, {"COARSEN_CFACTOR": "4"}]),
+    **{f"{name} and COARSEN_{name} are one knob": (patterns, both(name)) for name, patterns in (
+        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL"}))},
+    **{f"{name} must be a number": (patterns, numbers(name)) for name, patterns in (
+        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL"}))},
+    "define NUM_BINS": ({"HISTOGRAM"}, [{"NUM_BINS": None}]),
+    "NUM_BINS must be from": ({"HISTOGRAM"}, [{"NUM_BINS": "-1"}, {"NUM_BINS": "2147483648"}]),
+    "BM and COARSEN_BM are one knob": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
+                                                   for case in both(name, "8")]),
+    "BM, BN, BK, TM and TN must be numbers": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
+                                                          for case in numbers(name, ["0", "kTile", "64 + 64"])]),
+    "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
+    "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
+    "define COARSEN_MAP": ({"MAP", "FUSE"}, [{"COARSEN_MAP": None}]),
+    "COARSEN_INPUTS must be": ({"MAP", "FUSE"}, [{"COARSEN_INPUTS": value} for value in ("0", "4", "-1", "kInputs", "1 + 1")]),
+    "COARSEN_RADIUS must be": ({"BLUR"}, [{"COARSEN_RADIUS": value} for value in ("0", "32", "-1", "kRadius", "1 + 2")]),
+    "COARSEN_CHANNELS must be": ({"BLUR"}, [{"COARSEN_CHANNELS": value} for value in ("0", "5", "-1", "1 + 2")]),
+    "COARSEN_CHANNELS goes with": ({"GRAY"}, [{"COARSEN_CHANNELS": "3"}]),
+    "COARSEN_RED, _GREEN and _BLUE go": ({"GRAY"}, [{"COARSEN_RED": "65536"}]),
+    "COARSEN_RED, _GREEN and _BLUE must": ({"GRAY"}, [
+        {"COARSEN_RED": "1", "COARSEN_GREEN": "2", "COARSEN_BLUE": "3"},
+        {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"},
+        {"COARSEN_RED": "1 + 65535", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0"}]),
+    "COARSEN_BEGIN must be": (set(), []),  # only a new rung can bring it about
 }
 # What must change with a parameter for another value of it to be right.
 ALONG = {"COARSEN_INPUTS": {"COARSEN_MAP": "0"}}
@@ -36,14 +84,13 @@ def messages(header):
 
 
 def wrong(message):
-    """Parameters that must bring this message about."""
+    """Parameters that must bring this message of a rung about."""
     what = message.split(": ", 1)[1]
     if (m := REQUIRED.match(what)):
         return [{m[1]: None}]
     if (m := RANGE.match(what)):
         step, low, high = int(m[2] or 1), int(m[3]), int(m[4])
-        values = [low - step, high + step, -low, 0, "float"] + ([low + 1] if step > 1 else [])
-        return [{m[1]: str(value)} for value in dict.fromkeys(values)]
+        return [{m[1]: str(value)} for value in (high + step, *([-low] if step == 1 and m[1] != "COARSEN_RADIUS" else []))]
     return next((cases for start, cases in CASES.items() if what.startswith(start)), [])
 
 
@@ -53,16 +100,34 @@ def right(message):
     return [{m[1]: end, **ALONG.get(m[1], {})} for end in m.group(3, 4)] if m else []
 
 
+def of_base(header):
+    """The messages of base.h that the header can give, with the parameters that bring them about."""
+    for message in messages("coarsen/base.h"):
+        patterns, cases = next(row for start, row in BASE.items() if message.startswith(f"coarsen: {start}"))
+        for changes in cases if {pattern(header), kind_of_image(header)} & patterns else []:
+            if all(takes(header, name) for name in changes):
+                yield message, changes
+
+
+def kind_of_image(header):
+    return pattern(header) == "IMAGE" and ("BLUR" if "COARSEN_RADIUS" in defines(header) else "GRAY")
+
+
+def takes(header, name):
+    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first."""
+    return header != "coarsen/matmul.h" or name.removeprefix("COARSEN_") in ("NAME", "TYPE", "BLOCK_DIM", "CFACTOR")
+
+
 def label(header, changes):
     return f"{header}-" + "-".join(f"{k}={v}" for k, v in changes.items())
 
 
 WRONG = [pytest.param(header, message, changes, id=label(header, changes))
-         for header in HEADERS for message in messages(header) for changes in wrong(message)]
+         for header in HEADERS if header != "coarsen/base.h"
+         for message, changes in [*((m, c) for m in messages(header) for c in wrong(m)), *of_base(header)]]
 RIGHT = [pytest.param(header, changes, id=label(header, changes))
-         for header in HEADERS for message in messages(header) for changes in right(message)]
-FIRST = [pytest.param(header, message, wrong(message)[0], id=label(header, wrong(message)[0]))
-         for header in HEADERS for message in messages(header) if wrong(message)]
+         for header in HEADERS for message in messages(header) for changes in right(message)
+         if header != "coarsen/base.h"]
 CPP = [*CXX, "-x", "c++", "-E", "-D__CUDACC_RTC__", f"-I{INCLUDE}"]  # without the runtime: quick
 
 
@@ -70,8 +135,12 @@ CPP = [*CXX, "-x", "c++", "-E", "-D__CUDACC_RTC__", f"-I{INCLUDE}"]  # without t
 def test_every_error_is_covered(header):
     assert len(re.findall(r"^\s*#\s*error", text(header), re.M)) == len(messages(header)), (
         'an #error is not written as #error "message"')
-    assert [message for message in messages(header) if not wrong(message)] == []
-    assert all(message.startswith("coarsen/") for message in messages(header))
+    if header == "coarsen/base.h":
+        found = {message for other in HEADERS if other != header for message, _ in of_base(other)}
+        assert {message for message in messages(header) if "COARSEN_BEGIN" not in message} == found
+    else:
+        assert [message for message in messages(header) if not wrong(message)] == []
+        assert all(message.startswith(("coarsen/", "coarsen: ")) for message in messages(header))
 
 
 def errors(said):
@@ -92,36 +161,47 @@ def test_ends_of_range(header, changes, tmp_path):
 
 
 @pytest.mark.skipif(not NVCC, reason=NO_NVCC)
-@pytest.mark.parametrize("header, message, changes", FIRST)
-def test_wrong_parameter_nvcc(header, message, changes, tmp_path):
-    said = compile_source([*NVCC, "-E", "-o", "/dev/null", f"-I{INCLUDE}"],
-                          inclusion(header, **changes), tmp_path)
-    assert "exit status" in said and errors(said)[:1] == [message], said
+def test_wrong_parameter_nvcc(tmp_path):
+    """By nvcc too: the messages are the preprocessor's, so once each will do."""
+    once = {message: (header, changes) for header, message, changes in (case.values for case in WRONG)}
+    for message, (header, changes) in once.items():
+        said = compile_source([*NVCC, "-E", "-o", "/dev/null", f"-I{INCLUDE}"], inclusion(header, **changes), tmp_path)
+        assert "exit status" in said and errors(said)[:1] == [message], said
 
 
-@pytest.mark.parametrize("header", [header for header in HEADERS if "COARSEN_BIN must" in text(header)])
+@pytest.mark.parametrize("header", [header for header in HEADERS if pattern(header) == "HISTOGRAM"])
 def test_bin_is_an_integer(header, tmp_path):
     check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
     whole = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="((int)(x))")
-    assert "must give an integer" not in compile_source(check, whole, tmp_path)
+    assert compile_source(check, whole, tmp_path) == ""
     real = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="(x)")
-    assert "COARSEN_BIN must give an integer" in compile_source(check, real, tmp_path)
+    said = compile_source(check, real, tmp_path)
+    assert "exit status" in said and "COARSEN_BIN must give an integer" in said
 
 
-@pytest.mark.parametrize("header, name", [("coarsen/map.h", "COARSE_FACTOR"), ("coarsen/histogram.h", "NUM_BINS")])
-def test_parentheses(header, name, tmp_path):
-    """Whichever header takes it, for all include base.h; and it is no more than parentheses that are asked for."""
-    said = compile_source(CPP, inclusion(header, **{name: "4 + 4"}), tmp_path)
-    assert errors(said)[:1] == [f"coarsen/base.h: put the value of {name} in parentheses"], said
-    assert "exit status" not in compile_source(CPP, inclusion(header, **{name: "(4 + 4)"}), tmp_path)
+def test_parentheses_are_all_that_is_asked_for(tmp_path):
+    for header, name in ("coarsen/map.h", "COARSE_FACTOR"), ("coarsen/histogram.h", "NUM_BINS"), ("coarsen/image/blur_single.h", "COARSEN_RADIUS"):
+        assert "exit status" not in compile_source(CPP, inclusion(header, **{name: "(4 + 4)"}), tmp_path)
+
+
+@pytest.mark.parametrize("header", [header for header in HEADERS if pattern(header) in OPERATOR])
+@pytest.mark.parametrize("kind", ["unsigned char", "short"])
+def test_a_sum_that_wraps(header, kind, tmp_path):
+    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
+    plain = {"COARSEN_TYPE": kind, "COARSEN_OP": None, "COARSEN_IDENTITY": None, "COARSEN_ATOMIC": None}
+    assert "define COARSEN_ACC, a wider type" in compile_source(check, inclusion(header, **plain), tmp_path)
+    if "COARSEN_ACC" in parameters(header):
+        assert compile_source(check, inclusion(header, **plain, COARSEN_ACC="int"), tmp_path) == ""
+    greatest = {**plain, "COARSEN_OP": "COARSEN_MAX(a, b)", "COARSEN_IDENTITY": f"COARSEN_LEAST({kind})"}
+    assert compile_source(check, inclusion(header, **greatest), tmp_path) == ""
 
 
 @pytest.mark.parametrize("header, message, changes", [
-    *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "0"})
+    *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
       for name in ("BM", "BN", "BK", "TM", "TN")],
     ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
     *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
-      for header in HEADERS if "type of a count" in text(header) for count in ("int", "float", "unsigned char")],
+      for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
     # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
     ("coarsen/histogram.h", "atomicAdd(", {"COARSEN_COUNT": "unsigned long"}),
 ])

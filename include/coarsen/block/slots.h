@@ -39,34 +39,35 @@
 #ifndef COARSEN_MADE_SLOTS
 #define COARSEN_MADE_SLOTS
 
-enum { COARSEN_(words_of_slot) = (sizeof(COARSEN_ACC) + 3) / 4 };
+enum { COARSEN_(words_of_slot) = (sizeof(COARSEN_(acc)) + 3) / 4 };
 
 typedef struct {
     unsigned int word[COARSEN_(words_of_slot)];
 } COARSEN_(words);
 
-COARSEN_DEVICE COARSEN_(words) COARSEN_(to_words)(COARSEN_ACC value)
+COARSEN_DEVICE COARSEN_(words) COARSEN_(to_words)(COARSEN_(acc) value)
 {
     COARSEN_(words) words = {};
     memcpy(&words, &value, sizeof(value));
     return words;
 }
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(from_words)(COARSEN_(words) words)
+COARSEN_DEVICE COARSEN_(acc) COARSEN_(from_words)(COARSEN_(words) words)
 {
-    COARSEN_ACC value;
+    COARSEN_(acc) value;
     memcpy((void *)&value, &words, sizeof(value));
     return value;
 }
 
-COARSEN_DEVICE void COARSEN_(leave)(unsigned long long *slot, unsigned int flag, COARSEN_ACC value)
+COARSEN_DEVICE void COARSEN_(leave)(unsigned long long *slot, unsigned int flag,
+                                    COARSEN_(acc) value)
 {
     const COARSEN_(words) words = COARSEN_(to_words)(value);
     for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
         ((volatile unsigned long long *)slot)[w] = (unsigned long long)flag << 32 | words.word[w];
 }
 
-COARSEN_DEVICE unsigned int COARSEN_(look)(const unsigned long long *slot, COARSEN_ACC *value)
+COARSEN_DEVICE unsigned int COARSEN_(look)(const unsigned long long *slot, COARSEN_(acc) * value)
 {
     COARSEN_(words) words;
     unsigned int flag = 0;
@@ -81,7 +82,7 @@ COARSEN_DEVICE unsigned int COARSEN_(look)(const unsigned long long *slot, COARS
     return flag;
 }
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(collect)(unsigned long long *slot)
+COARSEN_DEVICE COARSEN_(acc) COARSEN_(collect)(unsigned long long *slot)
 {
     volatile unsigned long long *const word_of_slot = slot;
     COARSEN_(words) words;
