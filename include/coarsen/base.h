@@ -276,7 +276,6 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define coarsen_launch_config   COARSEN_(coarsen_launch_config)
 #define coarsen_multiprocessors COARSEN_(coarsen_multiprocessors)
 #define coarsen_shared_limit    COARSEN_(coarsen_shared_limit)
-#define coarsen_resident_blocks COARSEN_(coarsen_resident_blocks)
 #define coarsen_bytes_ok        COARSEN_(coarsen_bytes_ok)
 
 // a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
@@ -329,22 +328,6 @@ COARSEN_HOST size_t coarsen_shared_limit(cudaError_t *status)
     if (*status == cudaSuccess)
         *status = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     return *status == cudaSuccess ? (size_t)bytes : 0;
-}
-
-// Lets the kernel have so many bytes of dynamic shared memory, up to coarsen_shared_limit(), and
-// says how many blocks of it the current device holds at once, or 0 with the error in *status.
-COARSEN_HOST size_t coarsen_resident_blocks(const void *kernel, unsigned int threads,
-                                            size_t shared_bytes, cudaError_t *status)
-{
-    int blocks = 0;
-    const size_t processors = coarsen_multiprocessors(status);
-    if (*status == cudaSuccess && shared_bytes > 48 << 10) // more has to be asked for
-        *status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       (int)shared_bytes);
-    if (*status == cudaSuccess)
-        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads,
-                                                                shared_bytes);
-    return *status == cudaSuccess ? processors * (size_t)blocks : 0;
 }
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
@@ -770,7 +753,6 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef coarsen_launch_config
 #undef coarsen_multiprocessors
 #undef coarsen_shared_limit
-#undef coarsen_resident_blocks
 #undef coarsen_bytes_ok
 #undef coarsen_array_ok
 #undef COARSEN_MADE_REDUCE // block/'s headers

@@ -116,8 +116,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     cudaError_t status;
-    const size_t resident =
-        coarsen_resident_blocks((const void *)COARSEN_(kernel), BLOCK_DIM, 0, &status);
+    const size_t processors = coarsen_multiprocessors(&status);
+    int resident = 0; // per multiprocessor
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, 1) ||
@@ -125,7 +128,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
-    const size_t blocks = coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), resident);
+    const size_t blocks =
+        coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), processors * (size_t)resident);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, COARSEN_(head)(in, 0, n),
                               (unsigned long long *)scratch);

@@ -210,16 +210,22 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes = coarsen_ceil_div(width, 32) * 32 * copies * sizeof(unsigned int);
-    size_t resident = 0;
+    int resident = 0;                              // per multiprocessor
+    if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
+        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
+                                            : (const void *)COARSEN_(kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (status == cudaSuccess && small)
-        resident =
-            coarsen_resident_blocks((const void *)COARSEN_(small_kernel), threads, bytes, &status);
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
+                                                               (int)threads, bytes);
     else if (status == cudaSuccess)
-        resident = coarsen_resident_blocks((const void *)COARSEN_(kernel), threads, bytes, &status);
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               (int)threads, bytes);
     if (status != cudaSuccess)
         return status;
     const size_t rows = coarsen_ceil_div(n, (size_t)threads * COARSEN_ITEMS);
-    size_t blocks = coarsen_min(rows, resident > ranges ? resident / ranges : 1);
+    const size_t wave = processors * (size_t)resident;
+    size_t blocks = coarsen_min(rows, wave > ranges ? wave / ranges : 1);
     if (blocks < n >> 31)
         blocks = n >> 31;
     if (blocks > 0x7fffffff / ranges)

@@ -294,8 +294,8 @@ COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out,
             const unsigned long long widths_here = widths_of[threadIdx.x];
 #pragma unroll
             for (int w = 0; w < 4; w++)
-                means.word[w] = COARSEN_(border_word)(sums, w, reciprocals, widths_here,
-                                                      (unsigned int)rows);
+                means.word[w] =
+                    COARSEN_(border_word)(sums, w, reciprocals, widths_here, (unsigned int)rows);
         }
         if (made_here)
             COARSEN_(store)(to, b, aligned, means);
@@ -332,15 +332,20 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
 
     cudaError_t status;
     const bool aligned = ((size_t)in | (size_t)out | samples) % 16 == 0;
-    const size_t resident = coarsen_resident_blocks(aligned ? (const void *)COARSEN_(kernel)
-                                                            : (const void *)COARSEN_(any_kernel),
-                                                    BLOCK_DIM, 0, &status);
+    const size_t processors = coarsen_multiprocessors(&status);
+    int resident = 0; // per multiprocessor
+    if (status == cudaSuccess && aligned)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, 0);
+    else if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(any_kernel),
+                                                               BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
     // Strips of COARSE_FACTOR rows, or of as many more as make the last wave of blocks a full one. Where
     // they don't fill the device once, of fewer; but rows that only begin a strip cost, too.
     const size_t columns = coarsen_ceil_div(samples, COARSEN_SPAN);
-    const size_t wave = resident * (BLOCK_DIM / 32);
+    const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
     const size_t most = coarsen_ceil_div(height, COARSE_FACTOR < 8 ? COARSE_FACTOR : 8);
     if (columns > 0x7fffffff / most)
         return cudaErrorInvalidValue;

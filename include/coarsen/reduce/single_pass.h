@@ -176,11 +176,14 @@ COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t processors = coarsen_multiprocessors(status);
     const unsigned int tile_rows = rows <= 2 * processors && COARSE_FACTOR > 2 ? 2 : COARSE_FACTOR;
-    size_t blocks = coarsen_ceil_div(rows, tile_rows);
+    const size_t blocks = coarsen_ceil_div(rows, tile_rows);
+    int resident = 0; // per multiprocessor
     if (blocks > processors && *status == cudaSuccess)
-        blocks = coarsen_min(
-            blocks, coarsen_resident_blocks((const void *)COARSEN_(kernel), BLOCK_DIM, 0, status));
+        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                                BLOCK_DIM, 0);
     *tile = tile_rows * BLOCK_DIM;
+    if (resident > 0)
+        return coarsen_min(blocks, processors * (size_t)resident);
     return blocks > 0 ? blocks : 1;
 }
 
