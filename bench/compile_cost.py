@@ -7,12 +7,15 @@ rounds' ratios, so that what else the machine does hits both sides of it. Exits 
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+import cccl
 
 TRIVIAL = """
 __global__ void trivial(float *p) { p[threadIdx.x] = 1; }
@@ -40,11 +43,25 @@ cudaError_t sum(const float *in, float *out, size_t n, void *scratch, size_t byt
 }
 
 
+def cub_version(compiler, folder):
+    """The version of the CUB that the compiler finds, as 3.5.0."""
+    path = pathlib.Path(folder, "version.cu")
+    path.write_text("#include <cub/version.cuh>\n")
+    done = subprocess.run([*compiler, "-E", "-Xcompiler", "-dM", path], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"compile_cost.py: nvcc finds no CUB:\n{done.stderr}")
+    number = int(re.search(r"#define CUB_VERSION (\d+)", done.stdout)[1])
+    return f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+
+
 def main():
     include = pathlib.Path(__file__).resolve().parent.parent / "include"
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nvcc", help="the compiler (default: on PATH, else /usr/local/cuda/bin/nvcc)")
     parser.add_argument("--arch", default="sm_90", help="the architecture to compile for (default: %(default)s)")
+    parser.add_argument("--cccl", default=cccl.folder(), type=os.path.abspath, metavar="DIR",
+                        help="the folder that has CUB's folder, cub (default: the wheel of requirements-bench.txt, else "
+                        "nvcc's own)")
     parser.add_argument("--runs", type=int, default=11, help="compilations of each file (default: %(default)s)")
     parser.add_argument("--bar", type=float, default=1.15, help="highest ratio for coarsen (default: %(default)s)")
     parser.add_argument("--csv", help="write the times to this file too")
@@ -54,16 +71,18 @@ def main():
         sys.exit(f"compile_cost.py: no nvcc at {nvcc}: install the CUDA Toolkit, or name it with --nvcc")
     if args.runs < 1:
         sys.exit("compile_cost.py: --runs must be at least 1")
+    folders = ["-I", include] + (["-I", args.cccl] if args.cccl else [])
 
     times = {name: [] for name in FILES}
     with tempfile.TemporaryDirectory() as folder:
         for name, text in FILES.items():
             pathlib.Path(folder, name + ".cu").write_text(text)
+        cub = cub_version([nvcc, *folders], folder)
         for run in range(-1, args.runs):  # the first round fills the file cache and is not counted
             for name in FILES:
                 if sys.stderr.isatty():
                     print(f"\r\033[Kround {run + 1} of {args.runs}: {name}", end="", file=sys.stderr, flush=True)
-                command = [nvcc, "-arch", args.arch, "-I", include, "-c", name + ".cu", "-o", name + ".o"]
+                command = [nvcc, "-arch", args.arch, *folders, "-c", name + ".cu", "-o", name + ".o"]
                 start = time.perf_counter()
                 done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
                 elapsed = time.perf_counter() - start
@@ -75,7 +94,7 @@ def main():
         print("\r\033[K", end="", file=sys.stderr)
 
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout.split("release ")[-1]
-    print(f"nvcc {version.split(',')[0]}, {args.arch}, {os.cpu_count()} cores, {args.runs} runs of each\n")
+    print(f"nvcc {version.split(',')[0]}, CUB {cub}, {args.arch}, {os.cpu_count()} cores, {args.runs} runs of each\n")
     ratios = {name: statistics.median(a / b for a, b in zip(t, times["trivial"])) for name, t in times.items()}
     rows = [(name, statistics.median(t), min(t), ratios[name]) for name, t in times.items()]
     print(f"{'file':10} {'median s':>9} {'min s':>9} {'ratio':>9}")

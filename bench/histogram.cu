@@ -231,9 +231,9 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 
 // ---- data -----------------------------------------------------------------------------------------
 
-enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT };
-static const char *const data_names[] = {"uniform",   "full range", "16 values",
-                                         "one value", "long runs",  "text"};
+enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT, MULTIPLES };
+static const char *const data_names[] = {"uniform",   "full range", "16 values",      "one value",
+                                         "long runs", "text",       "multiples of 32"};
 
 // The letters of English by how often they come, roughly, from a byte of random bits.
 __device__ static unsigned char letter(unsigned int random)
@@ -260,6 +260,7 @@ __global__ void fill_kernel(T *out, size_t n, enum data data, unsigned int range
             out[i] = (T)(data == FULL        ? high
                          : data == VALUES_16 ? high % 16
                          : data == ONE_VALUE ? 77
+                         : data == MULTIPLES ? high % range / 32 * 32
                                              : high % range);
     }
 }
@@ -402,6 +403,7 @@ int main(int argc, char **argv)
     histogram<small_2048>(b, "int", UNIFORM, 0, 2048, words);
     histogram<small_16384>(b, "int", UNIFORM, 0, 16384, words);
     histogram<small_65536>(b, "int", UNIFORM, 0, 65536, words);
+    histogram<small_16384>(b, "int", MULTIPLES, 0, 16384, words);
     for (enum data data : {ONE_VALUE, RUNS}) {
         histogram<small_2048>(b, "int", data, 0, 2048, words);
         histogram<small_65536>(b, "int", data, 0, 65536, words);

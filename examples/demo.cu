@@ -122,9 +122,9 @@ static void print_lessons(const ladder *l)
     for (size_t r = 0; r < l->rung_count; r++) {
         const char *text = l->rungs[r].lesson;
         const int first = (int)strcspn(text, "\n");
-        printf("  %-13s %.*s\n", l->rungs[r].name, first, text);
+        printf("  %-14s %.*s\n", l->rungs[r].name, first, text);
         if (text[first])
-            printf("  %-13s %s\n", "", text + first + 1);
+            printf("  %-14s %s\n", "", text + first + 1);
     }
 }
 
@@ -132,9 +132,10 @@ static void print_lessons(const ladder *l)
 static int climb(const ladder *l, const ladder_input *input)
 {
     int wrong = 0;
+    char left[64];
+    snprintf(left, sizeof(left), "%-11s %-20s %10s %-3s", "rung", "what changed", "result", "ok");
     printf("\n%s: %zu elements\n\n", input->name, input->n);
-    printf("%-11s %-20s %10s %-5s", "rung", "what changed", "result", "right");
-    measure_heading();
+    measure_heading(left);
 
     progress("setting up %zu elements", input->n);
     l->begin(input);
@@ -150,7 +151,7 @@ static int climb(const ladder *l, const ladder_input *input)
         const measure m = measure_finish(l, rung, input->n);
         progress("%s", "");
         const int longer = (int)strlen(rung->name) > 11 ? (int)strlen(rung->name) - 11 : 0;
-        printf("%-11s %-*s %10s %-5s", rung->name, 20 - longer, rung->change, text,
+        printf("%-11s %-*s %10s %-3s", rung->name, 20 - longer, rung->change, text,
                right ? "yes" : "NO");
         measure_print(&m);
         fflush(stdout);

@@ -9,6 +9,10 @@
 //     tap_ok(in.intact(), "...");         // whether the guards still hold what was put there
 //     for (int k = 0; k < test_order_count(); k++)
 //         test_order(k);                  // sets the order of blocks, on simt; returns its name
+//
+// A test has all rungs of its pattern. With TEST_ONLY defined, it has those rungs whose TEST_rung is defined:
+//
+//     #if TESTED(simple) ... #endif       // what the test has for reduce/simple.h
 
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
@@ -27,6 +31,13 @@
 #endif
 
 #define POISON 0xA5
+
+// For tests/faults.py, which builds and runs only what a fault touches.
+#ifdef TEST_ONLY
+#define TESTED(rung) TEST_##rung
+#else
+#define TESTED(rung) 1
+#endif
 
 // Whether to leave out what takes long under a tool that slows the device a hundredfold.
 static inline bool test_quick(void)

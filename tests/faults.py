@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tests the tests: breaks the kernels, one place at a time, and demands that a test notices.
 
-Each fault replaces one piece of a header in a copy, builds the header's test against the copy for the
-CPU device, and runs it. The copy without a fault must pass, the copy with one must not. Prints TAP:
-what was broken, and what the test said of it.
+Each fault replaces one piece of a header in a copy, builds the header's part of its test (TESTED in
+tests/device.h) against the copy for the CPU device, and runs it. The copy without a fault must pass,
+the copy with one must not. Prints TAP: what was broken, and what the test said of it.
 
     faults.py [WORD...]   only the faults whose header and name have all the words; SIMT_LIB and
                           SIMT_FLAGS are as tests/meson.build sets them
@@ -343,13 +343,15 @@ FAULTS = {
 }
 
 
-def build(test, include, folder):
-    """Builds a test for the CPU device; what the compiler said if it would not."""
+def build(test, header, include, folder):
+    """Builds a header's part of a test for the CPU device; what the compiler said if it would not."""
     cxx = shlex.split(os.environ.get("CXX") or "g++")
     flags = shlex.split(os.environ["SIMT_FLAGS"])
-    # -O0 builds in half the time of -O1, which the counts need, and these tests do not.
+    # -O0 builds in half the time of -O1, which the counts need, and these tests do not; nor do they need
+    # simt to name lines.
     compile_it = [*cxx, "-x", "c++", "-std=gnu++17", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}",
-                  f"-I{include}", *flags, "-c", ROOT / "tests" / f"{test}.cu", "-o", folder / "test.o"]
+                  f"-I{include}", *flags, "-g0", "-DTEST_ONLY", f"-DTEST_{Path(header).stem}",
+                  "-c", ROOT / "tests" / f"{test}.cu", "-o", folder / "test.o"]
     link_it = [*cxx, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
     for command in compile_it, link_it:
         built = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -392,7 +394,7 @@ def attempt(test, header, fault):
             if source.count(piece) != 1:
                 return False, f"update FAULTS: {header} has not once but {source.count(piece)} times {piece!r}"
             path.write_text(source.replace(piece, other))
-        said = build(test, include, folder)
+        said = build(test, header, include, folder)
         if said is not None:
             return False, f"does not compile, so it shows nothing:\n{said}"
         said = first_failure(folder / "test")
@@ -402,10 +404,10 @@ def attempt(test, header, fault):
 
 
 def main(words):
-    tests = dict.fromkeys(test for test, _ in FAULTS.values())
-    jobs = [(test, f"{test}.cu", None) for test in tests]
-    jobs += [(test, header, fault) for header, (test, faults) in FAULTS.items() for fault in faults
-             if all(word in f"{header} {fault[0]}" for word in words)]
+    jobs = []
+    for header, (test, faults) in FAULTS.items():
+        chosen = [fault for fault in faults if all(word in f"{header} {fault[0]}" for word in words)]
+        jobs += [(test, header, fault) for fault in [None, *chosen] if chosen]
     failed = 0
     print(f"1..{len(jobs)}")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

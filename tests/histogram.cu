@@ -12,6 +12,22 @@
 // All rungs on bytes and on ints whose bins leave some out on either side; few threads, so that there
 // are many blocks.
 #define BIN_INT(x)   ((x)-20)
+#define BIN_SHORT(x) ((x) >> 3)
+#define BIN_WORD(x)  ((x) % 300000)
+// Even bins of floats, out of range and NaN left out; custom ranges; 8-byte and 12-byte elements.
+#define BIN_EVEN(x)  ((x) >= -1 && (x) < 1 ? (int)(((x) + 1) * 128) : -1)
+#define BIN_LUMA(c)  (((c).r * 77 + (c).g * 150 + (c).b * 29) >> 8)
+
+static inline __host__ __device__ int range_of(float x)
+{
+    return x < -3 ? -1 : x < -0.5f ? 0 : x < 0 ? 1 : x < 0.125f ? 2 : x < 10 ? 3 : 4;
+}
+
+typedef struct {
+    int r, g, b;
+} colour;
+
+#if TESTED(basic)
 
 #define COARSEN_NAME basic_u8
 #define COARSEN_TYPE unsigned char
@@ -27,6 +43,16 @@
 #define BLOCK_DIM     32
 #include <coarsen/histogram/basic.h>
 
+#define COARSEN_NAME basic_65536
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     65536
+#define COARSEN_BIN  BIN_WORD
+#include <coarsen/histogram/basic.h>
+
+#endif
+
+#if TESTED(private_global)
+
 #define COARSEN_NAME private_global_u8
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -41,6 +67,10 @@
 #define BLOCK_DIM     96
 #include <coarsen/histogram/private_global.h>
 
+#endif
+
+#if TESTED(private_shared)
+
 #define COARSEN_NAME private_shared_u8
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -54,6 +84,10 @@
 #define COARSEN_COUNT unsigned long long
 #define BLOCK_DIM     96
 #include <coarsen/histogram/private_shared.h>
+
+#endif
+
+#if TESTED(contiguous)
 
 #define COARSEN_NAME contiguous_u8
 #define COARSEN_TYPE unsigned char
@@ -71,6 +105,10 @@
 #define CFACTOR       5
 #include <coarsen/histogram/contiguous.h>
 
+#endif
+
+#if TESTED(interleaved)
+
 #define COARSEN_NAME interleaved_u8
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -87,6 +125,10 @@
 #define CFACTOR       8
 #include <coarsen/histogram/interleaved.h>
 
+#endif
+
+#if TESTED(vectorized)
+
 #define COARSEN_NAME vectorized_u8
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -102,6 +144,26 @@
 #define BLOCK_DIM     96
 #define CFACTOR       3
 #include <coarsen/histogram/vectorized.h>
+
+// The most registers.
+#define COARSEN_NAME vectorized_most
+#define COARSEN_TYPE int
+#define NUM_BINS     100
+#define COARSEN_BIN  BIN_INT
+#define BLOCK_DIM    1024
+#define CFACTOR      32
+#include <coarsen/histogram/vectorized.h>
+
+#define COARSEN_NAME vectorized_colour
+#define COARSEN_TYPE colour
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_LUMA
+#define BLOCK_DIM    64
+#include <coarsen/histogram/vectorized.h>
+
+#endif
+
+#if TESTED(aggregated)
 
 #define COARSEN_NAME aggregated_u8
 #define COARSEN_TYPE unsigned char
@@ -120,14 +182,6 @@
 #include <coarsen/histogram/aggregated.h>
 
 // The most registers.
-#define COARSEN_NAME vectorized_most
-#define COARSEN_TYPE int
-#define NUM_BINS     100
-#define COARSEN_BIN  BIN_INT
-#define BLOCK_DIM    1024
-#define CFACTOR      32
-#include <coarsen/histogram/vectorized.h>
-
 #define COARSEN_NAME aggregated_most
 #define COARSEN_TYPE int
 #define NUM_BINS     100
@@ -136,16 +190,17 @@
 #define CFACTOR      32
 #include <coarsen/histogram/aggregated.h>
 
-#define COARSEN_NAME per_lane_most
-#define COARSEN_TYPE int
-#define NUM_BINS     100
-#define COARSEN_BIN  BIN_INT
-#define BLOCK_DIM    1024
-#define CFACTOR      32
-#include <coarsen/histogram/per_lane.h>
+#define COARSEN_NAME aggregated_f32
+#define COARSEN_TYPE float
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_EVEN
+#include <coarsen/histogram/aggregated.h>
 
-// per_lane with 32 columns, with fewer, with one, and with more bins than a block has room for, in 2
-// ranges and in 4.
+#endif
+
+#if TESTED(per_lane)
+
+// 32 columns, fewer, one, and more bins than a block has room for, in 2 ranges and in 4.
 #define COARSEN_NAME per_lane_u8
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -161,14 +216,21 @@
 #define CFACTOR       3
 #include <coarsen/histogram/per_lane.h>
 
+// The most registers.
+#define COARSEN_NAME per_lane_most
+#define COARSEN_TYPE int
+#define NUM_BINS     100
+#define COARSEN_BIN  BIN_INT
+#define BLOCK_DIM    1024
+#define CFACTOR      32
+#include <coarsen/histogram/per_lane.h>
+
 #define COARSEN_NAME   per_lane_1
 #define COARSEN_TYPE   int
 #define NUM_BINS       1
 #define COARSEN_BIN(x) ((x)&1)
 #define BLOCK_DIM      32
 #include <coarsen/histogram/per_lane.h>
-
-#define BIN_SHORT(x) ((x) >> 3)
 
 #define COARSEN_NAME per_lane_201
 #define COARSEN_TYPE short
@@ -191,8 +253,6 @@
 #define BLOCK_DIM    64
 #include <coarsen/histogram/per_lane.h>
 
-#define BIN_WORD(x)  ((x) % 300000)
-
 #define COARSEN_NAME per_lane_20000
 #define COARSEN_TYPE unsigned int
 #define NUM_BINS     20000
@@ -213,31 +273,12 @@
 #define COARSEN_COUNT unsigned long long
 #include <coarsen/histogram/per_lane.h>
 
-#define COARSEN_NAME basic_65536
-#define COARSEN_TYPE unsigned int
-#define NUM_BINS     65536
-#define COARSEN_BIN  BIN_WORD
-#include <coarsen/histogram/basic.h>
-
-// Even bins of floats, out of range and NaN left out; custom ranges; 8-byte and 12-byte elements.
-#define BIN_EVEN(x)  ((x) >= -1 && (x) < 1 ? (int)(((x) + 1) * 128) : -1)
-
 #define COARSEN_NAME histogram_f32
 #define COARSEN_TYPE float
 #define NUM_BINS     256
 #define COARSEN_BIN  BIN_EVEN
 #include <coarsen/histogram.h>
 
-#define COARSEN_NAME aggregated_f32
-#define COARSEN_TYPE float
-#define NUM_BINS     256
-#define COARSEN_BIN  BIN_EVEN
-#include <coarsen/histogram/aggregated.h>
-
-static inline __host__ __device__ int range_of(float x)
-{
-    return x < -3 ? -1 : x < -0.5f ? 0 : x < 0 ? 1 : x < 0.125f ? 2 : x < 10 ? 3 : 4;
-}
 #define COARSEN_NAME histogram_ranges
 #define COARSEN_TYPE float
 #define NUM_BINS     4
@@ -251,10 +292,6 @@ static inline __host__ __device__ int range_of(float x)
 #define BLOCK_DIM    64
 #include <coarsen/histogram.h>
 
-typedef struct {
-    int r, g, b;
-} colour;
-#define BIN_LUMA(c)  (((c).r * 77 + (c).g * 150 + (c).b * 29) >> 8)
 #define COARSEN_NAME histogram_colour
 #define COARSEN_TYPE colour
 #define NUM_BINS     256
@@ -262,12 +299,7 @@ typedef struct {
 #define BLOCK_DIM    64
 #include <coarsen/histogram.h>
 
-#define COARSEN_NAME vectorized_colour
-#define COARSEN_TYPE colour
-#define NUM_BINS     256
-#define COARSEN_BIN  BIN_LUMA
-#define BLOCK_DIM    64
-#include <coarsen/histogram/vectorized.h>
+#endif
 
 // ---- Running one --------------------------------------------------------------------------------
 
@@ -448,51 +480,67 @@ template <class T, class C> static void check_errors(const rung<T, C> &r)
 // ---- Counts -------------------------------------------------------------------------------------
 
 // The case of the literature: N = 524288, 1024 threads a block, 128 bins.
+#if TESTED(basic)
 #define COARSEN_NAME basic_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #include <coarsen/histogram/basic.h>
+#endif
+#if TESTED(private_global)
 #define COARSEN_NAME private_global_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #include <coarsen/histogram/private_global.h>
+#endif
+#if TESTED(private_shared)
 #define COARSEN_NAME private_shared_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #include <coarsen/histogram/private_shared.h>
+#endif
+#if TESTED(contiguous)
 #define COARSEN_NAME contiguous_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #define CFACTOR      4
 #include <coarsen/histogram/contiguous.h>
+#endif
+#if TESTED(interleaved)
 #define COARSEN_NAME interleaved_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #define CFACTOR      4
 #include <coarsen/histogram/interleaved.h>
+#endif
+#if TESTED(vectorized)
 #define COARSEN_NAME vectorized_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #define CFACTOR      1
 #include <coarsen/histogram/vectorized.h>
+#endif
+#if TESTED(aggregated)
 #define COARSEN_NAME aggregated_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #define CFACTOR      1
 #include <coarsen/histogram/aggregated.h>
+#endif
+#if TESTED(per_lane)
 #define COARSEN_NAME per_lane_1024
 #define COARSEN_TYPE int
 #define NUM_BINS     128
 #define BLOCK_DIM    1024
 #define CFACTOR      1
 #include <coarsen/histogram/per_lane.h>
+#endif
 
 static const size_t N = 524288;
 
@@ -541,13 +589,25 @@ static void check_counts(void)
             rung<int, unsigned int> r;
             u64 global, shared, requests;
         } table[] = {
+#if TESTED(basic)
             {"basic", RUNG(basic_1024, int, unsigned int, 128), N, 0, N / 32},
+#endif
+#if TESTED(private_shared)
             {"private_shared", RUNG(private_shared_1024, int, unsigned int, 128), by_1024, N,
              N / 32},
+#endif
+#if TESTED(contiguous)
             {"contiguous", RUNG(contiguous_1024, int, unsigned int, 128), by_4096, N, N / 32 * 4},
+#endif
+#if TESTED(interleaved)
             {"interleaved", RUNG(interleaved_1024, int, unsigned int, 128), by_rows, N, N / 32},
+#endif
+#if TESTED(vectorized)
             {"vectorized", RUNG(vectorized_1024, int, unsigned int, 128), by_4096, N, N / 32},
+#endif
+#if TESTED(aggregated)
             {"aggregated", RUNG(aggregated_1024, int, unsigned int, 128), by_4096, runs, N / 32},
+#endif
         };
         for (size_t t = 0; t < sizeof(table) / sizeof(*table); t++) {
             const simt_counts c = count(table[t].r, x);
@@ -558,6 +618,9 @@ static void check_counts(void)
                    table[t].name, data[d], c.atomics_global, table[t].global, c.atomics_shared,
                    table[t].shared, c.global_load_requests, table[t].requests);
         }
+        tap_ok(by_1024 <= 512 * 128 && by_4096 <= 128 * 128 && by_rows <= 128 * 128,
+               "%s: no more than the literature's 65536 and 16384 atomics", data[d]);
+#if TESTED(private_global)
         // Its first block's copy is the result, so it adds none.
         u64 met = 0;
         for (int b = 0; b < 128; b++)
@@ -570,18 +633,20 @@ static void check_counts(void)
         tap_ok(global.atomics_global == N + by_1024 - met && global.atomics_shared == 0,
                "private_global, %s: %llu global atomics (%llu)", data[d], global.atomics_global,
                N + by_1024 - met);
-        tap_ok(by_1024 <= 512 * 128 && by_4096 <= 128 * 128 && by_rows <= 128 * 128,
-               "%s: no more than the literature's 65536 and 16384 atomics", data[d]);
-
+#endif
+#if TESTED(vectorized)
+        const simt_counts shared = count(RUNG(vectorized_1024, int, unsigned int, 128), x);
+        tap_ok(d == 0 ? shared.shared_conflicts > N / 32 : shared.atomic_collisions > N / 2,
+               "vectorized, %s: %llu of %llu shared atomics collide, %llu bank conflicts", data[d],
+               shared.atomic_collisions, shared.atomics_shared, shared.shared_conflicts);
+#endif
+#if TESTED(per_lane)
         const simt_counts lanes = count(RUNG(per_lane_1024, int, unsigned int, 128), x);
         tap_ok(lanes.atomics_shared == N && lanes.atomic_collisions == 0 &&
                    lanes.shared_conflicts == 0,
                "per_lane, %s: %llu shared atomics, %llu collide, %llu bank conflicts", data[d],
                lanes.atomics_shared, lanes.atomic_collisions, lanes.shared_conflicts);
-        const simt_counts shared = count(RUNG(vectorized_1024, int, unsigned int, 128), x);
-        tap_ok(d == 0 ? shared.shared_conflicts > N / 32 : shared.atomic_collisions > N / 2,
-               "vectorized, %s: %llu of %llu shared atomics collide, %llu bank conflicts", data[d],
-               shared.atomic_collisions, shared.atomics_shared, shared.shared_conflicts);
+#endif
     }
 }
 
@@ -683,26 +748,57 @@ int main(void)
     test_begin();
 
     const size_t most = 8193, all = 16411;
+    auto any_colour = [](uint64_t bits) {
+        return colour{(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16 & 255)};
+    };
+    auto bin_luma = [](colour c) { return (c.r * 77 + c.g * 150 + c.b * 29) / 256LL; };
+
+#if TESTED(basic)
+    check_errors(RUNG(basic_i32, int, u64, 100));
     check(RUNG(basic_u8, u8, u32, 256), most, any_byte, bin_byte);
     check(RUNG(basic_i32, int, u64, 100), most, any_int, bin_int);
     check(RUNG(basic_65536, u32, u32, 65536), most, any_word, bin_word);
+#endif
+#if TESTED(private_global)
+    check_errors(RUNG(private_global_i32, int, u64, 100));
     check(RUNG(private_global_u8, u8, u32, 256), most, any_byte, bin_byte);
     check(RUNG(private_global_i32, int, u64, 100), most, any_int, bin_int);
+#endif
+#if TESTED(private_shared)
+    check_errors(RUNG(private_shared_i32, int, u64, 100));
     check(RUNG(private_shared_u8, u8, u32, 256), most, any_byte, bin_byte);
     check(RUNG(private_shared_i32, int, u64, 100), most, any_int, bin_int);
+#endif
+#if TESTED(contiguous)
+    check_errors(RUNG(contiguous_i32, int, u64, 100));
     check(RUNG(contiguous_u8, u8, u32, 256), most, any_byte, bin_byte);
     check(RUNG(contiguous_i32, int, u64, 100), most, any_int, bin_int);
+#endif
+#if TESTED(interleaved)
+    check_errors(RUNG(interleaved_i32, int, u64, 100));
     check(RUNG(interleaved_u8, u8, u32, 256), most, any_byte, bin_byte);
     check(RUNG(interleaved_i32, int, u64, 100), most, any_int, bin_int);
+#endif
+#if TESTED(vectorized)
+    check_errors(RUNG(vectorized_i32, int, u64, 100));
     check(RUNG(vectorized_u8, u8, u32, 256), all, any_byte, bin_byte);
     check(RUNG(vectorized_i32, int, u64, 100), all, any_int, bin_int);
+    check(RUNG(vectorized_most, int, u32, 100), most, any_int, bin_int);
+    check(RUNG(vectorized_colour, colour, u32, 256), most, any_colour, bin_luma);
+#endif
+#if TESTED(aggregated)
+    check_errors(RUNG(aggregated_i32, int, u64, 100));
     check(RUNG(aggregated_u8, u8, u32, 256), all, any_byte, bin_byte);
     check(RUNG(aggregated_i32, int, u64, 100), all, any_int, bin_int);
     check(RUNG(aggregated_f32, float, u32, 256), all, any_float, bin_even);
+    check(RUNG(aggregated_most, int, u32, 100), most, any_int, bin_int);
+#endif
+#if TESTED(per_lane)
+    check_errors(RUNG(per_lane_i32, int, u64, 100));
+    check_errors(RUNG(per_lane_200003, u32, u64, 200003));
+    check_errors(RUNG(histogram_f32, float, u32, 256));
     check(RUNG(per_lane_u8, u8, u32, 256), all, any_byte, bin_byte);
     check(RUNG(per_lane_i32, int, u64, 100), all, any_int, bin_int);
-    check(RUNG(vectorized_most, int, u32, 100), most, any_int, bin_int);
-    check(RUNG(aggregated_most, int, u32, 100), most, any_int, bin_int);
     check(RUNG(per_lane_most, int, u32, 100), most, any_int, bin_int);
     check(
         RUNG(per_lane_1, int, u32, 1), all, [](uint64_t bits) { return (int)bits; },
@@ -719,23 +815,8 @@ int main(void)
         RUNG(histogram_u64, u64, u32, 1000), most,
         [](uint64_t bits) { return (u64)(bits % 5 == 0 ? bits : bits % 1200); },
         [](u64 x) { return x < 1000 ? (long long)x : -1; });
-    auto any_colour = [](uint64_t bits) {
-        return colour{(int)(bits & 255), (int)(bits >> 8 & 255), (int)(bits >> 16 & 255)};
-    };
-    auto bin_luma = [](colour c) { return (c.r * 77 + c.g * 150 + c.b * 29) / 256LL; };
     check(RUNG(histogram_colour, colour, u32, 256), most, any_colour, bin_luma);
-    check(RUNG(vectorized_colour, colour, u32, 256), most, any_colour, bin_luma);
-
-    check_errors(RUNG(basic_i32, int, u64, 100));
-    check_errors(RUNG(private_global_i32, int, u64, 100));
-    check_errors(RUNG(private_shared_i32, int, u64, 100));
-    check_errors(RUNG(contiguous_i32, int, u64, 100));
-    check_errors(RUNG(interleaved_i32, int, u64, 100));
-    check_errors(RUNG(vectorized_i32, int, u64, 100));
-    check_errors(RUNG(aggregated_i32, int, u64, 100));
-    check_errors(RUNG(per_lane_i32, int, u64, 100));
-    check_errors(RUNG(per_lane_200003, u32, u64, 200003));
-    check_errors(RUNG(histogram_f32, float, u32, 256));
+#endif
 
 #ifdef SIMT
     check_counts();

@@ -11,14 +11,24 @@
 
 // ---- The inclusions -----------------------------------------------------------------------------
 
+#if TESTED(grayscale_single)
+
 #define COARSEN_NAME gray_single
 #define BLOCK_DIM    64
 #include <coarsen/image/grayscale_single.h>
+
+#endif
+
+#if TESTED(grayscale_coarsened)
 
 #define COARSEN_NAME  gray_coarsened
 #define BLOCK_DIM     32
 #define COARSE_FACTOR 3
 #include <coarsen/image/grayscale_coarsened.h>
+
+#endif
+
+#if TESTED(grayscale_vectorized)
 
 #define COARSEN_NAME  gray_vectorized
 #define BLOCK_DIM     32
@@ -34,6 +44,10 @@
 #define COARSEN_NAME gray
 #include <coarsen/image.h>
 
+#endif
+
+#if TESTED(blur_single)
+
 #define COARSEN_NAME   single_1_1
 #define COARSEN_RADIUS 1
 #define BLOCK_DIM      32
@@ -43,6 +57,10 @@
 #define COARSEN_RADIUS   3
 #define COARSEN_CHANNELS 3
 #include <coarsen/image/blur_single.h>
+
+#endif
+
+#if TESTED(blur_coarsened)
 
 #define COARSEN_NAME   coarsened_1_1
 #define COARSEN_RADIUS 1
@@ -54,6 +72,10 @@
 #define COARSEN_RADIUS   3
 #define COARSEN_CHANNELS 3
 #include <coarsen/image/blur_coarsened.h>
+
+#endif
+
+#if TESTED(blur_tiled)
 
 #define COARSEN_NAME   tiled_1_1
 #define COARSEN_RADIUS 1
@@ -69,6 +91,10 @@
 #define COARSEN_NAME   tiled_31_1
 #define COARSEN_RADIUS 31
 #include <coarsen/image.h>
+
+#endif
+
+#if TESTED(blur_rolling)
 
 #define COARSEN_NAME   rolling_1_1
 #define COARSEN_RADIUS 1
@@ -104,6 +130,8 @@
 #define COARSEN_CHANNELS 3
 #define COARSE_FACTOR    2
 #include <coarsen/image/blur_rolling.h>
+
+#endif
 
 // ---- Running one --------------------------------------------------------------------------------
 
@@ -229,18 +257,25 @@ static void check_errors(const rung &r)
 
 #ifdef SIMT
 
+#if TESTED(blur_single)
 #define COARSEN_NAME   count_single
 #define COARSEN_RADIUS 3
 #include <coarsen/image/blur_single.h>
+#endif
 
+#if TESTED(blur_coarsened)
 #define COARSEN_NAME   count_coarsened
 #define COARSEN_RADIUS 3
 #include <coarsen/image/blur_coarsened.h>
+#endif
 
+#if TESTED(blur_tiled)
 #define COARSEN_NAME   count_tiled
 #define COARSEN_RADIUS 3
 #include <coarsen/image/blur_tiled.h>
+#endif
 
+#if TESTED(blur_rolling)
 #define COARSEN_NAME   count_rolling
 #define COARSEN_RADIUS 3
 #include <coarsen/image/blur_rolling.h>
@@ -253,6 +288,7 @@ static cudaError_t count_rolling_32_launch(const unsigned char *in, unsigned cha
     const cudaLaunchConfig_t config = coarsen_launch_config(1, 128, 0, stream);
     return cudaLaunchKernelEx(&config, count_rolling_kernel, in, out, width, height, columns, rows);
 }
+#endif
 
 // What a gray picture of 960 x 64 takes to be blurred with radius 3, and an RGB one to become gray.
 static void check_counts(void)
@@ -262,17 +298,29 @@ static void check_counts(void)
         rung r;
         unsigned long long loaded; // bytes of global memory asked for
     } table[] = {
+#if TESTED(blur_single)
         // Sum over x of box widths times sum over y of box heights: 7 each, less 12 at the two ends.
         {{"blur_single", count_single_launch, 3, 1, 0, 0, 0}, (7 * 960 - 12) * (7 * 64 - 12)},
+#endif
+#if TESTED(blur_coarsened)
         // 8 strips of 8 rows: 6 rows begun with, and 8 added and 8 taken off, but where there are none.
         {{"blur_coarsened", count_coarsened_launch, 3, 1, 0, 0, 0},
          (7 * 960 - 12) * (64 - 3 + 64 - 4 + (3 + 7 * 7))},
+#endif
+#if TESTED(blur_tiled)
         // Tiles of 128 x 8, each with 3 around it: of what is in the picture, 8 * 8 + 14 * 3 rows.
         {{"blur_tiled", count_tiled_launch, 3, 1, 0, 0, 0}, (960 + 7 * 6) * (64 + 7 * 6)},
+#endif
+#if TESTED(blur_rolling)
         // Two columns of warps, in strips of 32 rows: 480 samples and a lane to each side.
         {{"blur_rolling", count_rolling_32_launch, 3, 1, 0, 0, 0}, (960 + 2 * 16) * (64 + 2 * 3)},
+#endif
+#if TESTED(grayscale_single)
         {{"grayscale_single", gray_single_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
+#endif
+#if TESTED(grayscale_vectorized)
         {{"grayscale_vectorized", gray_vectorized_launch, 0, 3, 0, 0, 0}, 3 * 960 * 64},
+#endif
     };
     test_array in(3 * n), out(n);
     in.zero();
@@ -298,32 +346,52 @@ int main(void)
 #define GRAY(name)                   (rung{#name, name##_launch, 0, 3, 19595, 38470, 7471})
 #define BLUR(name, radius, channels) (rung{#name, name##_launch, radius, channels, 0, 0, 0})
     const rung rungs[] = {
+#if TESTED(grayscale_single)
         GRAY(gray_single),
+#endif
+#if TESTED(grayscale_coarsened)
         GRAY(gray_coarsened),
+#endif
+#if TESTED(grayscale_vectorized)
         GRAY(gray_vectorized),
-        GRAY(gray),
         {"gray_green", gray_green_launch, 0, 3, 0, 65536, 0},
+        GRAY(gray),
+#endif
+#if TESTED(blur_single)
         BLUR(single_1_1, 1, 1),
         BLUR(single_3_3, 3, 3),
+#endif
+#if TESTED(blur_coarsened)
         BLUR(coarsened_1_1, 1, 1),
         BLUR(coarsened_3_3, 3, 3),
+#endif
+#if TESTED(blur_tiled)
         BLUR(tiled_1_1, 1, 1),
         BLUR(tiled_3_3, 3, 3),
         BLUR(tiled_31_1, 31, 1),
+#endif
+#if TESTED(blur_rolling)
         BLUR(rolling_1_1, 1, 1),
         BLUR(rolling_2_2, 2, 2),
         BLUR(rolling_3_3, 3, 3),
         BLUR(rolling_4_4, 4, 4),
         BLUR(rolling_5_1, 5, 1),
         BLUR(rolling_7_3, 7, 3),
+#endif
     };
     for (const rung &r : rungs) {
-        check(r);
         check_errors(r);
+        check(r);
     }
+#if TESTED(blur_single)
     check_tall(BLUR(single_1_1, 1, 1));
+#endif
+#if TESTED(blur_coarsened)
     check_tall(BLUR(coarsened_1_1, 1, 1));
+#endif
+#if TESTED(blur_tiled)
     check_tall(BLUR(tiled_1_1, 1, 1));
+#endif
 #ifdef SIMT
     check_counts();
 #endif

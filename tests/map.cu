@@ -362,8 +362,8 @@ static void check_big(const rung &r)
 
 static void check(const rung &r)
 {
-    check_sizes(r);
     check_errors(r);
+    check_sizes(r);
 #ifdef SIMT
     check_counts(r);
 #else
@@ -373,24 +373,31 @@ static void check(const rung &r)
 
 #include <coarsen/base.h>
 
+#if TESTED(single)
 #define MAP_RUNG
 #define MAP_NAME(stem) single_##stem
 #define MAP_TEXT       "single"
 #define MAP_HEADER     <coarsen/map/single.h>
 #include "map.cu"
+#endif
 
+#if TESTED(consecutive)
 #define MAP_RUNG
 #define MAP_NAME(stem) consecutive_##stem
 #define MAP_TEXT       "consecutive"
 #define MAP_HEADER     <coarsen/map/consecutive.h>
 #include "map.cu"
+#endif
 
+#if TESTED(interleaved)
 #define MAP_RUNG
 #define MAP_NAME(stem) interleaved_##stem
 #define MAP_TEXT       "interleaved"
 #define MAP_HEADER     <coarsen/map/interleaved.h>
 #include "map.cu"
+#endif
 
+#if TESTED(vectorized)
 #define MAP_RUNG
 #define MAP_NAME(stem) vectorized_##stem
 #define MAP_TEXT       "vectorized"
@@ -402,15 +409,24 @@ static void check(const rung &r)
 #define MAP_TEXT       "map.h"
 #define MAP_HEADER     <coarsen/map.h>
 #include "map.cu"
+#endif
 
 int main(void)
 {
     test_begin();
+#if TESTED(single)
     single_test();
+#endif
+#if TESTED(consecutive)
     consecutive_test();
+#endif
+#if TESTED(interleaved)
     interleaved_test();
+#endif
+#if TESTED(vectorized)
     vectorized_test();
     map_test();
+#endif
 #ifdef SIMT
     check_planted();
 #endif

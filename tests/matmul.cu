@@ -9,6 +9,8 @@
 
 // ---- The inclusions -----------------------------------------------------------------------------
 
+#if TESTED(naive)
+
 #define COARSEN_NAME naive_f32
 #define COARSEN_TYPE float
 #define TILE_WIDTH   8
@@ -21,6 +23,10 @@
 #define COARSEN_NAME naive_i32
 #define COARSEN_TYPE int
 #include <coarsen/matmul/naive.h>
+
+#endif
+
+#if TESTED(tiled)
 
 #define COARSEN_NAME tiled_f32
 #define COARSEN_TYPE float
@@ -35,6 +41,10 @@
 #define COARSEN_NAME tiled_32
 #define COARSEN_TYPE float
 #include <coarsen/matmul/tiled.h>
+
+#endif
+
+#if TESTED(coarsened)
 
 #define COARSEN_NAME  coarsened_f32
 #define COARSEN_TYPE  float
@@ -51,6 +61,10 @@
 #define COARSEN_NAME coarsened_32
 #define COARSEN_TYPE float
 #include <coarsen/matmul/coarsened.h>
+
+#endif
+
+#if TESTED(register_tiled)
 
 #define COARSEN_NAME register_f32
 #define COARSEN_TYPE float
@@ -72,6 +86,10 @@
 #define COARSEN_NAME register_128
 #define COARSEN_TYPE float
 #include <coarsen/matmul/register_tiled.h>
+
+#endif
+
+#if TESTED(pipelined)
 
 #define COARSEN_NAME   pipelined_f32
 #define COARSEN_TYPE   float
@@ -124,6 +142,8 @@
 #define COARSEN_NAME matmul_u32
 #define COARSEN_TYPE unsigned int
 #include <coarsen/matmul.h>
+
+#endif
 
 // ---- Running one --------------------------------------------------------------------------------
 
@@ -382,10 +402,18 @@ static void check_counts(void)
         double flop_per_byte, shared_loads_per_product; // of warp instructions
         unsigned long long barriers;
     } table[] = {
+#if TESTED(naive)
         {RUNG(naive_32, float, 32, 32, 1), 0.25, 0, 0},
+#endif
+#if TESTED(tiled)
         {RUNG(tiled_32, float, 32, 32, 32), 8, 2, 16 * 4 * 2},
+#endif
+#if TESTED(coarsened)
         {RUNG(coarsened_32, float, 32, 128, 32), 12.8, 2, 4 * 4 * 4 * 2},
+#endif
+#if TESTED(register_tiled)
         {RUNG(register_128, float, 128, 128, 8), 32, 16 / 64.0, 16 * 2},
+#endif
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const simt_counts c = counted(table[i].r);
@@ -399,6 +427,7 @@ static void check_counts(void)
                c.barriers, table[i].barriers);
     }
 
+#if TESTED(tiled) && TESTED(coarsened)
     // COARSE_FACTOR tiles of P with one load of M's: what is read is M once for each row of blocks, and
     // N once for each.
     const simt_counts tiled = counted(RUNG(tiled_32, float, 32, 32, 32));
@@ -407,6 +436,7 @@ static void check_counts(void)
     tap_ok(tiled.global_load_bytes == 4 * matrix_bytes + 4 * matrix_bytes &&
                coarsened.global_load_bytes == 1 * matrix_bytes + 4 * matrix_bytes,
            "tiled loads M 4 times and N 4 times, coarsened M once and N 4 times");
+#endif
 }
 
 #else
@@ -475,17 +505,35 @@ int main(void)
 {
     test_begin();
 
+#if TESTED(naive)
+    check_errors(RUNG(naive_f32, float, 8, 8, 1));
     check(RUNG(naive_f32, float, 8, 8, 1));
     check(RUNG(naive_i32, int, 32, 32, 1));
+    check_rounding(RUNG(naive_f32, float, 8, 8, 1));
+#endif
+#if TESTED(tiled)
+    check_errors(RUNG(tiled_f64, double, 5, 5, 5));
     check(RUNG(tiled_f32, float, 8, 8, 8));
     check(RUNG(tiled_f64, double, 5, 5, 5));
     check(RUNG(tiled_32, float, 32, 32, 32));
+#endif
+#if TESTED(coarsened)
+    check_errors(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_i64, long long, 16, 16, 16));
     check(RUNG(coarsened_32, float, 32, 128, 32));
+    check_rounding(RUNG(coarsened_f32, float, 8, 24, 8));
+#endif
+#if TESTED(register_tiled)
+    check_errors(RUNG(register_f32, float, 16, 24, 4));
     check(RUNG(register_f32, float, 16, 24, 4));
     check(RUNG(register_f64, double, 8, 16, 8));
     check(RUNG(register_128, float, 128, 128, 8));
+    check_rounding(RUNG(register_f32, float, 16, 24, 4));
+#endif
+#if TESTED(pipelined)
+    check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
+    check_errors(RUNG(matmul_f32, float, 128, 256, 16));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
     check(RUNG(sliced_f32, float, 16, 32, 16));
     check(RUNG(pipelined_i32, int, 32, 16, 16));
@@ -499,19 +547,10 @@ int main(void)
     check(RUNG(matmul_f32_large, float, 128, 256, 16));
     check(RUNG(matmul_f64_small, double, 32, 32, 32));
     check(RUNG(matmul_f64_large, double, 128, 128, 16));
-
-    check_errors(RUNG(naive_f32, float, 8, 8, 1));
-    check_errors(RUNG(tiled_f64, double, 5, 5, 5));
-    check_errors(RUNG(coarsened_f32, float, 8, 24, 8));
-    check_errors(RUNG(register_f32, float, 16, 24, 4));
-    check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
-    check_errors(RUNG(matmul_f32, float, 128, 256, 16));
-
-    check_rounding(RUNG(naive_f32, float, 8, 8, 1));
-    check_rounding(RUNG(coarsened_f32, float, 8, 24, 8));
-    check_rounding(RUNG(register_f32, float, 16, 24, 4));
     check_rounding(RUNG(sliced_f32, float, 16, 32, 16));
     check_rounding(RUNG(matmul_f32, float, 128, 256, 16));
+#endif
+
 #ifdef SIMT
     check_counts();
 #else

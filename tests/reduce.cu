@@ -9,6 +9,30 @@
 
 // ---- The inclusions -----------------------------------------------------------------------------
 
+// x -> a x + b, composed left to right: associative, not commutative.
+typedef struct {
+    unsigned int a, b;
+} affine;
+static inline __host__ __device__ affine affine_then(affine f, affine g)
+{
+    return affine{f.a * g.a, f.b * g.a + g.b};
+}
+
+// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
+typedef struct {
+    unsigned int x, y, z;
+} triple;
+static inline __host__ __device__ triple triple_add(triple a, triple b)
+{
+    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
+}
+
+#define COARSEN_NAME f32_at
+#define COARSEN_TYPE float
+#include <coarsen/arg.h>
+
+#if TESTED(simple)
+
 #define COARSEN_NAME simple_i32
 #define COARSEN_TYPE int
 #define BLOCK_DIM    64
@@ -23,20 +47,16 @@
 #define COARSEN_TYPE float
 #include <coarsen/reduce/simple.h>
 
-// x -> a x + b, composed left to right: associative, not commutative.
-typedef struct {
-    unsigned int a, b;
-} affine;
-static inline __host__ __device__ affine affine_then(affine f, affine g)
-{
-    return affine{f.a * g.a, f.b * g.a + g.b};
-}
 #define COARSEN_NAME     simple_affine
 #define COARSEN_TYPE     affine
 #define COARSEN_OP       affine_then
 #define COARSEN_IDENTITY (affine{1, 0})
 #define BLOCK_DIM        96
 #include <coarsen/reduce/simple.h>
+
+#endif
+
+#if TESTED(convergent)
 
 #define COARSEN_NAME convergent_i32
 #define COARSEN_TYPE int
@@ -51,6 +71,16 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define COARSEN_NAME convergent_1024
 #define COARSEN_TYPE float
 #include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME     max_i32
+#define COARSEN_TYPE     int
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY COARSEN_LEAST(int)
+#include <coarsen/reduce/convergent.h>
+
+#endif
+
+#if TESTED(shared)
 
 #define COARSEN_NAME shared_i32
 #define COARSEN_TYPE int
@@ -73,6 +103,16 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define BLOCK_DIM          64
 #include <coarsen/reduce/shared.h>
 
+#define COARSEN_NAME     min_i64
+#define COARSEN_TYPE     long long
+#define COARSEN_OP       COARSEN_MIN
+#define COARSEN_IDENTITY COARSEN_GREATEST(long long)
+#include <coarsen/reduce/shared.h>
+
+#endif
+
+#if TESTED(multiblock)
+
 #define COARSEN_NAME multiblock_i32
 #define COARSEN_TYPE int
 #define BLOCK_DIM    32
@@ -84,6 +124,10 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define BLOCK_DIM            96
 #include <coarsen/reduce/multiblock.h>
 
+#endif
+
+#if TESTED(coarsened)
+
 #define COARSEN_NAME  coarsened_i32
 #define COARSEN_TYPE  int
 #define BLOCK_DIM     64
@@ -94,6 +138,24 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define COARSEN_TYPE         float
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME     max_f32
+#define COARSEN_TYPE     float
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY COARSEN_LEAST(float)
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME     xor_u32
+#define COARSEN_TYPE     unsigned int
+#define COARSEN_OP(a, b) ((a) ^ (b))
+#define COARSEN_IDENTITY 0u
+#define COARSEN_ATOMIC   atomicXor
+#define BLOCK_DIM        64
+#include <coarsen/reduce/coarsened.h>
+
+#endif
+
+#if TESTED(single_pass)
 
 #define COARSEN_NAME  single_i32
 #define COARSEN_TYPE  int
@@ -144,32 +206,6 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME     max_f32
-#define COARSEN_TYPE     float
-#define COARSEN_OP       COARSEN_MAX
-#define COARSEN_IDENTITY COARSEN_LEAST(float)
-#include <coarsen/reduce/coarsened.h>
-
-#define COARSEN_NAME     min_i64
-#define COARSEN_TYPE     long long
-#define COARSEN_OP       COARSEN_MIN
-#define COARSEN_IDENTITY COARSEN_GREATEST(long long)
-#include <coarsen/reduce/shared.h>
-
-#define COARSEN_NAME     max_i32
-#define COARSEN_TYPE     int
-#define COARSEN_OP       COARSEN_MAX
-#define COARSEN_IDENTITY COARSEN_LEAST(int)
-#include <coarsen/reduce/convergent.h>
-
-#define COARSEN_NAME     xor_u32
-#define COARSEN_TYPE     unsigned int
-#define COARSEN_OP(a, b) ((a) ^ (b))
-#define COARSEN_IDENTITY 0u
-#define COARSEN_ATOMIC   atomicXor
-#define BLOCK_DIM        64
-#include <coarsen/reduce/coarsened.h>
-
 #define COARSEN_NAME       squares_i32
 #define COARSEN_TYPE       short
 #define COARSEN_ACC        long long
@@ -177,9 +213,24 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define BLOCK_DIM          64
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME f32_at
-#define COARSEN_TYPE float
-#include <coarsen/arg.h>
+#define COARSEN_NAME     reduce_triple
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define BLOCK_DIM        64
+#include <coarsen/reduce.h>
+
+#ifndef SIMT
+#include <cuda_fp16.h>
+#define COARSEN_NAME sum_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/reduce.h>
+#endif
+
+#endif
+
+#if TESTED(arg)
 
 #define COARSEN_NAME     argmax_f32
 #define COARSEN_TYPE     float
@@ -199,27 +250,6 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 #define BLOCK_DIM        64
 #include <coarsen/reduce/multiblock.h>
 
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-#define COARSEN_NAME     reduce_triple
-#define COARSEN_TYPE     triple
-#define COARSEN_OP       triple_add
-#define COARSEN_IDENTITY (triple{0, 0, 0})
-#define BLOCK_DIM        64
-#include <coarsen/reduce.h>
-
-#ifndef SIMT
-#include <cuda_fp16.h>
-#define COARSEN_NAME sum_f16
-#define COARSEN_TYPE __half
-#define COARSEN_ACC  float
-#include <coarsen/reduce.h>
 #endif
 
 // ---- Running one --------------------------------------------------------------------------------
@@ -431,6 +461,8 @@ template <class T, class A> static void check_errors(const rung<T, A> &r)
 
 // ---- What is promised beyond the result ---------------------------------------------------------
 
+#if TESTED(single_pass)
+
 static void check_same_bits(void)
 {
     std::vector<float> x(40009);
@@ -550,6 +582,8 @@ static void check_device_functions(void)
     tap_ok(ok, "NAME_warp and NAME_block serve another kernel");
 }
 
+#endif
+
 // The lock and the last block, in a kernel of their own.
 static __global__ void last_block(const int *in, int *partials, unsigned int *words, int *out)
 {
@@ -612,16 +646,22 @@ struct counted {
 static void check_counts(void)
 {
     const counted table[] = {
+#if TESTED(simple)
         {"simple", IN_PLACE(simple_f32, float), 256, 141 + 2, 255 * 3 + 2, 255 * 3 + 2,
          (27 * 3 + 2) * 32, 8},
-        {"convergent", IN_PLACE(convergent_f32, float), 256, 36 + 2, 255 * 3 + 2, 255 * 3 + 2,
-         (12 * 3 + 2) * 32, 8},
-        {"shared", RUNG(shared_f32, float, float), 256, 8 + 1, 256 + 1, 0, 0, 7},
         {"simple", IN_PLACE(simple_1024, float), 2048, 1149 + 2, 2047 * 3 + 2, 2047 * 3 + 2,
          (223 * 3 + 2) * 32, 11},
+#endif
+#if TESTED(convergent)
+        {"convergent", IN_PLACE(convergent_f32, float), 256, 36 + 2, 255 * 3 + 2, 255 * 3 + 2,
+         (12 * 3 + 2) * 32, 8},
         {"convergent", IN_PLACE(convergent_1024, float), 2048, 204 + 2, 2047 * 3 + 2, 2047 * 3 + 2,
          (68 * 3 + 2) * 32, 11},
+#endif
+#if TESTED(shared)
+        {"shared", RUNG(shared_f32, float, float), 256, 8 + 1, 256 + 1, 0, 0, 7},
         {"shared", RUNG(shared_1024, float, float), 2048, 64 + 1, 2048 + 1, 0, 0, 10},
+#endif
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const counted &t = table[i];
@@ -766,6 +806,16 @@ int main(void)
 
     const size_t one_block = 4099, all = 40009;
     auto any_int = [](uint64_t bits) { return (int)(uint32_t)bits; };
+    auto any_short = [](uint64_t bits) { return (short)bits; };
+    auto squares_and_indices = [](const std::vector<short> &x) {
+        long long sum = 0;
+        for (size_t i = 0; i < x.size(); i++)
+            sum += (long long)x[i] * x[i] + (long long)i;
+        return sum;
+    };
+
+#if TESTED(simple)
+    check_errors(IN_PLACE(simple_f32, float));
     check(IN_PLACE(simple_i32, int), one_block, any_int, wrapped_sum());
     check(IN_PLACE(simple_f32, float), one_block, small_float, sum_of<float>());
     check(
@@ -779,17 +829,29 @@ int main(void)
                 f = affine_then(f, x[i]);
             return f;
         });
+#endif
+#if TESTED(convergent)
+    check_errors(IN_PLACE(convergent_f32, float));
     check(IN_PLACE(convergent_i32, int), one_block, any_int, wrapped_sum());
     check(IN_PLACE(convergent_f32, float), one_block, small_float, sum_of<float>());
     check(IN_PLACE(max_i32, int), one_block, any_int, best_value<1>());
+#endif
+#if TESTED(shared)
+    check_errors(RUNG(shared_f32, float, float));
     check(RUNG(shared_i32, int, int), one_block, any_int, wrapped_sum());
     check(RUNG(shared_f32, float, float), one_block, small_float, sum_of<float>());
+    check(RUNG(shared_lift, short, long long), one_block, any_short, squares_and_indices);
     check(
         RUNG(min_i64, long long, long long), one_block,
         [](uint64_t bits) { return (long long)bits; }, best_value<-1>());
+#endif
+#if TESTED(multiblock)
+    check_errors(RUNG(multiblock_f32, float, float));
     check(RUNG(multiblock_i32, int, int), all, any_int, wrapped_sum());
     check(RUNG(multiblock_f32, float, float), all, small_float, sum_of<float>());
-    check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
+#endif
+#if TESTED(coarsened)
+    check_errors(RUNG(coarsened_f32, float, float));
     check(RUNG(coarsened_i32, int, int), all, any_int, wrapped_sum());
     check(RUNG(coarsened_f32, float, float), all, small_float, sum_of<float>());
     check(RUNG(max_f32, float, float), all, nan_float, best_value<1>());
@@ -802,6 +864,10 @@ int main(void)
                 all ^= x[i];
             return all;
         });
+#endif
+#if TESTED(single_pass)
+    check_errors(ZEROED(reduce_f32, float, float));
+    check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
     check(ZEROED(single_i32, int, int), all, any_int, wrapped_sum());
     check(ZEROED(single_f32, float, float), all, small_float, sum_of<float>());
     check(ZEROED(reduce_f32, float, float), all, small_float, sum_of<float>());
@@ -821,16 +887,7 @@ int main(void)
         ZEROED(sum_u8, unsigned char, unsigned long long), all,
         [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
     check(ZEROED(min_f32, float, float), all, nan_float, best_value<-1>());
-    auto any_short = [](uint64_t bits) { return (short)bits; };
-    auto squares_and_indices = [](const std::vector<short> &x) {
-        long long sum = 0;
-        for (size_t i = 0; i < x.size(); i++)
-            sum += (long long)x[i] * x[i] + (long long)i;
-        return sum;
-    };
-    check(RUNG(shared_lift, short, long long), one_block, any_short, squares_and_indices);
     check(ZEROED(squares_i32, short, long long), all, any_short, squares_and_indices);
-    check(ZEROED(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
     check(
         ZEROED(reduce_triple, triple, triple), all,
         [](uint64_t bits) {
@@ -854,21 +911,20 @@ int main(void)
             return sum;
         });
 #endif
-
-    check_errors(IN_PLACE(simple_f32, float));
-    check_errors(IN_PLACE(convergent_f32, float));
-    check_errors(RUNG(shared_f32, float, float));
-    check_errors(RUNG(multiblock_f32, float, float));
-    check_errors(RUNG(coarsened_f32, float, float));
-    check_errors(ZEROED(reduce_f32, float, float));
-    check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
-
     check_same_bits();
     check_scratch_left_zero();
     check_device_functions();
-    check_last_block();
 #ifdef SIMT
     check_waits();
+#endif
+#endif
+#if TESTED(arg)
+    check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
+    check(ZEROED(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+#endif
+
+    check_last_block();
+#ifdef SIMT
     check_counts();
 #else
     check_graph();

@@ -101,15 +101,13 @@ static cudaError_t fuse_lifted(void)
 
 static const ladder_rung fuse_rungs[] = {
     {"separate", "two kernels",
-     "map.h writes every product to memory, and reduce.h reads them back: 8 bytes an\n"
-     "element that nobody asked for.",
+     "map.h writes every product to memory, and reduce.h reads them back: 8 bytes per\n"
+     "element that nobody needs.",
      fuse_two},
     {"fuse", "one kernel",
-     "The products stay in registers. It takes up to three arrays, here one of them twice.",
-     fuse_one},
+     "The products stay in registers. fuse.h takes up to three arrays: here, one twice.", fuse_one},
     {"reduce", "a lift in reduce.h",
-     "Of a single array a reduction needs no more than COARSEN_LIFT(x, i) ((x) * (x)).",
-     fuse_lifted},
+     "For a single array, reduce.h with COARSEN_LIFT(x, i) ((x) * (x)) is enough.", fuse_lifted},
 };
 
 static const ladder fuse_ladder = {

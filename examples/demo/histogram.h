@@ -180,37 +180,37 @@ static cudaError_t histogram_per_lane(void)
 #undef LAUNCH
 
 static const ladder_rung histogram_rungs[] = {
-    {"basic", "an atomic an element",
-     "A thread an element, an atomic in global memory each. Where they meet in a bin they\n"
-     "take turns, and the fewer bins are in use, the more of them meet.",
+    {"basic", "one atomic each",
+     "One thread per element, and one atomic in global memory each. Threads that meet in\n"
+     "a bin take turns. The fewer bins are in use, the more threads meet.",
      histogram_basic},
-    {"private_global", "a copy a block",
-     "A copy of the counts for each block, added to the first block's at the end: only a\n"
-     "block's own atomics meet. More atomics in all, and memory that grows with the array.",
+    {"private_global", "a copy per block",
+     "Each block has its own copy of the counts, so only threads of one block meet. The\n"
+     "copies are added at the end: more global atomics in all, and much more memory.",
      histogram_private_global},
     {"private_shared", "in shared memory",
-     "The copies are in shared memory, and global memory sees one atomic a bin a block.\n"
-     "But each copy is set to zero and added up for 1024 elements.",
+     "The copies are in shared memory, where an atomic is cheap. Global memory gets one\n"
+     "atomic per bin and block. The price: a copy to zero and to add per 1024 elements.",
      histogram_private_shared},
     {"contiguous", "4 neighbours each",
      "A thread counts 4 neighbours: 4 times fewer blocks, copies and global atomics. The\n"
-     "lanes of a warp are 4 elements apart, and touch 4 times the 128-byte lines a load.",
+     "lanes of a warp are 4 elements apart, and each load touches 4 times as many lines.",
      histogram_contiguous},
     {"interleaved", "a grid's width apart",
-     "A thread's 4 elements are a grid's width apart, so that the lanes of a warp read\n"
+     "The 4 elements of a thread are a grid's width apart, so the lanes of a warp read\n"
      "neighbours again.",
      histogram_interleaved},
-    {"vectorized", "16 bytes a load",
-     "16 bytes a load, and 4 loads on their way before the first is used: 4 times fewer\n"
+    {"vectorized", "16 bytes per load",
+     "16 bytes per load, and 4 loads on their way before the first is used: 4 times fewer\n"
      "blocks again.",
      histogram_vectorized},
     {"aggregated", "runs in a register",
-     "A run of equal bins is added up in a register, and takes one atomic. It pays where\n"
-     "neighbours are alike.",
+     "A run of equal bins is added up in a register, and takes one atomic. Fewer atomics,\n"
+     "but no gain on an H200: its shared memory adds a warp's equal bins at once anyway.",
      histogram_aggregated},
-    {"per_lane", "a copy a lane",
-     "A column of counters for each lane, in place of that: the atomics of a warp never\n"
-     "meet. And no more blocks than the device holds, which go on until all is counted.",
+    {"per_lane", "a copy per lane",
+     "Each lane has its own column of counters, so the atomics of a warp never meet. No\n"
+     "more blocks run than the device holds at once; they go on until all is counted.",
      histogram_per_lane},
 };
 

@@ -145,20 +145,21 @@ static cudaError_t image_run_rolling(void)
 }
 
 static const ladder_rung image_rungs[] = {
-    {"single", "a pixel a thread",
-     "Each thread adds up its whole box: 49 loads, nearly all of them its neighbours' too.",
+    {"single", "1 pixel per thread",
+     "Each thread adds up its whole box: 49 loads, nearly all of which its neighbours\n"
+     "make too.",
      image_run_single},
     {"coarsened", "8 pixels, downwards",
-     "The next box is the last one, less its top row and plus a new one: 14 loads in\n"
-     "place of 49, after the first.",
+     "The next box is this one without its top row, and with a new row: after the first\n"
+     "box, 14 loads and not 49.",
      image_run_coarsened},
     {"tiled", "a tile on the chip",
-     "What the block's threads read over and over comes from memory once, and a halo of\n"
-     "3 pixels around it.",
+     "A block loads its pixels, and a halo of 3 around them, from global memory once. Its\n"
+     "threads then read them many times from shared memory.",
      image_run_tiled},
-    {"rolling", "16 columns a thread",
-     "The columns' sums roll down the rows in registers, two in each; a row is loaded 16\n"
-     "bytes at a time, and neighbours' columns come by shuffles.",
+    {"rolling", "16 columns each",
+     "The sums of the columns roll down the rows in registers, two sums in each. A thread\n"
+     "loads 16 bytes of a row at a time, and gets its neighbours' columns by shuffles.",
      image_run_rolling},
 };
 

@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     const char *name;            // of its header
     const char *change;          // since the rung above, in 20 characters
-    const char *lesson;          // what that buys and what it costs, in one or two lines of 84
+    const char *lesson;          // what that buys and what it costs, in one or two lines of 83
     cudaError_t (*launch)(void); // on the input of the ladder's begin(), on stream 0
 } ladder_rung;
 

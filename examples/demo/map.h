@@ -100,20 +100,20 @@ static cudaError_t map_run_vectorized(void)
 }
 
 static const ladder_rung map_rungs[] = {
-    {"single", "an element a thread",
-     "Neighbours read neighbours, so requests are as few as they can be; but a thread has\n"
-     "only 4 bytes on their way, and the memory is not kept busy.",
+    {"single", "1 element per thread",
+     "Neighbours read neighbours, so there are as few requests as possible. But a thread\n"
+     "has only 4 bytes on their way, and that does not keep the memory busy.",
      map_run_single},
     {"consecutive", "4 neighbours each",
-     "A thread makes 4 elements in a row. A warp's lanes are now 16 bytes apart, and each\n"
-     "access touches 4 times as many lines: coarser, and slower.",
+     "A thread makes 4 elements in a row. The lanes of a warp are now 16 bytes apart, and\n"
+     "each access touches 4 times as many lines: coarser, and slower.",
      map_run_consecutive},
     {"interleaved", "4, a block apart",
-     "The same 4 elements a thread, BLOCK_DIM apart: lanes are neighbours again, and all\n"
-     "4 loads are on their way before the first is waited for.",
+     "Still 4 elements per thread, but BLOCK_DIM apart: the lanes are neighbours again.\n"
+     "All 4 loads are on their way before the thread waits for the first.",
      map_run_interleaved},
-    {"vectorized", "16 bytes an access",
-     "Neighbours after all, but in one access: a quarter of the instructions.", map_run_vectorized},
+    {"vectorized", "16 bytes per access",
+     "4 neighbours again, but in one access: a quarter of the instructions.", map_run_vectorized},
 };
 
 static const ladder map_ladder = {

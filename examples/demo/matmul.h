@@ -138,25 +138,25 @@ static cudaError_t matmul_run_chosen(void)
 #undef LAUNCH
 
 static const ladder_rung matmul_rungs[] = {
-    {"naive", "an element a thread",
-     "A thread makes one element of the product, straight from global memory: two\n"
-     "operands fetched for each multiplication.",
+    {"naive", "1 element per thread",
+     "A thread makes one element of the product, straight from global memory: it loads\n"
+     "two operands for each multiplication.",
      matmul_run_naive},
     {"tiled", "shared tiles",
-     "A block copies tiles of 32 x 32 to shared memory, and every element there serves\n"
-     "32 threads.",
+     "A block copies tiles of 32 x 32 to shared memory, where each element serves 32\n"
+     "threads.",
      matmul_run_tiled},
-    {"coarsened", "4 tiles a block",
-     "A block makes 4 tiles of the product, side by side, with one copy of M's tile for\n"
-     "all of them.",
+    {"coarsened", "4 tiles per block",
+     "A block makes 4 tiles of the product, side by side. One copy of M's tile serves all\n"
+     "of them.",
      matmul_run_coarsened},
-    {"registers", "8 x 8 a thread",
-     "A thread makes 8 x 8 elements: an operand loaded to a register serves 8 times.\n"
+    {"registers", "8 x 8 per thread",
+     "A thread makes 8 x 8 elements: it uses an operand in a register 8 times.\n"
      "(register_tiled.h)",
      matmul_run_register_tiled},
     {"pipelined", "copies under way",
-     "The next tiles are on their way while these are multiplied, four floats a load;\n"
-     "the tile is as large as still fills the device. (matmul.h)",
+     "The next tiles are on their way while these are multiplied, 4 floats per load. The\n"
+     "tile is as large as possible while blocks still fill the device. (matmul.h)",
      matmul_run_chosen},
 };
 

@@ -4,7 +4,7 @@
 // counts on the CPU device.
 //
 //     measure_begin(n)             once
-//     measure_heading()            ends the heading's line
+//     measure_heading(left)        the heading, whose left part is given
 //     measure_start()              right before a launch
 //     measure_finish(l, rung, n)   right after it, and the result read; returns a measure
 //     measure_print(&m)            ends the rung's line
@@ -15,6 +15,7 @@
 #define MEASURE_H
 
 #include "ladder.h"
+#include <string.h>
 
 #ifdef SIMT
 
@@ -35,10 +36,11 @@ static void measure_begin(size_t n)
     printf("On simt, the CPU device: no GPU is used. It counts what a GPU would be asked to do.\n");
 }
 
-static void measure_heading(void)
+static void measure_heading(const char *left)
 {
-    printf(" %8s %8s %10s %8s %7s %4s\n", "requests", "accesses", "wavefronts", "barriers",
-           "atomics", "busy");
+    printf("%*s %34s %13s\n", (int)strlen(left), "", "", "-- atomics --");
+    printf("%s %8s %8s %6s %8s %6s %6s %4s\n", left, "requests", "accesses", "passes", "barriers",
+           "global", "shared", "busy");
 }
 
 static void measure_start(void)
@@ -70,14 +72,15 @@ static void measure_print(const measure *m)
 {
     const simt_counts *c = &m->counts;
     if (!m->known) {
-        printf(" %8s %8s %10s %8s %7s %4s\n", "-", "-", "-", "-", "-", "-");
+        printf(" %8s %8s %6s %8s %6s %6s %4s\n", "-", "-", "-", "-", "-", "-", "-");
         return;
     }
     measure_print_count(8, c->global_requests);
     measure_print_count(8, c->global_accesses);
-    measure_print_count(10, c->shared_wavefronts);
+    measure_print_count(6, c->shared_wavefronts);
     measure_print_count(8, c->barriers);
-    measure_print_count(7, c->atomics_global + c->atomics_shared);
+    measure_print_count(6, c->atomics_global);
+    measure_print_count(6, c->atomics_shared);
     printf(" %3.0f%%\n",
            c->lane_slots > 0 ? 100.0 * (double)c->active_lanes / (double)c->lane_slots : 0.0);
 }
@@ -86,9 +89,9 @@ static void measure_end(void)
 {
     printf("\nrequests    128-byte lines of global memory that a warp's loads and stores touch\n"
            "accesses    loads and stores of global memory by single threads\n"
-           "wavefronts  passes over the banks of shared memory\n"
+           "passes      of a warp over the banks of shared memory; more than 1 if lanes conflict\n"
            "barriers    __syncthreads() of whole blocks\n"
-           "atomics     by single threads\n"
+           "atomics     by single threads, in global and in shared memory\n"
            "busy        threads of a warp that take part in a memory access, on average\n");
 }
 
@@ -185,9 +188,9 @@ static void measure_begin(size_t n)
            CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10, n, measure_gpu.copy_gb_per_s);
 }
 
-static void measure_heading(void)
+static void measure_heading(const char *left)
 {
-    printf(" %12s %9s %7s\n", "time", "GB/s", "of copy");
+    printf("%s %12s %9s %7s\n", left, "time", "GB/s", "of copy");
 }
 
 static void measure_start(void)

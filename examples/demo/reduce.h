@@ -130,28 +130,28 @@ static cudaError_t reduce_single_pass(void)
 
 static const ladder_rung reduce_rungs[] = {
     {"simple", "the tree, as drawn",
-     "One block; thread t keeps element 2t. The threads still at work move apart, so\n"
-     "warps run almost empty, and every step of the tree goes to global memory.",
+     "One block; thread t keeps element 2t. The threads that still work move apart, so\n"
+     "warps run almost empty. Every step of the tree goes to global memory.",
      reduce_simple},
     {"convergent", "neighbours at work",
      "Thread t keeps element t. The threads at work stay neighbours: idle warps leave,\n"
-     "and a warp's accesses fall together into few 128-byte lines.",
+     "and the accesses of a warp fall into few 128-byte lines.",
      reduce_convergent},
     {"shared", "the tree on the chip",
-     "Global memory is read once, the first additions are done on the way in, and the\n"
-     "tree's steps stay on the chip.",
+     "Global memory is read once, and each thread adds its elements as it reads them.\n"
+     "The steps of the tree stay in shared memory, on the chip.",
      reduce_shared},
     {"multiblock", "many blocks",
-     "A block for every 512 elements, each committing its sum by an atomic. This fills\n"
-     "the device, at the price of a tree, its barriers and an atomic for every block.",
+     "One block per 512 elements, which adds its sum to the result by an atomic. This\n"
+     "fills the device. The price: every block has a tree, its barriers and an atomic.",
      reduce_multiblock},
     {"coarsened", "pairs, then the tree",
-     "A thread first adds up 4 pairs in a register, with no barrier and no thread idle:\n"
-     "4 times fewer trees, barriers and atomics.",
+     "A thread first adds 4 pairs in a register, with no barrier and no idle thread: 4\n"
+     "times fewer trees, barriers and atomics.",
      reduce_coarsened},
     {"single_pass", "wide loads, shuffles",
-     "16 bytes a load, shuffles for the tree's last steps, and the block that started\n"
-     "last collects the others' sums: no second launch, and the same bits on every run.",
+     "16 bytes per load, and shuffles for the tree's last steps. The last block to start\n"
+     "collects the others' sums: no second launch, and the same bits on every run.",
      reduce_single_pass},
 };
 

@@ -29,29 +29,15 @@
 // Of equal values the one with the lower index wins, and a NaN wins over every number, as in NumPy's
 // argmin and argmax. Both operators are associative and commutative, so any order gives the same pair.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_TYPE
 #include "base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/arg.h: define COARSEN_NAME, the name of the pair to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/arg.h: define COARSEN_TYPE, the type of the value, before the include"
-#endif
-
-#define NAME_lift COARSEN_JOIN(COARSEN_NAME, _lift)
-#define NAME_none COARSEN_JOIN(COARSEN_NAME, _none)
-#define NAME_pick COARSEN_JOIN(COARSEN_NAME, _pick)
-#define NAME_min  COARSEN_JOIN(COARSEN_NAME, _min)
-#define NAME_max  COARSEN_JOIN(COARSEN_NAME, _max)
 
 typedef struct {
     COARSEN_TYPE value;
     size_t index;
 } COARSEN_NAME;
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE value, size_t index)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(lift)(COARSEN_TYPE value, size_t index)
 {
     COARSEN_NAME a;
     a.value = value;
@@ -59,13 +45,14 @@ COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE value, size_t index)
     return a;
 }
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_none(void)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(none)(void)
 {
-    return NAME_lift((COARSEN_TYPE)0, ~(size_t)0);
+    return COARSEN_(lift)((COARSEN_TYPE)0, ~(size_t)0);
 }
 
 // a or b: the one that is an element, else the NaN, else the one said to win, else the first.
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_pick(COARSEN_NAME a, COARSEN_NAME b, bool a_wins, bool b_wins)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(pick)(COARSEN_NAME a, COARSEN_NAME b, bool a_wins,
+                                                bool b_wins)
 {
     const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
     const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
@@ -78,20 +65,15 @@ COARSEN_HOST_DEVICE COARSEN_NAME NAME_pick(COARSEN_NAME a, COARSEN_NAME b, bool 
     return a.index < b.index ? a : b;
 }
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_min(COARSEN_NAME a, COARSEN_NAME b)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(min)(COARSEN_NAME a, COARSEN_NAME b)
 {
-    return NAME_pick(a, b, a.value < b.value, b.value < a.value);
+    return COARSEN_(pick)(a, b, a.value < b.value, b.value < a.value);
 }
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_max(COARSEN_NAME a, COARSEN_NAME b)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(max)(COARSEN_NAME a, COARSEN_NAME b)
 {
-    return NAME_pick(a, b, b.value < a.value, a.value < b.value);
+    return COARSEN_(pick)(a, b, b.value < a.value, a.value < b.value);
 }
 
-#undef NAME_lift
-#undef NAME_none
-#undef NAME_pick
-#undef NAME_min
-#undef NAME_max
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
+#define COARSEN_END
+#include "base.h"

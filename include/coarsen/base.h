@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/base.h: what every coarsen header needs. It is the only other file a rung asks for.
+// coarsen/base.h: what every coarsen header needs. It is the only other file that a teaching rung needs.
 //
-//   version        COARSEN_VERSION, as major * 10000 + minor * 100 + patch
-//   definitions    COARSEN_KERNEL, COARSEN_DEVICE, COARSEN_HOST_DEVICE, COARSEN_HOST
-//   lists          COARSEN_JOIN, COARSEN_FIRST_1 to _3, COARSEN_CALL
-//   arithmetic     coarsen_ceil_div, coarsen_min
-//   operators      COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and their identities
-//   vectors        COARSEN_VECTOR_ITEMS, COARSEN_VECTOR_ALIGN
-//   blocks         coarsen_last_block, coarsen_lock, coarsen_unlock; coarsen_shared, a block's dynamic
-//                  shared memory
-//   host           coarsen_launch_config, coarsen_multiprocessors, coarsen_shared_limit,
-//                  coarsen_resident_blocks, coarsen_array_ok, coarsen_matrix_ok
+//   once               the version; COARSEN_KERNEL and its like; COARSEN_SUM, COARSEN_MIN, COARSEN_MAX and
+//                      their identities; vectors of 16 bytes
+//   each inclusion     opened by #define COARSEN_BEGIN COARSEN_PATTERN_..., closed by #define COARSEN_END,
+//                      each before an #include of this file
 //
-// At each inclusion it looks at the knobs that the next header may take: an expression needs its
-// parentheses.
+// Opening checks the parameters that the pattern takes, sets their defaults, and makes
 //
+//   COARSEN_(kernel)   the name NAME_kernel, where NAME is the user's COARSEN_NAME; so for any name
+//   COARSEN_TYPE ...   the user's types, each now one word, so that float * is a type like any other
+//   COARSEN_(op) ...   a function for each expression that the user gave. An expression is expanded nowhere
+//                      else, and the parameters there have names that nobody writes: a global n or width in
+//                      it is the user's, whatever a kernel calls its own variables
+//   coarsen_min ...    the helpers below, anew for each inclusion, so that one inside namespace foo and one
+//                      inside namespace bar each find theirs
+//
+// Closing undefines the parameters of the pattern and what opening made, and nothing else. Inclusions nest:
+// a header that another one includes takes the parameters of the outer one and leaves them as they are.
+//
+// Inside a namespace or extern "C", include <cuda_runtime.h> first, outside of it; nvcc has done so.
 // The headers are C as CUDA has it. They go through nvcc, and through NVRTC with the host part left
 // out. Nothing here allocates, prints or exits.
 
@@ -24,12 +29,9 @@
 
 #ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #endif
 
-// ---- Version ------------------------------------------------------------------------------------
+// ---- Once: version ------------------------------------------------------------------------------
 
 #define COARSEN_VERSION_MAJOR 0
 #define COARSEN_VERSION_MINOR 1
@@ -37,7 +39,7 @@
 #define COARSEN_VERSION                                                                            \
     (COARSEN_VERSION_MAJOR * 10000 + COARSEN_VERSION_MINOR * 100 + COARSEN_VERSION_PATCH)
 
-// ---- Definitions --------------------------------------------------------------------------------
+// ---- Once: definitions --------------------------------------------------------------------------
 
 // Everything is static, so that two files of one program may include the same thing, and may go
 // unused without a warning.
@@ -58,20 +60,13 @@
 #define COARSEN_FIRST_3(a, b, c) a, b, c
 #define COARSEN_CALL(macro, ...) macro(__VA_ARGS__)
 
-// ---- Arithmetic ---------------------------------------------------------------------------------
+// An array of a block's shared memory, for a type that has a constructor too: it is not run.
+#define COARSEN_SHARED(type, name, count)                                                          \
+    __shared__ __attribute__((                                                                     \
+        aligned(__alignof__(type)))) unsigned char name##_bytes[(count) * sizeof(type)];           \
+    type(&name)[count] = *(type(*)[count])name##_bytes
 
-// a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
-COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-COARSEN_HOST_DEVICE size_t coarsen_min(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-// ---- Operators ----------------------------------------------------------------------------------
+// ---- Once: operators ----------------------------------------------------------------------------
 
 // Associative and commutative operators on numbers, to give as COARSEN_OP, and their identities.
 // COARSEN_MIN and COARSEN_MAX return NaN when either side is one, in whichever order they meet.
@@ -92,59 +87,221 @@ COARSEN_HOST_DEVICE size_t coarsen_min(size_t a, size_t b)
      : (type)-1 > (type)0 ? (type)0                                                                \
                           : (type)(-(long long)((1ULL << (8 * sizeof(type) - 1)) - 1) - 1))
 
-// ---- Vectors ------------------------------------------------------------------------------------
+// ---- Once: vectors ------------------------------------------------------------------------------
 
 // What a thread moves at once: 16 bytes of elements, or one element where 16 is no multiple of it.
 #define COARSEN_VECTOR_ITEMS(type) (16 % sizeof(type) == 0 ? 16 / sizeof(type) : 1)
 #define COARSEN_VECTOR_ALIGN(type) (16 % sizeof(type) == 0 ? 16 : __alignof__(type))
 
-// ---- Shared memory ------------------------------------------------------------------------------
+// ---- Once: what opening needs -------------------------------------------------------------------
 
-// The dynamic shared memory of a block, in every kernel here that has some. It has one name, so that a
-// device that must be told where it is can be told once.
+#define COARSEN_PATTERN_TYPE       1 // a type and functions on it, for host and device
+#define COARSEN_PATTERN_BLOCK      2 // device functions that take no type
+#define COARSEN_PATTERN_VALUE      3 // device functions that take a type
+#define COARSEN_PATTERN_REDUCE     4 // and all else with an operator
+#define COARSEN_PATTERN_FUSE       5
+#define COARSEN_PATTERN_MAP        6
+#define COARSEN_PATTERN_HISTOGRAM  7
+#define COARSEN_PATTERN_IMAGE      8
+#define COARSEN_PATTERN_MATMUL     9
+
+// Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
+// value means the same where the knob is divided and multiplied by: 1 + 2 would not.
+#define COARSEN_NUMBER(knob)       (knob + 0 != 0 && 2147483647 / knob == 2147483647 / (knob))
+
+#endif // COARSEN_BASE_H
+
+// ================ Opening ========================================================================
+
+#ifdef COARSEN_BEGIN
+#ifdef COARSEN_DEPTH // inside of another inclusion
+#if COARSEN_DEPTH == 1
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 2
+#else
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 3
+#endif
+#else
+#define COARSEN_DEPTH 1
+
+#if COARSEN_BEGIN == COARSEN_PATTERN_TYPE // a copy, as COARSEN_BEGIN changes in nested inclusions
+#define COARSEN_PATTERN COARSEN_PATTERN_TYPE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_BLOCK
+#define COARSEN_PATTERN COARSEN_PATTERN_BLOCK
+#elif COARSEN_BEGIN == COARSEN_PATTERN_VALUE
+#define COARSEN_PATTERN COARSEN_PATTERN_VALUE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_REDUCE
+#define COARSEN_PATTERN COARSEN_PATTERN_REDUCE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_FUSE
+#define COARSEN_PATTERN COARSEN_PATTERN_FUSE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_MAP
+#define COARSEN_PATTERN COARSEN_PATTERN_MAP
+#elif COARSEN_BEGIN == COARSEN_PATTERN_HISTOGRAM
+#define COARSEN_PATTERN COARSEN_PATTERN_HISTOGRAM
+#elif COARSEN_BEGIN == COARSEN_PATTERN_IMAGE
+#define COARSEN_PATTERN COARSEN_PATTERN_IMAGE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_MATMUL
+#define COARSEN_PATTERN COARSEN_PATTERN_MATMUL
+#else
+#error "coarsen: COARSEN_BEGIN must be one of the patterns in base.h"
+#endif
+
+#ifndef COARSEN_NAME
+#error "coarsen: define COARSEN_NAME, the prefix of the names to make, before the include"
+#endif
+#if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE &&        \
+    !defined(COARSEN_TYPE)
+#error "coarsen: define COARSEN_TYPE, the element type, before the include"
+#endif
+
+// ---- Opening: the tuning knobs. Each has a second spelling, for where the bare name is taken. --------
+
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
+#if defined(BLOCK_DIM) && defined(COARSEN_BLOCK_DIM)
+#error "coarsen: BLOCK_DIM and COARSEN_BLOCK_DIM are one knob: define one of them"
+#elif defined(COARSEN_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_BLOCK_DIM
+#endif
+#if defined(BLOCK_DIM) && !COARSEN_NUMBER(BLOCK_DIM)
+#error                                                                                             \
+    "coarsen: BLOCK_DIM must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#elif defined(BLOCK_DIM) && (BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0)
+#error "coarsen: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
+#endif
+#elif COARSEN_PATTERN == COARSEN_PATTERN_MATMUL &&                                                 \
+    (defined(BLOCK_DIM) || defined(COARSEN_BLOCK_DIM))
+#error "coarsen: a matrix product takes TILE_WIDTH, or BM, BN, BK, TM and TN, in place of BLOCK_DIM"
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#if defined(COARSE_FACTOR) || defined(COARSEN_COARSE_FACTOR)
+#error "coarsen: a histogram takes CFACTOR in place of COARSE_FACTOR"
+#endif
+#if defined(CFACTOR) && defined(COARSEN_CFACTOR)
+#error "coarsen: CFACTOR and COARSEN_CFACTOR are one knob: define one of them"
+#elif defined(COARSEN_CFACTOR)
+#define CFACTOR COARSEN_CFACTOR
+#endif
+#if defined(CFACTOR) && !COARSEN_NUMBER(CFACTOR)
+#error                                                                                             \
+    "coarsen: CFACTOR must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#endif
+#if defined(NUM_BINS) && defined(COARSEN_NUM_BINS)
+#error "coarsen: NUM_BINS and COARSEN_NUM_BINS are one knob: define one of them"
+#elif defined(COARSEN_NUM_BINS)
+#define NUM_BINS COARSEN_NUM_BINS
+#endif
+#ifndef NUM_BINS
+#error "coarsen: define NUM_BINS, the number of bins, before the include"
+#elif !COARSEN_NUMBER(NUM_BINS)
+#error                                                                                             \
+    "coarsen: NUM_BINS must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#elif NUM_BINS < 1 || NUM_BINS > 2147483647
+#error "coarsen: NUM_BINS must be from 1 to 2147483647"
+#endif
+#elif COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE
+#if defined(CFACTOR) || defined(COARSEN_CFACTOR)
+#error "coarsen: CFACTOR is the histogram's knob: this pattern takes COARSE_FACTOR in place of it"
+#endif
+#if defined(COARSE_FACTOR) && defined(COARSEN_COARSE_FACTOR)
+#error "coarsen: COARSE_FACTOR and COARSEN_COARSE_FACTOR are one knob: define one of them"
+#elif defined(COARSEN_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_COARSE_FACTOR
+#endif
+#if defined(COARSE_FACTOR) && !COARSEN_NUMBER(COARSE_FACTOR)
+#error                                                                                             \
+    "coarsen: COARSE_FACTOR must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#endif
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+#if defined(TILE_WIDTH) && defined(COARSEN_TILE_WIDTH)
+#error "coarsen: TILE_WIDTH and COARSEN_TILE_WIDTH are one knob: define one of them"
+#elif defined(COARSEN_TILE_WIDTH)
+#define TILE_WIDTH COARSEN_TILE_WIDTH
+#endif
+#if defined(BM) && defined(COARSEN_BM) || defined(BN) && defined(COARSEN_BN) ||                    \
+    defined(BK) && defined(COARSEN_BK) || defined(TM) && defined(COARSEN_TM) ||                    \
+    defined(TN) && defined(COARSEN_TN)
+#error "coarsen: BM and COARSEN_BM are one knob, as are BN, BK, TM and TN: define one of them"
+#endif
+#ifdef COARSEN_BM
+#define BM COARSEN_BM
+#endif
+#ifdef COARSEN_BN
+#define BN COARSEN_BN
+#endif
+#ifdef COARSEN_BK
+#define BK COARSEN_BK
+#endif
+#ifdef COARSEN_TM
+#define TM COARSEN_TM
+#endif
+#ifdef COARSEN_TN
+#define TN COARSEN_TN
+#endif
+#if defined(TILE_WIDTH) && !COARSEN_NUMBER(TILE_WIDTH)
+#error                                                                                             \
+    "coarsen: TILE_WIDTH must be a number that #if knows (no constexpr), (in parentheses) if an expression"
+#elif defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                  \
+    defined(BK) && !COARSEN_NUMBER(BK) || defined(TM) && !COARSEN_NUMBER(TM) ||                    \
+    defined(TN) && !COARSEN_NUMBER(TN)
+#error                                                                                             \
+    "coarsen: BM, BN, BK, TM and TN must be numbers that #if knows, (in parentheses) if an expression"
+#elif defined(COARSEN_SLICES) && !COARSEN_NUMBER(COARSEN_SLICES) ||                                \
+    defined(COARSEN_STAGES) && !COARSEN_NUMBER(COARSEN_STAGES)
+#error                                                                                             \
+    "coarsen: COARSEN_SLICES and _STAGES must be numbers that #if knows, (in parentheses) if an expression"
+#endif
+#endif
+
+// ---- Opening: names and types -------------------------------------------------------------------
+
+// The user's warnings are for the user's code: casts are written as C has them, and a local may have the
+// name of a user's global.
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+#define COARSEN_(what) COARSEN_JOIN(COARSEN_NAME, _##what)
+
+#if defined(COARSEN_TYPE) && COARSEN_PATTERN != COARSEN_PATTERN_BLOCK &&                           \
+    COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
+typedef COARSEN_TYPE COARSEN_(type);
+#undef COARSEN_TYPE
+#define COARSEN_TYPE COARSEN_(type)
+#endif
+
+// ---- Opening: the helpers -----------------------------------------------------------------------
+
+#if COARSEN_PATTERN != COARSEN_PATTERN_TYPE
+#define coarsen_ceil_div        COARSEN_(coarsen_ceil_div)
+#define coarsen_min             COARSEN_(coarsen_min)
+#define coarsen_launch_config   COARSEN_(coarsen_launch_config)
+#define coarsen_multiprocessors COARSEN_(coarsen_multiprocessors)
+#define coarsen_shared_limit    COARSEN_(coarsen_shared_limit)
+#define coarsen_resident_blocks COARSEN_(coarsen_resident_blocks)
+#define coarsen_bytes_ok        COARSEN_(coarsen_bytes_ok)
+
+// a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
+COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+COARSEN_HOST_DEVICE size_t coarsen_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// The dynamic shared memory of a block, in every kernel that has some. It has one name, so that a
+// device that must be told where it is can be told once; and C's linkage, so in every namespace.
+extern "C" {
 extern __shared__ uint4 coarsen_shared[];
-
-// ---- Blocks that work together ------------------------------------------------------------------
-
-// An ordinary launch promises no order of blocks and no barrier across them. Two things are safe:
-// a lock, and letting the last block to finish do the rest.
-
-// True in every thread of exactly one block of the grid: the last to arrive. It then sees all that
-// every thread of every block wrote before arriving. All threads of all blocks call it, once a
-// launch for each counter. *arrived is 0 before the launch and 0 again after it.
-// Cost: two barriers, and a fence and an atomic a block. Source: the CUDA C++ Programming Guide,
-// "Memory Fence Functions".
-COARSEN_DEVICE bool coarsen_last_block(unsigned int *arrived)
-{
-    __shared__ bool last;
-    const unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
-
-    __syncthreads(); // the block's writes, before the fence that publishes them
-    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
-        __threadfence();
-        last = atomicInc(arrived, blocks - 1) == blocks - 1; // wraps to 0 for the next launch
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
 }
-
-// A lock in global memory: *lock is 0 when free. What its holder wrote is visible to the next one.
-// One thread a block takes it, as lanes of one warp that contend may wait for each other forever.
-COARSEN_DEVICE void coarsen_lock(unsigned int *lock)
-{
-    while (atomicCAS(lock, 0, 1) != 0) {
-    }
-    __threadfence();
-}
-
-COARSEN_DEVICE void coarsen_unlock(unsigned int *lock)
-{
-    __threadfence();
-    atomicExch(lock, 0);
-}
-
-// ---- Host ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
 
@@ -199,44 +356,445 @@ COARSEN_HOST size_t coarsen_resident_blocks(const void *kernel, unsigned int thr
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
 // unless n is 0, aligned, and neither the size nor the end address overflows.
-COARSEN_HOST bool coarsen_array_ok(const void *pointer, size_t n, size_t bytes, size_t alignment)
+COARSEN_HOST bool coarsen_bytes_ok(const void *pointer, size_t n, size_t bytes, size_t alignment)
 {
     if (n == 0)
         return true;
-    return pointer && (uintptr_t)pointer % alignment == 0 &&
-           n <= (SIZE_MAX - (uintptr_t)pointer) / bytes;
+    return pointer && (size_t)pointer % alignment == 0 &&
+           n <= ((size_t)-1 - (size_t)pointer) / bytes;
 }
 
-// Likewise for a row-major matrix whose rows begin ld elements apart, and no two of them overlap.
-COARSEN_HOST bool coarsen_matrix_ok(const void *pointer, size_t rows, size_t cols, size_t ld,
-                                    size_t bytes, size_t alignment)
+// Whether pointer may hold n elements of its type.
+#define coarsen_array_ok(pointer, n)                                                               \
+    coarsen_bytes_ok(pointer, n, sizeof(*(pointer)), __alignof__(*(pointer)))
+
+#endif // __CUDACC_RTC__
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_VALUE
+#ifndef COARSEN_ACC
+#define COARSEN_ACC COARSEN_TYPE
+#endif
+typedef COARSEN_ACC COARSEN_(acc);
+#undef COARSEN_ACC
+#define COARSEN_ACC COARSEN_(acc)
+#endif
+
+// ---- Opening: a reduction's parameters, and what blocks do together -----------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
+#error "coarsen: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
+#endif
+#ifndef COARSEN_ACC
+#ifndef COARSEN_OP
+static_assert(
+    sizeof(COARSEN_TYPE) > 2 || __is_class(COARSEN_TYPE),
+    "coarsen: a sum of 8- or 16-bit integers wraps: define COARSEN_ACC, a wider type for it");
+#endif
+#define COARSEN_ACC COARSEN_TYPE
+#endif
+#ifndef COARSEN_OP
+#define COARSEN_OP COARSEN_SUM
+#endif
+#ifndef COARSEN_IDENTITY
+#define COARSEN_IDENTITY ((COARSEN_ACC)0)
+#endif
+typedef COARSEN_ACC COARSEN_(acc);
+#undef COARSEN_ACC
+#define COARSEN_ACC COARSEN_(acc)
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(op)(COARSEN_UNUSED COARSEN_ACC coarsen_a,
+                                        COARSEN_UNUSED COARSEN_ACC coarsen_b)
+{
+    return COARSEN_OP(coarsen_a, coarsen_b);
+}
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
+{
+    return COARSEN_IDENTITY;
+}
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#ifndef COARSEN_LIFT
+#define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
+#endif
+COARSEN_DEVICE COARSEN_ACC COARSEN_(lift)(COARSEN_UNUSED COARSEN_TYPE coarsen_x,
+                                          COARSEN_UNUSED size_t coarsen_i)
+{
+    return COARSEN_LIFT(coarsen_x, coarsen_i);
+}
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_BLOCK
+// An ordinary launch promises no order of blocks and no barrier across them. Two things are safe:
+// a lock, and letting the last block to finish do the rest.
+
+// True in every thread of exactly one block of the grid: the last to arrive. It then sees all that
+// every thread of every block wrote before arriving. All threads of all blocks call it, once per
+// launch for each counter. *arrived is 0 before the launch and 0 again after it.
+// Cost: two barriers, and a fence and an atomic per block. Source: the CUDA C++ Programming Guide,
+// "Memory Fence Functions".
+COARSEN_DEVICE bool COARSEN_(last_block)(unsigned int *arrived)
+{
+    __shared__ bool last;
+    const unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
+
+    __syncthreads(); // the block's writes, before the fence that publishes them
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+        __threadfence();
+        const unsigned int before =
+            atomicInc(arrived, blocks - 1); // wraps to 0 for the next launch
+        if (before >= blocks)
+            __trap(); // the counter was not 0: NAME_scratch_init was forgotten
+        last = before == blocks - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// A lock in global memory: *lock is 0 when free. What its holder wrote is visible to the next one.
+// One thread per block takes it, as lanes of one warp that contend may wait for each other forever.
+COARSEN_DEVICE void COARSEN_(lock)(unsigned int *lock)
+{
+    while (atomicCAS(lock, 0, 1) != 0) {
+    }
+    __threadfence();
+}
+
+COARSEN_DEVICE void COARSEN_(unlock)(unsigned int *lock)
+{
+    __threadfence();
+    atomicExch(lock, 0);
+}
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+// *out = OP(*out, sum), by one thread per block: in one atomic where there is one, or under the lock.
+COARSEN_DEVICE void COARSEN_(commit)(COARSEN_ACC *coarsen_out, COARSEN_ACC coarsen_sum,
+                                     COARSEN_UNUSED unsigned int *coarsen_lock)
+{
+#ifdef COARSEN_ATOMIC
+    COARSEN_ATOMIC(coarsen_out, coarsen_sum);
+#else
+    COARSEN_(lock)(coarsen_lock);
+    *coarsen_out = COARSEN_(op)(*coarsen_out, coarsen_sum);
+    COARSEN_(unlock)(coarsen_lock);
+#endif
+}
+#endif
+
+#if !defined(__CUDACC_RTC__) &&                                                                    \
+    (COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE)
+// Makes a scratch ready, once, for any number of launches one after the other.
+COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_bytes,
+                                                cudaStream_t stream)
+{
+    return scratch_bytes == 0 ? cudaSuccess : cudaMemsetAsync(scratch, 0, scratch_bytes, stream);
+}
+#endif
+
+// ---- Opening: a map's parameters ----------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MAP || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#ifndef COARSEN_MAP
+#error "coarsen: define COARSEN_MAP, an expression of the elements read, before the include"
+#endif
+#ifndef COARSEN_INPUTS
+#define COARSEN_INPUTS 1
+#endif
+#if !COARSEN_NUMBER(COARSEN_INPUTS) || COARSEN_INPUTS < 1 || COARSEN_INPUTS > 3
+#error "coarsen: COARSEN_INPUTS must be from 1 to 3"
+#endif
+#ifndef COARSEN_TYPE_B
+#define COARSEN_TYPE_B COARSEN_TYPE
+#endif
+#ifndef COARSEN_TYPE_C
+#define COARSEN_TYPE_C COARSEN_TYPE
+#endif
+typedef COARSEN_TYPE_B COARSEN_(type_b);
+typedef COARSEN_TYPE_C COARSEN_(type_c);
+#undef COARSEN_TYPE_B
+#undef COARSEN_TYPE_C
+#define COARSEN_TYPE_B COARSEN_(type_b)
+#define COARSEN_TYPE_C COARSEN_(type_c)
+#if COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+typedef COARSEN_ACC COARSEN_(mapped);
+#elif defined(COARSEN_OUT)
+typedef COARSEN_OUT COARSEN_(mapped);
+#else
+typedef COARSEN_TYPE COARSEN_(mapped);
+#endif
+#define COARSEN_MAPPED COARSEN_(mapped)
+#define COARSEN_EACH   COARSEN_JOIN(COARSEN_FIRST_, COARSEN_INPUTS)
+#ifdef COARSEN_SCALAR
+typedef COARSEN_SCALAR COARSEN_(scalar);
+#undef COARSEN_SCALAR
+#define COARSEN_SCALAR     COARSEN_(scalar)
+#define COARSEN_ALSO(item) , item
+#else
+#define COARSEN_ALSO(item)
+#endif
+
+COARSEN_DEVICE COARSEN_MAPPED COARSEN_(apply)(
+    COARSEN_EACH(COARSEN_UNUSED COARSEN_TYPE coarsen_a, COARSEN_UNUSED COARSEN_TYPE_B coarsen_b,
+                 COARSEN_UNUSED COARSEN_TYPE_C coarsen_c)
+        COARSEN_ALSO(COARSEN_UNUSED COARSEN_SCALAR coarsen_scalar))
+{
+    return COARSEN_CALL(COARSEN_MAP,
+                        COARSEN_EACH(coarsen_a, coarsen_b, coarsen_c) COARSEN_ALSO(coarsen_scalar));
+}
+
+// What a kernel reads: the arrays, and the scalar if there is one.
+typedef struct {
+    const COARSEN_TYPE *a;
+#if COARSEN_INPUTS >= 2
+    const COARSEN_TYPE_B *b;
+#endif
+#if COARSEN_INPUTS >= 3
+    const COARSEN_TYPE_C *c;
+#endif
+#ifdef COARSEN_SCALAR
+    COARSEN_SCALAR scalar;
+#endif
+} COARSEN_(inputs);
+
+COARSEN_DEVICE COARSEN_MAPPED COARSEN_(map_at)(COARSEN_(inputs) in, size_t i)
+{
+    return COARSEN_(apply)(COARSEN_EACH(in.a[i], in.b[i], in.c[i]) COARSEN_ALSO(in.scalar));
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST bool COARSEN_(inputs_ok)(COARSEN_(inputs) in, size_t n)
+{
+    return coarsen_array_ok(in.a, n)
+#if COARSEN_INPUTS >= 2
+           && coarsen_array_ok(in.b, n)
+#endif
+#if COARSEN_INPUTS >= 3
+           && coarsen_array_ok(in.c, n)
+#endif
+        ;
+}
+#endif
+#endif
+
+// ---- Opening: a histogram's parameters ----------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#ifndef COARSEN_BIN
+#define COARSEN_BIN(x) (x)
+#endif
+#ifndef COARSEN_COUNT
+#define COARSEN_COUNT unsigned int
+#endif
+typedef COARSEN_COUNT COARSEN_(count);
+#undef COARSEN_COUNT
+#define COARSEN_COUNT COARSEN_(count)
+static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
+              "coarsen: COARSEN_COUNT must be unsigned int or unsigned long long");
+
+COARSEN_DEVICE long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+{
+    return (long long)((COARSEN_BIN(coarsen_x)) | 0); // | 0: COARSEN_BIN must give an integer
+}
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM && !defined(__CUDACC_RTC__)
+// What launchers begin with: cudaErrorInvalidValue for wrong arguments, or all counts set to zero.
+COARSEN_HOST cudaError_t COARSEN_(start)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                         size_t blocks, cudaStream_t stream)
+{
+    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(counts, NUM_BINS) || blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+    return cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+}
+#endif
+
+// ---- Opening: an image's parameters ---------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_IMAGE
+#ifdef COARSEN_RADIUS
+#if !COARSEN_NUMBER(COARSEN_RADIUS) || COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
+#error "coarsen: COARSEN_RADIUS must be from 1 to 31, (in parentheses) if an expression"
+#endif
+#ifndef COARSEN_CHANNELS
+#define COARSEN_CHANNELS 1
+#elif !COARSEN_NUMBER(COARSEN_CHANNELS) || COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
+#error "coarsen: COARSEN_CHANNELS must be from 1 to 4"
+#endif
+#else
+#ifdef COARSEN_CHANNELS
+#error "coarsen: COARSEN_CHANNELS goes with COARSEN_RADIUS: gray takes three"
+#endif
+#if !defined(COARSEN_RED) && !defined(COARSEN_GREEN) && !defined(COARSEN_BLUE)
+#define COARSEN_RED   19595
+#define COARSEN_GREEN 38470
+#define COARSEN_BLUE  7471
+#elif !defined(COARSEN_RED) || !defined(COARSEN_GREEN) || !defined(COARSEN_BLUE)
+#error "coarsen: COARSEN_RED, _GREEN and _BLUE go together: define all or none"
+#endif
+#if COARSEN_RED * 3 != (COARSEN_RED)*3 || COARSEN_GREEN * 3 != (COARSEN_GREEN)*3 ||                \
+    COARSEN_BLUE * 3 != (COARSEN_BLUE)*3 || COARSEN_RED < 0 || COARSEN_GREEN < 0 ||                \
+    COARSEN_BLUE < 0 || COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
+#error "coarsen: COARSEN_RED, _GREEN and _BLUE must be numbers of 0 or more that add up to 65536"
+#endif
+#endif
+
+#ifndef __CUDACC_RTC__
+// Whether in and out may hold images of so many pixels, more than 0, with so many samples per pixel.
+COARSEN_HOST bool COARSEN_(images_ok)(const unsigned char *in, size_t in_samples,
+                                      const unsigned char *out, size_t out_samples, size_t width,
+                                      size_t height)
+{
+    const size_t most = in_samples > out_samples ? in_samples : out_samples;
+    return width <= (size_t)-1 / most / height &&
+           coarsen_array_ok(in, width * height * in_samples) &&
+           coarsen_array_ok(out, width * height * out_samples);
+}
+#endif
+#endif
+
+// ---- Opening: a matrix product's parameters ---------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL && !defined(__CUDACC_RTC__)
+// Whether pointer may hold a row-major matrix whose rows begin ld elements apart, no two of which overlap.
+COARSEN_HOST bool COARSEN_(matrix_ok)(const COARSEN_TYPE *pointer, size_t rows, size_t cols,
+                                      size_t ld)
 {
     if (rows == 0 || cols == 0)
         return true;
-    return cols <= ld && (rows - 1) <= (SIZE_MAX - cols) / ld &&
-           coarsen_array_ok(pointer, (rows - 1) * ld + cols, bytes, alignment);
+    return cols <= ld && (rows - 1) <= ((size_t)-1 - cols) / ld &&
+           coarsen_array_ok(pointer, (rows - 1) * ld + cols);
 }
 
-#endif // __CUDACC_RTC__
+// What launchers begin with: cudaErrorInvalidValue for wrong arguments, or as many blocks as there are
+// tiles of P, of height x width each.
+COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, size_t width,
+                                               size_t rows, size_t cols, size_t inner,
+                                               const COARSEN_TYPE *m, size_t ldm,
+                                               const COARSEN_TYPE *n, size_t ldn,
+                                               const COARSEN_TYPE *p, size_t ldp)
+{
+    const size_t tile_rows = coarsen_ceil_div(rows, height);
+    const size_t tile_cols = coarsen_ceil_div(cols, width);
+    if (!COARSEN_(matrix_ok)(p, rows, cols, ldp) ||
+        (cols > 0 && !COARSEN_(matrix_ok)(m, rows, inner, ldm)) ||
+        (rows > 0 && !COARSEN_(matrix_ok)(n, inner, cols, ldn)) ||
+        (cols > 0 && tile_rows > 0x7fffffff / tile_cols))
+        return cudaErrorInvalidValue;
+    *blocks = tile_rows * tile_cols;
+    return cudaSuccess;
+}
+#endif
 
-#endif // COARSEN_BASE_H
+#endif // the outermost inclusion
+#undef COARSEN_BEGIN
+#endif
 
-// ---- Template: each inclusion -------------------------------------------------------------------
+// ================ Closing ========================================================================
 
-// A knob is divided and multiplied by, so 255 + 1 would be one number here and another there.
-#if defined(BLOCK_DIM) && BLOCK_DIM + 0 != 0 && 1048576 / BLOCK_DIM != 1048576 / (BLOCK_DIM)
-#error "coarsen/base.h: put the value of BLOCK_DIM in parentheses"
+#ifdef COARSEN_END
+#if COARSEN_DEPTH == 3
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 2
+#elif COARSEN_DEPTH == 2
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 1
+#else
+#undef COARSEN_DEPTH
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
 #endif
-#if defined(COARSE_FACTOR) && COARSE_FACTOR + 0 != 0 &&                                            \
-    1048576 / COARSE_FACTOR != 1048576 / (COARSE_FACTOR)
-#error "coarsen/base.h: put the value of COARSE_FACTOR in parentheses"
+
+#undef COARSEN_
+#undef COARSEN_NAME
+#if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
+#undef COARSEN_TYPE
 #endif
-#if defined(CFACTOR) && CFACTOR + 0 != 0 && 1048576 / CFACTOR != 1048576 / (CFACTOR)
-#error "coarsen/base.h: put the value of CFACTOR in parentheses"
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
+#undef BLOCK_DIM
+#undef COARSEN_BLOCK_DIM
 #endif
-#if defined(NUM_BINS) && NUM_BINS + 0 != 0 && 1048576 / NUM_BINS != 1048576 / (NUM_BINS)
-#error "coarsen/base.h: put the value of NUM_BINS in parentheses"
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN != COARSEN_PATTERN_HISTOGRAM
+#undef COARSE_FACTOR
+#undef COARSEN_COARSE_FACTOR
 #endif
-#if defined(TILE_WIDTH) && TILE_WIDTH + 0 != 0 && 1048576 / TILE_WIDTH != 1048576 / (TILE_WIDTH)
-#error "coarsen/base.h: put the value of TILE_WIDTH in parentheses"
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_OP
+#undef COARSEN_IDENTITY
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_VALUE || COARSEN_PATTERN == COARSEN_PATTERN_REDUCE ||       \
+    COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_ACC
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#undef COARSEN_LIFT
+#undef COARSEN_ATOMIC
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_MAP || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_MAP
+#undef COARSEN_INPUTS
+#undef COARSEN_TYPE_B
+#undef COARSEN_TYPE_C
+#undef COARSEN_SCALAR
+#undef COARSEN_MAPPED
+#undef COARSEN_EACH
+#undef COARSEN_ALSO
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_MAP
+#undef COARSEN_OUT
+#elif COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#undef NUM_BINS
+#undef CFACTOR
+#undef COARSEN_NUM_BINS
+#undef COARSEN_CFACTOR
+#undef COARSEN_BIN
+#undef COARSEN_COUNT
+#elif COARSEN_PATTERN == COARSEN_PATTERN_IMAGE
+#undef COARSEN_RADIUS
+#undef COARSEN_CHANNELS
+#undef COARSEN_RED
+#undef COARSEN_GREEN
+#undef COARSEN_BLUE
+#elif COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+#undef TILE_WIDTH
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_TILE_WIDTH
+#undef COARSEN_BM
+#undef COARSEN_BN
+#undef COARSEN_BK
+#undef COARSEN_TM
+#undef COARSEN_TN
+#undef COARSEN_SLICES
+#undef COARSEN_STAGES
+#endif
+
+#undef coarsen_ceil_div
+#undef coarsen_min
+#undef coarsen_launch_config
+#undef coarsen_multiprocessors
+#undef coarsen_shared_limit
+#undef coarsen_resident_blocks
+#undef coarsen_bytes_ok
+#undef coarsen_array_ok
+#undef COARSEN_MADE_REDUCE // block/'s headers
+#undef COARSEN_MADE_SCAN
+#undef COARSEN_MADE_SLOTS
+#undef COARSEN_MADE_COPY
+#undef COARSEN_MADE_VECTOR
+#undef COARSEN_ITEMS
+#undef COARSEN_ALIGN
+#undef COARSEN_WRITTEN
+#undef COARSEN_FEWER
+#undef COARSEN_PATTERN
+#endif
+#undef COARSEN_END
 #endif

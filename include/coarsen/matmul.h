@@ -29,23 +29,19 @@
 // best is reckoned from waves: a device of so many multiprocessors makes as many tiles at a time.
 // Only a product of few elements and great depth finds no shape that fills the device.
 
+#if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
+    defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
+    defined(COARSEN_TN) || defined(COARSEN_SLICES) || defined(COARSEN_STAGES)
+#error                                                                                             \
+    "coarsen: matmul.h chooses its tiles: BM, BN, BK, TM, TN, _SLICES, _STAGES go with matmul/pipelined.h"
+#endif
+#if defined(TILE_WIDTH) || defined(COARSEN_TILE_WIDTH) || defined(COARSE_FACTOR) ||                \
+    defined(COARSEN_COARSE_FACTOR)
+#error                                                                                             \
+    "coarsen: matmul.h chooses its tiles: TILE_WIDTH and COARSE_FACTOR go with matmul/coarsened.h"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
-#endif
-#undef BM
-#undef BN
-#undef BK
-#undef TM
-#undef TN
-#undef COARSEN_SLICES
-#undef COARSEN_STAGES
 
 #define COARSEN_SHAPE _large // pipelined.h's own
 #include "matmul/pipelined.h"
@@ -77,15 +73,12 @@
 #define COARSEN_STAGES 4
 #include "matmul/pipelined.h"
 
-#define NAME_(what) COARSEN_JOIN(COARSEN_NAME, what)
-#define NAME_launch NAME_(_launch)
-
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
-                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                     cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
+                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
+                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
+                                          COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 {
     // cost: of an element, measured on an H200 at 4096 x 4096 x 4096, the large shape's being 1.
     const struct {
@@ -96,12 +89,12 @@ COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COA
                               cudaStream_t);
     } shapes[] = {
 #define COARSEN_ROW(shape, cost)                                                                   \
-    {NAME_(shape##_tile_rows), NAME_(shape##_tile_cols), NAME_(shape##_shared_bytes), cost,        \
-     NAME_(shape##_launch)}
-        COARSEN_ROW(_tiny, 2.4),
-        COARSEN_ROW(_small, 1.5),
-        COARSEN_ROW(_medium, 1.15),
-        COARSEN_ROW(_large, 1),
+    {COARSEN_(shape##_tile_rows), COARSEN_(shape##_tile_cols), COARSEN_(shape##_shared_bytes),     \
+     cost, COARSEN_(shape##_launch)}
+        COARSEN_ROW(tiny, 2.4),
+        COARSEN_ROW(small, 1.5),
+        COARSEN_ROW(medium, 1.15),
+        COARSEN_ROW(large, 1),
 #undef COARSEN_ROW
     };
     cudaError_t status;
@@ -129,9 +122,5 @@ COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COA
 
 #endif
 
-#undef NAME_
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef TILE_WIDTH
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "base.h"

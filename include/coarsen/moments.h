@@ -34,21 +34,8 @@
 // Source: T. F. Chan, G. H. Golub, R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for
 // Computing Sample Variances (1979).
 
+#define COARSEN_BEGIN COARSEN_PATTERN_TYPE
 #include "base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/moments.h: define COARSEN_NAME, the name of the triple to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/moments.h: define COARSEN_TYPE, float or double, before the include"
-#endif
-
-#define NAME_lift     COARSEN_JOIN(COARSEN_NAME, _lift)
-#define NAME_none     COARSEN_JOIN(COARSEN_NAME, _none)
-#define NAME_merge    COARSEN_JOIN(COARSEN_NAME, _merge)
-#define NAME_variance COARSEN_JOIN(COARSEN_NAME, _variance)
 
 static_assert((COARSEN_TYPE)0.5 != 0, "coarsen/moments.h: COARSEN_TYPE must be float or double");
 
@@ -56,7 +43,7 @@ typedef struct {
     COARSEN_TYPE count, mean, squares;
 } COARSEN_NAME;
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE x)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(lift)(COARSEN_TYPE x)
 {
     COARSEN_NAME a;
     a.count = 1;
@@ -65,14 +52,14 @@ COARSEN_HOST_DEVICE COARSEN_NAME NAME_lift(COARSEN_TYPE x)
     return a;
 }
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_none(void)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(none)(void)
 {
     COARSEN_NAME a;
     a.count = a.mean = a.squares = 0;
     return a;
 }
 
-COARSEN_HOST_DEVICE COARSEN_NAME NAME_merge(COARSEN_NAME a, COARSEN_NAME b)
+COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(merge)(COARSEN_NAME a, COARSEN_NAME b)
 {
     COARSEN_NAME both;
     both.count = a.count + b.count;
@@ -83,14 +70,10 @@ COARSEN_HOST_DEVICE COARSEN_NAME NAME_merge(COARSEN_NAME a, COARSEN_NAME b)
     return both;
 }
 
-COARSEN_HOST_DEVICE COARSEN_TYPE NAME_variance(COARSEN_NAME a)
+COARSEN_HOST_DEVICE COARSEN_TYPE COARSEN_(variance)(COARSEN_NAME a)
 {
     return a.squares / a.count;
 }
 
-#undef NAME_lift
-#undef NAME_none
-#undef NAME_merge
-#undef NAME_variance
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
+#define COARSEN_END
+#include "base.h"

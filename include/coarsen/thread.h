@@ -24,6 +24,11 @@
 
 #include "base.h"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+
 COARSEN_DEVICE unsigned int coarsen_thread_id(void)
 {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -93,5 +98,9 @@ COARSEN_DEVICE void coarsen_clock_record(coarsen_clock *records)
     here.lane = coarsen_lane_id();
     records[coarsen_global_id()] = here;
 }
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif // COARSEN_THREAD_H

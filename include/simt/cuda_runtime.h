@@ -6,6 +6,9 @@
 #ifndef SIMT_CUDA_RUNTIME_H
 #define SIMT_CUDA_RUNTIME_H
 
+// As the toolkit's own: warnings are for the user's code.
+#pragma GCC system_header
+
 #ifndef __cplusplus
 #include "cuda_runtime_api.h"
 #else

@@ -7,6 +7,9 @@
 #ifndef SIMT_CUDA_RUNTIME_API_H
 #define SIMT_CUDA_RUNTIME_API_H
 
+// As the toolkit's own: warnings are for the user's code.
+#pragma GCC system_header
+
 #include <stddef.h>
 
 #include "vector_types.h"

@@ -7,6 +7,9 @@
 #ifndef SIMT_DEVICE_H
 #define SIMT_DEVICE_H
 
+// As the toolkit's own: warnings are for the user's code.
+#pragma GCC system_header
+
 #include <stdint.h>
 
 #define SIMT_INLINE static __inline__ __attribute__((always_inline, unused))

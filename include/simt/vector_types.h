@@ -5,6 +5,9 @@
 #ifndef SIMT_VECTOR_TYPES_H
 #define SIMT_VECTOR_TYPES_H
 
+// As the toolkit's own: warnings are for the user's code.
+#pragma GCC system_header
+
 #define SIMT_VECTOR_1(name, type)                                                                  \
     typedef struct name {                                                                          \
         type x;                                                                                    \

@@ -51,12 +51,26 @@ def test_sizes_and_types(device, n, dtype, tmp_path):
 
 def test_counts(tmp_path):
     """Those of shared.h are plain: 256 floats lie on 8 lines, the result on one more; its 1024
-    threads halve 10 times; and it has no atomics."""
+    threads halve 10 times; and it has no atomics. multiblock.h commits by one, in global memory."""
     np.save(tmp_path / "array.npy", np.ones(256, "f4"))
-    shared = demo("simt", tmp_path / "array.npy", "--n", "0")[2]
-    requests, accesses, _, barriers, atomics, busy = shared[3].split()
-    assert (requests, accesses, barriers, atomics) == ("9", "257", "10", "0")
+    found = demo("simt", tmp_path / "array.npy", "--n", "0")
+    requests, accesses, _, barriers, in_global, in_shared, busy = found[2][3].split()
+    assert (requests, accesses, barriers, in_global, in_shared) == ("9", "257", "10", "0", "0")
     assert re.fullmatch(r"\d+%", busy)
+    assert found[3][3].split()[4:6] == ["1", "0"]
+
+
+def test_atomics_of_global_and_shared_memory(tmp_path):
+    """What privatisation is for: the atomics leave global memory. 4096 elements, all of one value, in
+    blocks of 1024: of 4 blocks all but the first add the one bin that they met."""
+    np.save(tmp_path / "array.npy", np.ones(4096, "f4"))
+    done = run("demo-simt", tmp_path / "array.npy", "--n", "0")
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.split("\nHistogram: ")[1]
+    atomics = {name: tuple(re.search(rf"^{name} .* yes +(.*)$", table, re.M)[1].split()[4:6])
+               for name in ("basic", "private_global", "private_shared")}
+    assert atomics == {"basic": ("4096", "0"), "private_global": ("4099", "0"),
+                       "private_shared": ("4", "4096")}
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,18 +45,8 @@ def reached(header):
     return found
 
 
-@functools.cache
-def taken(header):
-    """Those of them that the example's own inclusion takes."""
-    listed = subprocess.run([*CXX, "-x", "c++", "-M", f"-I{INCLUDE}", *SIMT[:1], "-"],
-                            input=example(header)[0] + "\n" + example(header)[1] + "\n", check=True,
-                            text=True, stdout=subprocess.PIPE).stdout
-    files = [os.path.normpath(path) for path in listed.split()]
-    return [inner for inner in reached(header) if str(INCLUDE / inner) in files]
-
-
 def is_template(header):
-    return any("#undef COARSEN_NAME" in text(inner) for inner in reached(header))
+    return header != "coarsen/base.h" and any("#define COARSEN_END" in text(inner) for inner in reached(header))
 
 
 @functools.cache
@@ -105,18 +96,22 @@ def parameters(header):
     return list(found)
 
 
+@functools.cache
 def functions(header, prefix=None):
     """(kind, name) of each function an inclusion makes: kind is KERNEL, DEVICE, HOST_DEVICE, HOST."""
-    prefix = prefix or defines(header).get("COARSEN_NAME", ("", ""))[1]
-    found = []
-    shapes = re.findall(r"^#define COARSEN_SHAPE +(\w+)", text(header), re.M)  # see matmul.h
-    for inner in taken(header):
-        for kind, name in re.findall(
-                r"^COARSEN_(KERNEL|DEVICE|HOST_DEVICE|HOST)\b[^;{]*?\b((?:NAME|coarsen)_\w+)\(",
-                text(inner), re.M):
-            for shape in shapes if shapes and inner != header else [""]:
-                found.append((kind, re.sub("^NAME", prefix + shape, name)))
-    return found
+    kinds = {"__global__": "KERNEL", "inline __device__": "DEVICE",
+             "inline __host__ __device__": "HOST_DEVICE", "inline": "HOST"}
+    prefix = prefix or defines(header).get("COARSEN_NAME", ("", "coarsen"))[1]
+    changes = {"COARSEN_NAME": prefix} if "COARSEN_NAME" in defines(header) else {}
+    with tempfile.TemporaryDirectory() as folder:  # a runtime of nothing: the qualifiers stay to be read
+        (Path(folder) / "cuda_runtime.h").touch()
+        source = f"{example(header)[0]}\nint coarsen_begin;\n{inclusion(header, again=True, **changes)}\n"
+        made = subprocess.run([*CXX, "-x", "c++", "-E", "-P", f"-I{folder}", f"-I{INCLUDE}", "-"], input=source,
+                              check=True, text=True, stdout=subprocess.PIPE).stdout
+    made = made.split("int coarsen_begin;")[1]
+    start = re.escape("__attribute__((unused)) static ")
+    return [(kinds[kind], name) for kind, name in re.findall(
+        rf"{start}({'|'.join(kinds)})\b[^;{{=]*?\b({prefix}_\w+)\(", made)]
 
 
 def uses(header, prefix=None, name="use"):
@@ -126,10 +121,10 @@ def uses(header, prefix=None, name="use"):
     return "\n".join([
         "#ifndef __CUDACC_RTC__",
         f"void {name}_on_host(void **where);", f"void {name}_on_host(void **where)", "{",
-        *(f"    *where++ = (void *)&{f};" for f in host), "    *where = 0;", "}", "#endif",
+        *(f"    *where++ = reinterpret_cast<void *>(&{f});" for f in host), "    *where = 0;", "}", "#endif",
         f"extern \"C\" __global__ void {name}_on_device(void **where);",
         f"extern \"C\" __global__ void {name}_on_device(void **where)", "{",
-        *(f"    *where++ = (void *)&{f};" for f in device), "    *where = 0;", "}", ""])
+        *(f"    *where++ = reinterpret_cast<void *>(&{f});" for f in device), "    *where = 0;", "}", ""])
 
 
 def compile_source(compiler, source, folder, name="test.cu", flags=()):

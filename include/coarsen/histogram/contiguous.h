@@ -40,32 +40,11 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/histogram: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/histogram: define COARSEN_TYPE, the element type, before the include"
-#endif
-#ifndef NUM_BINS
-#error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
-#elif NUM_BINS < 1 || NUM_BINS > 12288
-#error "coarsen/histogram: NUM_BINS must be from 1 to 12288"
-#endif
-#ifndef COARSEN_BIN
-#define COARSEN_BIN(x) (x)
-#endif
-#ifndef COARSEN_COUNT
-#define COARSEN_COUNT unsigned int
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4
@@ -74,25 +53,16 @@
 #error "coarsen/histogram: CFACTOR must be from 1 to 64"
 #endif
 
-#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
-
-static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
-              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
-
-// Counts x among copy.
-COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
+// Counts x among counts.
+COARSEN_DEVICE void COARSEN_(count_one)(unsigned int *counts, COARSEN_TYPE x)
 {
-    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
-    const long long bin = COARSEN_BIN(x);
+    const long long bin = COARSEN_(bin)(x);
     if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(copy + bin, (unsigned int)1);
+        atomicAdd(counts + bin, 1u);
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     __shared__ unsigned int copy[NUM_BINS];
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)
@@ -104,7 +74,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int k = 0; k < CFACTOR; k++) {
         const size_t i = first + k;
         if (i < n)
-            NAME_add(copy, in[i]);
+            COARSEN_(count_one)(copy, in[i]);
     }
 
     __syncthreads();
@@ -115,39 +85,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
 {
-    (void)n;
-    return 0;
-}
-
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
-{
-    (void)scratch, (void)scratch_bytes;
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * CFACTOR);
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(counts, NUM_BINS, sizeof(COARSEN_COUNT), __alignof__(COARSEN_COUNT)) ||
-        blocks > 0x7fffffff)
-        return cudaErrorInvalidValue;
-
-    const cudaError_t status = cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+    const cudaError_t status = COARSEN_(start)(in, counts, n, blocks, stream);
     if (status != cudaSuccess || n == 0)
         return status;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n);
 }
 
 #endif
 
-#undef NAME_add
-#undef NAME_kernel
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef NUM_BINS
-#undef COARSEN_BIN
-#undef COARSEN_COUNT
-#undef BLOCK_DIM
-#undef CFACTOR
+#define COARSEN_END
+#include "../base.h"

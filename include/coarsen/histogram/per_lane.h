@@ -60,38 +60,17 @@
 // Source: J. Gomez-Luna and others, An Optimized Approach to Histogram Computation on GPU (2013),
 // for copies that the lanes take turns at.
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/histogram: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/histogram: define COARSEN_TYPE, the element type, before the include"
-#endif
-#ifndef NUM_BINS
-#error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
-#elif NUM_BINS < 1 || NUM_BINS > 2147483647
-#error "coarsen/histogram: NUM_BINS must be from 1 to 2147483647"
-#endif
-#ifndef COARSEN_BIN
-#define COARSEN_BIN(x) (x)
-#endif
-#ifndef COARSEN_COUNT
-#define COARSEN_COUNT unsigned int
-#endif
-#if !defined(BLOCK_DIM) && defined(COARSEN_HISTOGRAM_BLOCK_DIM)
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_HISTOGRAM_BLOCK_DIM)
 #define BLOCK_DIM COARSEN_HISTOGRAM_BLOCK_DIM
 #endif
+#if !defined(CFACTOR) && !defined(COARSEN_CFACTOR) && defined(COARSEN_HISTOGRAM_CFACTOR)
+#define CFACTOR COARSEN_HISTOGRAM_CFACTOR
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
-#endif
-#if !defined(CFACTOR) && defined(COARSEN_HISTOGRAM_CFACTOR)
-#define CFACTOR COARSEN_HISTOGRAM_CFACTOR
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4
@@ -100,17 +79,7 @@
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
-#define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_slot          COARSEN_JOIN(COARSEN_NAME, _slot)
-#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
-#define NAME_count         COARSEN_JOIN(COARSEN_NAME, _count)
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_small_kernel  COARSEN_JOIN(COARSEN_NAME, _small_kernel)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
-
-static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
-              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
+#include "../block/vector.h"
 
 // The columns of counters, for a block of so many threads; as many counters as a block has room for
 // on any device; and the threads of a block that counts a small array.
@@ -121,38 +90,33 @@ static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN
      : NUM_BINS <= 4 * threads ? 4                                                                 \
      : NUM_BINS <= 8 * threads ? 2                                                                 \
                                : 1)
-#define COARSEN_ROOM  16384
-#define COARSEN_SMALL (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
-
-#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
-
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
-    COARSEN_TYPE item[COARSEN_ITEMS];
-} NAME_vector;
+#define COARSEN_ROOM      16384
+#define COARSEN_SMALL_DIM (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
 // Where the counter of a bin and a lane is. Rows are stirred within groups of 32 / copies, which fill
 // the 32 banks once.
-COARSEN_DEVICE unsigned int NAME_slot(unsigned int copies, unsigned int bin, unsigned int lane)
+COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int copies, unsigned int bin, unsigned int lane)
 {
     const unsigned int group = 32 / copies;
     return (bin ^ (bin / group % group)) * copies + lane % copies;
 }
 
 // Counts x if its bin is one of the width from first_bin on.
-COARSEN_DEVICE void NAME_add(unsigned int *copy, unsigned int copies, unsigned int first_bin,
-                             unsigned int width, COARSEN_TYPE x)
+COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int copies,
+                                             unsigned int first_bin, unsigned int width,
+                                             COARSEN_TYPE x)
 {
-    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
-    const long long bin = COARSEN_BIN(x);
+    const long long bin = COARSEN_(bin)(x);
     const unsigned long long row = (unsigned long long)bin - first_bin;
     if (row < width)
-        atomicAdd(copy + NAME_slot(copies, (unsigned int)row, threadIdx.x), 1);
+        atomicAdd(copy + COARSEN_(slot)(copies, (unsigned int)row, threadIdx.x), 1);
 }
 
 // The whole of a kernel, for blocks of so many threads: a constant, as copies is.
 COARSEN_DEVICE __attribute__((always_inline)) void
-NAME_count(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width,
-           const unsigned int block_dim, const unsigned int copies)
+COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                    unsigned int full_width, const unsigned int block_dim,
+                    const unsigned int copies)
 {
     unsigned int *const copy = (unsigned int *)coarsen_shared;
     unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
@@ -168,37 +132,31 @@ NAME_count(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int
         copy[slot] = 0;
     __syncthreads();
 
-    // From the first 16-byte boundary on, the array is vectors; the rest are fewer than 32 elements.
-    const size_t misaligned = (size_t)in % sizeof(NAME_vector) / sizeof(COARSEN_TYPE);
-    const size_t head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
-    const size_t vectors = (n - head) / COARSEN_ITEMS;
-    const size_t rest = n - vectors * COARSEN_ITEMS;
-    const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
-
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)blocks * block_dim;
     size_t v = (size_t)block * block_dim + threadIdx.x;
 #pragma unroll 1
-    for (; v + (CFACTOR - 1) * threads < vectors; v += CFACTOR * threads) {
-        NAME_vector load[CFACTOR];
+    for (; v + (CFACTOR - 1) * threads < parts.vectors; v += CFACTOR * threads) {
+        COARSEN_(vector) load[CFACTOR];
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++)
-            load[k] = in_vectors[v + k * threads];
+            load[k] = parts.first[v + k * threads];
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                NAME_add(copy, copies, first_bin, width, load[k].item[j]);
+                COARSEN_(count_in_range)(copy, copies, first_bin, width, load[k].item[j]);
     }
 #pragma unroll 1
-    for (; v < vectors; v += threads) {
-        const NAME_vector load = in_vectors[v];
+    for (; v < parts.vectors; v += threads) {
+        const COARSEN_(vector) load = parts.first[v];
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            NAME_add(copy, copies, first_bin, width, load.item[j]);
+            COARSEN_(count_in_range)(copy, copies, first_bin, width, load.item[j]);
     }
-    if (block == blocks - 1 && threadIdx.x < rest)
-        NAME_add(copy, copies, first_bin, width,
-                 in[threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS]);
+    if (block == blocks - 1 && threadIdx.x < parts.rest)
+        COARSEN_(count_in_range)
+        (copy, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
     __syncthreads();
     for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
@@ -206,41 +164,33 @@ NAME_count(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int
             0; // the columns begin apart, so that a warp's threads keep to 32 banks
 #pragma unroll 4
         for (unsigned int k = 0; k < copies; k++)
-            count += copy[NAME_slot(copies, row, k + row / (32 / copies))];
+            count += copy[COARSEN_(slot)(copies, row, k + row / (32 / copies))];
         if (count > 0)
             atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
     }
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, unsigned int full_width)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                     unsigned int full_width)
 {
-    NAME_count(in, counts, n, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+    COARSEN_(count_all)(in, counts, n, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
 }
 
 // A small array is over before a block of many warps has well begun.
-COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL)
-    NAME_small_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                      unsigned int full_width)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
+    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                           unsigned int full_width)
 {
-    NAME_count(in, counts, n, full_width, COARSEN_SMALL, COARSEN_COPIES(COARSEN_SMALL));
+    COARSEN_(count_all)
+    (in, counts, n, full_width, COARSEN_SMALL_DIM, COARSEN_COPIES(COARSEN_SMALL_DIM));
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
 {
-    (void)n;
-    return 0;
-}
-
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
-{
-    (void)scratch, (void)scratch_bytes;
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(counts, NUM_BINS, sizeof(COARSEN_COUNT), __alignof__(COARSEN_COUNT)))
-        return cudaErrorInvalidValue;
 
     // As few ranges as there can be, of as many bins each, but for the last; and as many blocks for
     // each as the device holds. A block's own counters hold 2^32: it gets fewer elements than that.
@@ -257,16 +207,16 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *coun
     // Small: in blocks of fewer threads, no more than a block for two multiprocessors.
     const size_t processors = coarsen_multiprocessors(&status);
     const bool small =
-        coarsen_ceil_div(n, COARSEN_SMALL * COARSEN_ITEMS) * ranges <= processors / 2;
-    const unsigned int threads = small ? COARSEN_SMALL : BLOCK_DIM;
-    const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL) : COARSEN_COPIES(BLOCK_DIM);
+        coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
+    const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
+    const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes = coarsen_ceil_div(width, 32) * 32 * copies * sizeof(unsigned int);
     size_t resident = 0;
     if (status == cudaSuccess && small)
         resident =
-            coarsen_resident_blocks((const void *)NAME_small_kernel, threads, bytes, &status);
+            coarsen_resident_blocks((const void *)COARSEN_(small_kernel), threads, bytes, &status);
     else if (status == cudaSuccess)
-        resident = coarsen_resident_blocks((const void *)NAME_kernel, threads, bytes, &status);
+        resident = coarsen_resident_blocks((const void *)COARSEN_(kernel), threads, bytes, &status);
     if (status != cudaSuccess)
         return status;
     const size_t rows = coarsen_ceil_div(n, (size_t)threads * COARSEN_ITEMS);
@@ -276,34 +226,21 @@ COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *coun
     if (blocks > 0x7fffffff / ranges)
         return cudaErrorInvalidValue;
 
-    status = cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+    status = COARSEN_(start)(in, counts, n, blocks * ranges, stream);
     if (status != cudaSuccess || n == 0)
         return status;
     const cudaLaunchConfig_t config =
         coarsen_launch_config(blocks * ranges, threads, bytes, stream);
     if (small)
-        return cudaLaunchKernelEx(&config, NAME_small_kernel, in, counts, n, (unsigned int)width);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n, (unsigned int)width);
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
+                                  (unsigned int)width);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
 }
 
 #endif
 
 #undef COARSEN_COPIES
 #undef COARSEN_ROOM
-#undef COARSEN_SMALL
-#undef COARSEN_ITEMS
-#undef NAME_vector
-#undef NAME_slot
-#undef NAME_add
-#undef NAME_count
-#undef NAME_kernel
-#undef NAME_small_kernel
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef NUM_BINS
-#undef COARSEN_BIN
-#undef COARSEN_COUNT
-#undef BLOCK_DIM
-#undef CFACTOR
+#undef COARSEN_SMALL_DIM
+#define COARSEN_END
+#include "../base.h"

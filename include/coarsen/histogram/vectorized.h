@@ -41,32 +41,11 @@
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5; V.
 // Volkov, Better Performance at Lower Occupancy (2010), for the loads in flight.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/histogram: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/histogram: define COARSEN_TYPE, the element type, before the include"
-#endif
-#ifndef NUM_BINS
-#error "coarsen/histogram: define NUM_BINS, the number of bins, before the include"
-#elif NUM_BINS < 1 || NUM_BINS > 12288
-#error "coarsen/histogram: NUM_BINS must be from 1 to 12288"
-#endif
-#ifndef COARSEN_BIN
-#define COARSEN_BIN(x) (x)
-#endif
-#ifndef COARSEN_COUNT
-#define COARSEN_COUNT unsigned int
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/histogram: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4
@@ -75,61 +54,40 @@
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
-#define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
+#include "../block/vector.h"
 
-static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
-              "coarsen/histogram: COARSEN_COUNT must be unsigned int or unsigned long long");
-
-#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
-
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
-    COARSEN_TYPE item[COARSEN_ITEMS];
-} NAME_vector;
-
-// Counts x among copy.
-COARSEN_DEVICE void NAME_add(unsigned int *copy, COARSEN_TYPE x)
+// Counts x among counts.
+COARSEN_DEVICE void COARSEN_(count_one)(unsigned int *counts, COARSEN_TYPE x)
 {
-    static_assert((decltype(+(COARSEN_BIN(x))))1.5 == 1, "COARSEN_BIN must give an integer");
-    const long long bin = COARSEN_BIN(x);
+    const long long bin = COARSEN_(bin)(x);
     if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(copy + bin, (unsigned int)1);
+        atomicAdd(counts + bin, 1u);
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     __shared__ unsigned int copy[NUM_BINS];
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)
         copy[bin] = 0;
     __syncthreads();
 
-    // From the first 16-byte boundary on, the array is vectors; the rest are fewer than 32 elements.
-    const size_t misaligned = (size_t)in % sizeof(NAME_vector) / sizeof(COARSEN_TYPE);
-    const size_t head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
-    const size_t vectors = (n - head) / COARSEN_ITEMS;
-    const size_t rest = n - vectors * COARSEN_ITEMS;
-    const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
-
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    NAME_vector load[CFACTOR];
+    COARSEN_(vector) load[CFACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < CFACTOR; k++)
-        if (first + k * threads < vectors)
-            load[k] = in_vectors[first + k * threads];
+        if (first + k * threads < parts.vectors)
+            load[k] = parts.first[first + k * threads];
 #pragma unroll
     for (unsigned int k = 0; k < CFACTOR; k++)
-        if (first + k * threads < vectors)
+        if (first + k * threads < parts.vectors)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                NAME_add(copy, load[k].item[j]);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < rest)
-        NAME_add(copy,
-                 in[threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS]);
+                COARSEN_(count_one)(copy, load[k].item[j]);
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
+        COARSEN_(count_one)(copy, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
     __syncthreads();
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)
@@ -139,41 +97,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
 {
-    (void)n;
-    return 0;
-}
-
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
-{
-    (void)scratch, (void)scratch_bytes;
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * CFACTOR * COARSEN_ITEMS);
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(counts, NUM_BINS, sizeof(COARSEN_COUNT), __alignof__(COARSEN_COUNT)) ||
-        blocks > 0x7fffffff)
-        return cudaErrorInvalidValue;
-
-    const cudaError_t status = cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
+    const cudaError_t status = COARSEN_(start)(in, counts, n, blocks, stream);
     if (status != cudaSuccess || n == 0)
         return status;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, counts, n);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n);
 }
 
 #endif
 
-#undef COARSEN_ITEMS
-#undef NAME_vector
-#undef NAME_add
-#undef NAME_kernel
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef NUM_BINS
-#undef COARSEN_BIN
-#undef COARSEN_COUNT
-#undef BLOCK_DIM
-#undef CFACTOR
+#define COARSEN_END
+#include "../base.h"

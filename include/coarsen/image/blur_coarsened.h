@@ -38,29 +38,14 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
 #ifndef COARSEN_RADIUS
 #error "coarsen/image: define COARSEN_RADIUS, the pixels to each side, before the include"
-#elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
-#error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
 #endif
-#ifndef COARSEN_CHANNELS
-#define COARSEN_CHANNELS 1
-#endif
-#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
-#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
-#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -69,12 +54,8 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
-#define NAME_row    COARSEN_JOIN(COARSEN_NAME, _row)
-#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
-
 // The sum of one row of a box, from the samples left to right of the one there.
-COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there, size_t left, size_t right)
+COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there, size_t left, size_t right)
 {
     unsigned int sum = 0;
     for (size_t u = 0; u <= left + right; u++)
@@ -83,8 +64,8 @@ COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there, size_t left, si
 }
 
 // A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
-COARSEN_KERNEL void NAME_kernel(const unsigned char *in, unsigned char *out, size_t width,
-                                size_t height)
+COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width,
+                                     size_t height)
 {
     const size_t samples = width * COARSEN_CHANNELS; // a row
     const size_t s = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
@@ -99,14 +80,14 @@ COARSEN_KERNEL void NAME_kernel(const unsigned char *in, unsigned char *out, siz
         unsigned int sum = 0; // of the rows of the box above first, but for its last
         for (size_t v = first < COARSEN_RADIUS + 1 ? 0 : first - COARSEN_RADIUS - 1;
              v < height && v < first + COARSEN_RADIUS; v++)
-            sum += NAME_row(in + v * samples + s, left, right);
+            sum += COARSEN_(row)(in + v * samples + s, left, right);
         for (size_t y = first; y < height && y < first + COARSE_FACTOR; y++) {
             const size_t above = coarsen_min(y, COARSEN_RADIUS);
             const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
             if (y > COARSEN_RADIUS)
-                sum -= NAME_row(in + (y - COARSEN_RADIUS - 1) * samples + s, left, right);
+                sum -= COARSEN_(row)(in + (y - COARSEN_RADIUS - 1) * samples + s, left, right);
             if (y + COARSEN_RADIUS < height)
-                sum += NAME_row(in + (y + COARSEN_RADIUS) * samples + s, left, right);
+                sum += COARSEN_(row)(in + (y + COARSEN_RADIUS) * samples + s, left, right);
             const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
             out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
         }
@@ -115,33 +96,22 @@ COARSEN_KERNEL void NAME_kernel(const unsigned char *in, unsigned char *out, siz
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+                                          size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    if (width > SIZE_MAX / COARSEN_CHANNELS)
-        return cudaErrorInvalidValue;
     const size_t samples = width * COARSEN_CHANNELS;
     const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
-    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1) ||
+    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||
         blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, width, height);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
 }
 
 #endif
 
-#undef NAME_row
-#undef NAME_kernel
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_RADIUS
-#undef COARSEN_CHANNELS
-#undef COARSEN_RED
-#undef COARSEN_GREEN
-#undef COARSEN_BLUE
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

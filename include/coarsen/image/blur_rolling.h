@@ -43,29 +43,20 @@
 //
 // Source: running sums are those of M. J. McDonnell, Box-filtering techniques (1981).
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
 #ifndef COARSEN_RADIUS
 #error "coarsen/image: define COARSEN_RADIUS, the pixels to each side, before the include"
-#elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 7
-#error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif
-#ifndef COARSEN_CHANNELS
-#define COARSEN_CHANNELS 1
-#endif
-#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
-#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
-#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
 #endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 192 || BLOCK_DIM % 32 != 0
+#if BLOCK_DIM > 192
 #error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 192"
+#endif
+#if COARSEN_RADIUS > 7
+#error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 48
@@ -74,37 +65,24 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
-#define NAME_vector      COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_load        COARSEN_JOIN(COARSEN_NAME, _load)
-#define NAME_store       COARSEN_JOIN(COARSEN_NAME, _store)
-#define NAME_pair        COARSEN_JOIN(COARSEN_NAME, _pair)
-#define NAME_sums        COARSEN_JOIN(COARSEN_NAME, _sums)
-#define NAME_mean        COARSEN_JOIN(COARSEN_NAME, _mean)
-#define NAME_word        COARSEN_JOIN(COARSEN_NAME, _word)
-#define NAME_border_word COARSEN_JOIN(COARSEN_NAME, _border_word)
-#define NAME_roll        COARSEN_JOIN(COARSEN_NAME, _roll)
-#define NAME_strip       COARSEN_JOIN(COARSEN_NAME, _strip)
-#define NAME_kernel      COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_any_kernel  COARSEN_JOIN(COARSEN_NAME, _any_kernel)
-#define NAME_launch      COARSEN_JOIN(COARSEN_NAME, _launch)
-
-#define COARSEN_SIDE     (2 * COARSEN_RADIUS + 1)
-#define COARSEN_COUNT    (COARSEN_SIDE * COARSEN_SIDE)
-#define COARSEN_REACH    (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
-#define COARSEN_WORDS    ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
-#define COARSEN_HALO     ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
-#define COARSEN_SPAN     (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
+#define COARSEN_SIDE  (2 * COARSEN_RADIUS + 1)
+#define COARSEN_BOX   (COARSEN_SIDE * COARSEN_SIDE)
+#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_WORDS ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
+#define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
+#define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
 
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
-} NAME_vector;
+} COARSEN_(vector);
 
 // 16 samples from there on: those that the row has, from a to b - 1; 0 for the others.
-COARSEN_DEVICE NAME_vector NAME_load(const unsigned char *from, int a, int b, bool aligned)
+COARSEN_DEVICE COARSEN_(vector)
+    COARSEN_(load)(const unsigned char *from, int a, int b, bool aligned)
 {
-    NAME_vector load = {};
+    COARSEN_(vector) load = {};
     if (aligned)
-        load = *(const NAME_vector *)from;
+        load = *(const COARSEN_(vector) *)from;
     else
 #pragma unroll
         for (int j = 0; j < 16; j++)
@@ -113,10 +91,10 @@ COARSEN_DEVICE NAME_vector NAME_load(const unsigned char *from, int a, int b, bo
     return load;
 }
 
-COARSEN_DEVICE void NAME_store(unsigned char *to, int b, bool aligned, NAME_vector means)
+COARSEN_DEVICE void COARSEN_(store)(unsigned char *to, int b, bool aligned, COARSEN_(vector) means)
 {
     if (aligned)
-        *(NAME_vector *)to = means;
+        *(COARSEN_(vector) *)to = means;
     else
 #pragma unroll
         for (int j = 0; j < 16; j++)
@@ -126,7 +104,7 @@ COARSEN_DEVICE void NAME_store(unsigned char *to, int b, bool aligned, NAME_vect
 
 // The columns' sums at p and p + 2, packed: p counts samples from the first of even and odd, which hold
 // the sums at 4k and 4k + 2, and those at 4k + 1 and 4k + 3.
-COARSEN_DEVICE unsigned int NAME_pair(const unsigned int *even, const unsigned int *odd, int p)
+COARSEN_DEVICE unsigned int COARSEN_(pair)(const unsigned int *even, const unsigned int *odd, int p)
 {
     const unsigned int *const half = p % 2 == 0 ? even : odd;
     return p % 4 < 2 ? half[p / 4] : __funnelshift_r(half[p / 4], half[p / 4 + 1], 16);
@@ -134,8 +112,8 @@ COARSEN_DEVICE unsigned int NAME_pair(const unsigned int *even, const unsigned i
 
 // The sums of a row's boxes at the thread's 16 samples, from those of its columns and its neighbours'.
 // Those of word w: of samples 0 and 2 in sums[2 w], of 1 and 3 in sums[2 w + 1].
-COARSEN_DEVICE void NAME_sums(unsigned int *sums, const unsigned int *mine_even,
-                              const unsigned int *mine_odd)
+COARSEN_DEVICE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_even,
+                                   const unsigned int *mine_odd)
 {
     unsigned int even[4 + 2 * COARSEN_WORDS], odd[4 + 2 * COARSEN_WORDS];
 #pragma unroll
@@ -146,67 +124,83 @@ COARSEN_DEVICE void NAME_sums(unsigned int *sums, const unsigned int *mine_even,
 #pragma unroll
     for (int w = 0; w < COARSEN_WORDS; w++) {
         const int left = COARSEN_WORDS - 1 - w, right = COARSEN_WORDS + 4 + w;
-        even[left] = __shfl_up_sync(0xffffffff, mine_even[3 - w % 4], w / 4 + 1);
-        odd[left] = __shfl_up_sync(0xffffffff, mine_odd[3 - w % 4], w / 4 + 1);
-        even[right] = __shfl_down_sync(0xffffffff, mine_even[w % 4], w / 4 + 1);
-        odd[right] = __shfl_down_sync(0xffffffff, mine_odd[w % 4], w / 4 + 1);
+        const unsigned int lanes = (unsigned int)w / 4 + 1;
+        even[left] = __shfl_up_sync(0xffffffff, mine_even[3 - w % 4], lanes);
+        odd[left] = __shfl_up_sync(0xffffffff, mine_odd[3 - w % 4], lanes);
+        even[right] = __shfl_down_sync(0xffffffff, mine_even[w % 4], lanes);
+        odd[right] = __shfl_down_sync(0xffffffff, mine_odd[w % 4], lanes);
     }
 #pragma unroll
     for (int h = 0; h < 8; h++) {
         const int x = h / 2 * 4 + h % 2, p = x + 4 * COARSEN_WORDS;
         const int before = x - COARSEN_CHANNELS; // a pixel before: is there a sum to go on from?
         if (before >= 0 && before % 4 < 2) {
-            sums[h] = sums[before / 4 * 2 + before % 4] + NAME_pair(even, odd, p + COARSEN_REACH) -
-                      NAME_pair(even, odd, p - COARSEN_REACH - COARSEN_CHANNELS);
+            sums[h] = sums[before / 4 * 2 + before % 4] +
+                      COARSEN_(pair)(even, odd, p + COARSEN_REACH) -
+                      COARSEN_(pair)(even, odd, p - COARSEN_REACH - COARSEN_CHANNELS);
             continue;
         }
         sums[h] = 0;
 #pragma unroll
         for (int d = -COARSEN_REACH; d <= COARSEN_REACH; d += COARSEN_CHANNELS)
-            sums[h] += NAME_pair(even, odd, p + d);
+            sums[h] += COARSEN_(pair)(even, odd, p + d);
     }
 }
 
 // A mean, in the top byte: (sum + count / 2) r, where r is 2^24 / count and up to 1 more, so that r count
 // = 2^24 + e with e <= count. It is exact, as (sum + count / 2) e < 2^24: the left side is at most
 // (255 * 225 + 112) * 225.
-COARSEN_DEVICE unsigned int NAME_mean(unsigned int sum, unsigned int count, unsigned int reciprocal)
+COARSEN_DEVICE unsigned int COARSEN_(mean)(unsigned int sum, unsigned int count,
+                                           unsigned int reciprocal)
 {
     return sum * reciprocal + count / 2 * reciprocal;
 }
 
-// The four means of word w.
-COARSEN_DEVICE unsigned int NAME_word(const unsigned int *sums, int w)
+// The four means of word w, of boxes that are whole.
+COARSEN_DEVICE unsigned int COARSEN_(word)(const unsigned int *sums, int w)
 {
-    const unsigned int reciprocal = (1u << 24) / COARSEN_COUNT + 1;
-    const unsigned int m0 = NAME_mean(sums[2 * w] & 0xffff, COARSEN_COUNT, reciprocal);
-    const unsigned int m1 = NAME_mean(sums[2 * w + 1] & 0xffff, COARSEN_COUNT, reciprocal);
-    const unsigned int m2 = NAME_mean(sums[2 * w] >> 16, COARSEN_COUNT, reciprocal);
-    const unsigned int m3 = NAME_mean(sums[2 * w + 1] >> 16, COARSEN_COUNT, reciprocal);
+    const unsigned int reciprocal = (1u << 24) / COARSEN_BOX + 1;
+    const unsigned int m0 = COARSEN_(mean)(sums[2 * w] & 0xffff, COARSEN_BOX, reciprocal);
+    const unsigned int m1 = COARSEN_(mean)(sums[2 * w + 1] & 0xffff, COARSEN_BOX, reciprocal);
+    const unsigned int m2 = COARSEN_(mean)(sums[2 * w] >> 16, COARSEN_BOX, reciprocal);
+    const unsigned int m3 = COARSEN_(mean)(sums[2 * w + 1] >> 16, COARSEN_BOX, reciprocal);
     return __byte_perm(__byte_perm(m0, m1, 0x0073), __byte_perm(m2, m3, 0x0073), 0x5410);
 }
 
-// The same near a border. widths: as many columns as each of the thread's samples sums, 4 bits each;
-// rows: as many rows.
-COARSEN_DEVICE unsigned int NAME_border_word(const unsigned int *sums, int w,
-                                             const unsigned int *reciprocals,
-                                             unsigned long long widths, unsigned int rows)
+// The same near a border. widths: as many columns as the box of each of the thread's samples has, 4 bits
+// each; rows: as many rows.
+COARSEN_DEVICE unsigned int COARSEN_(border_word)(const unsigned int *sums, int w,
+                                                  const unsigned int *reciprocals,
+                                                  unsigned long long widths, unsigned int rows)
 {
     unsigned int word = 0;
     for (int j = 0; j < 4; j++) {
         const unsigned int count = ((unsigned int)(widths >> 4 * (4 * w + j)) & 15) * rows;
         const unsigned int sum = sums[2 * w + j % 2] >> 16 * (j / 2) & 0xffff;
-        word |= NAME_mean(sum, count, reciprocals[count]) >> 24 << 8 * j;
+        word |= COARSEN_(mean)(sum, count, reciprocals[count]) >> 24 << 8 * j;
     }
     return word;
 }
 
+// Those widths, for samples a to b - 1 of the 16 from x on.
+COARSEN_DEVICE unsigned long long COARSEN_(widths)(long long x, int a, int b, size_t width)
+{
+    unsigned long long widths = 0;
+    for (int j = a; j < b; j++) {
+        const size_t before = (size_t)(x + j) / COARSEN_CHANNELS;
+        widths |= (1 + coarsen_min(before, COARSEN_RADIUS) +
+                   coarsen_min(width - 1 - before, COARSEN_RADIUS))
+                  << 4 * j;
+    }
+    return widths;
+}
+
 // Adds the row that enters to the columns' sums and takes off the one that leaves, in whose place it
 // goes. The even samples' sums come from those of whole words, in fewer steps: all is modulo 2^32.
-COARSEN_DEVICE void NAME_roll(unsigned int *whole, unsigned int *odd, NAME_vector *slot,
-                              NAME_vector enters)
+COARSEN_DEVICE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd, COARSEN_(vector) * slot,
+                                   COARSEN_(vector) enters)
 {
-    const NAME_vector leaves = *slot;
+    const COARSEN_(vector) leaves = *slot;
     *slot = enters;
 #pragma unroll
     for (int w = 0; w < 4; w++) {
@@ -216,14 +210,15 @@ COARSEN_DEVICE void NAME_roll(unsigned int *whole, unsigned int *odd, NAME_vecto
 }
 
 // What one thread does: 16 samples of each row of its warp's strip.
-COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size_t width,
-                               size_t height, unsigned int columns, unsigned int strip_rows,
-                               bool aligned)
+COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out, size_t width,
+                                    size_t height, unsigned int columns, unsigned int strip_rows,
+                                    bool aligned)
 {
-    __shared__ NAME_vector ring[COARSEN_SIDE][BLOCK_DIM]; // the rows summed; a thread's are its own
-    __shared__ unsigned int reciprocals[COARSEN_COUNT + 1];
+    __shared__ COARSEN_(vector)
+        ring[COARSEN_SIDE][BLOCK_DIM]; // the rows summed; a thread's are its own
+    __shared__ unsigned int reciprocals[COARSEN_BOX + 1];
     __shared__ unsigned long long widths_of[BLOCK_DIM]; // for the border, out of the registers
-    for (unsigned int c = threadIdx.x; c <= COARSEN_COUNT; c += BLOCK_DIM)
+    for (unsigned int c = threadIdx.x; c <= COARSEN_BOX; c += BLOCK_DIM)
         reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
     __syncthreads();
 
@@ -242,16 +237,10 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
     const int b = x >= row_samples ? 0 : row_samples - x < 16 ? (int)(row_samples - x) : 16;
     const bool inside = x >= COARSEN_REACH && x + 16 + COARSEN_REACH <= row_samples;
     const bool made_here = lane >= COARSEN_HALO && lane < 32 - COARSEN_HALO && a < b;
-    unsigned long long widths_here = COARSEN_SIDE * 0x1111111111111111ull;
-    if (!inside) {
-        widths_here = 0;
-        for (int j = a; j < b; j++) {
-            const size_t before = (size_t)(x + j) / COARSEN_CHANNELS;
-            widths_here |= (1 + coarsen_min(before, COARSEN_RADIUS) +
-                            coarsen_min(width - 1 - before, COARSEN_RADIUS))
-                           << 4 * j;
-        }
-    }
+    unsigned long long widths = COARSEN_SIDE * 0x1111111111111111ull;
+    if (!inside)
+        widths = COARSEN_(widths)(x, a, b, width);
+    widths_of[threadIdx.x] = widths;
 
     // Step i adds row first - COARSEN_RADIUS + i. There is one for i from begin to end - 1, and the boxes
     // have all their rows for i from full_begin to end - 1.
@@ -259,31 +248,32 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
     const int steps = made + 2 * COARSEN_RADIUS;
     const int begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
     const int end =
-        steps - COARSEN_RADIUS + (int)coarsen_min(height - first - made, COARSEN_RADIUS);
-    const unsigned int loads = a < b ? end - begin : 0;
+        steps - COARSEN_RADIUS + (int)coarsen_min(height - first - (size_t)made, COARSEN_RADIUS);
+    const unsigned int loads = a < b ? (unsigned int)(end - begin) : 0;
     const int full_begin = begin + 2 * COARSEN_RADIUS;
-    widths_of[threadIdx.x] = widths_here;
     const bool warp_inside = __all_sync(0xffffffff, inside);
-    const unsigned int fulls = warp_inside && end > full_begin ? end - full_begin : 0;
+    const unsigned int fulls =
+        warp_inside && end > full_begin ? (unsigned int)(end - full_begin) : 0;
     const unsigned char *from = in + (long long)(first - COARSEN_RADIUS) * row_samples + x;
     unsigned char *to = out + (long long)first * row_samples + x;
 
     unsigned int whole[4] = {}, odd[4] = {}; // the columns' sums
+    const COARSEN_(vector) nothing = {};
     for (int i = 0; i < COARSEN_SIDE; i++)
-        ring[i][threadIdx.x] = NAME_vector{};
-    NAME_vector *const slots = &ring[0][threadIdx.x];
+        ring[i][threadIdx.x] = nothing;
+    COARSEN_(vector) *const slots = &ring[0][threadIdx.x];
     unsigned int slot = 0;
 
-    NAME_vector next = {}; // on its way while the row before it is worked on
+    COARSEN_(vector) next = nothing; // on its way while the row before it is worked on
     if ((unsigned int)(0 - begin) < loads)
-        next = NAME_load(from, a, b, aligned);
+        next = COARSEN_(load)(from, a, b, aligned);
     for (int i = 0; i < steps; i++) {
-        NAME_roll(whole, odd, slots + slot, next);
+        COARSEN_(roll)(whole, odd, slots + slot, next);
         slot = slot < 2 * COARSEN_RADIUS * BLOCK_DIM ? slot + BLOCK_DIM : 0;
         from += row_samples;
-        next = NAME_vector{};
+        next = nothing;
         if ((unsigned int)(i + 1 - begin) < loads)
-            next = NAME_load(from, a, b, aligned);
+            next = COARSEN_(load)(from, a, b, aligned);
         if (i < 2 * COARSEN_RADIUS)
             continue;
 
@@ -291,60 +281,60 @@ COARSEN_DEVICE void NAME_strip(const unsigned char *in, unsigned char *out, size
 #pragma unroll
         for (int w = 0; w < 4; w++)
             even[w] = whole[w] - (odd[w] << 8);
-        NAME_sums(sums, even, odd);
-        NAME_vector means;
+        COARSEN_(sums)(sums, even, odd);
+        COARSEN_(vector) means;
         if ((unsigned int)(i - full_begin) < fulls) {
 #pragma unroll
             for (int w = 0; w < 4; w++)
-                means.word[w] = NAME_word(sums, w);
+                means.word[w] = COARSEN_(word)(sums, w);
         } else {
             const int oldest = i - 2 * COARSEN_RADIUS;
             const int rows = (i < end ? i + 1 : end) - (oldest > begin ? oldest : begin);
             __syncwarp(); // or the compiler works out all that follows ahead of time, in registers
-            const unsigned long long widths = widths_of[threadIdx.x];
+            const unsigned long long widths_here = widths_of[threadIdx.x];
 #pragma unroll
             for (int w = 0; w < 4; w++)
-                means.word[w] = NAME_border_word(sums, w, reciprocals, widths, rows);
+                means.word[w] = COARSEN_(border_word)(sums, w, reciprocals, widths_here,
+                                                      (unsigned int)rows);
         }
         if (made_here)
-            NAME_store(to, b, aligned, means);
+            COARSEN_(store)(to, b, aligned, means);
         to += row_samples;
     }
 }
 
 // rows: as many as a thread makes. in, out and a row's samples are multiples of 16.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height,
-                unsigned int columns, unsigned int rows)
+    COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height,
+                     unsigned int columns, unsigned int rows)
 {
-    NAME_strip(in, out, width, height, columns, rows, true);
+    COARSEN_(strip)(in, out, width, height, columns, rows, true);
 }
 
 // The same for any alignment, a sample at a time.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_any_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height,
-                    unsigned int columns, unsigned int rows)
+    COARSEN_(any_kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height,
+                         unsigned int columns, unsigned int rows)
 {
-    NAME_strip(in, out, width, height, columns, rows, false);
+    COARSEN_(strip)(in, out, width, height, columns, rows, false);
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+                                          size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    if (width > SIZE_MAX / COARSEN_CHANNELS)
-        return cudaErrorInvalidValue;
     const size_t samples = width * COARSEN_CHANNELS;
-    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1))
+    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height))
         return cudaErrorInvalidValue;
 
     cudaError_t status;
-    const bool aligned = ((uintptr_t)in | (uintptr_t)out | samples) % 16 == 0;
-    const size_t resident = coarsen_resident_blocks(
-        aligned ? (const void *)NAME_kernel : (const void *)NAME_any_kernel, BLOCK_DIM, 0, &status);
+    const bool aligned = ((size_t)in | (size_t)out | samples) % 16 == 0;
+    const size_t resident = coarsen_resident_blocks(aligned ? (const void *)COARSEN_(kernel)
+                                                            : (const void *)COARSEN_(any_kernel),
+                                                    BLOCK_DIM, 0, &status);
     if (status != cudaSuccess)
         return status;
     // Strips of COARSE_FACTOR rows, or of as many more as make the last wave of blocks a full one. Where
@@ -361,36 +351,17 @@ COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out
     const size_t warps = columns * coarsen_ceil_div(height, rows);
     const cudaLaunchConfig_t config =
         coarsen_launch_config(coarsen_ceil_div(warps, BLOCK_DIM / 32), BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, aligned ? NAME_kernel : NAME_any_kernel, in, out, width,
-                              height, (unsigned int)columns, (unsigned int)rows);
+    return cudaLaunchKernelEx(&config, aligned ? COARSEN_(kernel) : COARSEN_(any_kernel), in, out,
+                              width, height, (unsigned int)columns, (unsigned int)rows);
 }
 
 #endif
 
-#undef NAME_vector
-#undef NAME_load
-#undef NAME_store
-#undef NAME_pair
-#undef NAME_sums
-#undef NAME_mean
-#undef NAME_word
-#undef NAME_border_word
-#undef NAME_roll
-#undef NAME_strip
-#undef NAME_any_kernel
-#undef NAME_kernel
-#undef NAME_launch
 #undef COARSEN_SIDE
-#undef COARSEN_COUNT
+#undef COARSEN_BOX
 #undef COARSEN_REACH
 #undef COARSEN_WORDS
 #undef COARSEN_HALO
 #undef COARSEN_SPAN
-#undef COARSEN_NAME
-#undef COARSEN_RADIUS
-#undef COARSEN_CHANNELS
-#undef COARSEN_RED
-#undef COARSEN_GREEN
-#undef COARSEN_BLUE
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

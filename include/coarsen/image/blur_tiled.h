@@ -39,29 +39,14 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 7.4.
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
 #ifndef COARSEN_RADIUS
 #error "coarsen/image: define COARSEN_RADIUS, the pixels to each side, before the include"
-#elif COARSEN_RADIUS < 1 || COARSEN_RADIUS > 31
-#error "coarsen/image: COARSEN_RADIUS must be from 1 to 31"
 #endif
-#ifndef COARSEN_CHANNELS
-#define COARSEN_CHANNELS 1
-#endif
-#if COARSEN_CHANNELS < 1 || COARSEN_CHANNELS > 4
-#error "coarsen/image: COARSEN_CHANNELS must be from 1 to 4"
-#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -69,10 +54,6 @@
 #if COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
-
-#define NAME_row      COARSEN_JOIN(COARSEN_NAME, _row)
-#define NAME_kernel   COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch   COARSEN_JOIN(COARSEN_NAME, _launch)
 
 #define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
 #define COARSEN_ROWS  (COARSE_FACTOR + 2 * COARSEN_RADIUS)
@@ -82,7 +63,7 @@ static_assert(COARSEN_ROWS * COARSEN_WIDE <= 48 * 1024,
               "COARSEN_RADIUS");
 
 // The sum of one row of a box. Where the image has ended, the tile holds 0.
-COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there)
+COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there)
 {
     unsigned int sum = 0;
     for (unsigned int u = 0; u <= 2 * COARSEN_RADIUS; u++)
@@ -92,7 +73,7 @@ COARSEN_DEVICE unsigned int NAME_row(const unsigned char *there)
 
 // A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const unsigned char *in, unsigned char *out, size_t width, size_t height)
+    COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height)
 {
     __shared__ unsigned char tile[COARSEN_ROWS][COARSEN_WIDE];
     const size_t samples = width * COARSEN_CHANNELS; // a row
@@ -114,17 +95,17 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const unsigned char *const mine = &tile[0][COARSEN_REACH + threadIdx.x];
         unsigned int sum = 0; // of the rows of the first box, but for its last
         for (unsigned int row = 0; row < 2 * COARSEN_RADIUS; row++)
-            sum += NAME_row(mine + row * COARSEN_WIDE);
+            sum += COARSEN_(row)(mine + row * COARSEN_WIDE);
         for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
             const size_t y = first + k;
-            sum += NAME_row(mine + (k + 2 * COARSEN_RADIUS) * COARSEN_WIDE);
+            sum += COARSEN_(row)(mine + (k + 2 * COARSEN_RADIUS) * COARSEN_WIDE);
             if (y < height && s < samples) {
                 const size_t above = coarsen_min(y, COARSEN_RADIUS);
                 const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
                 const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
                 out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
             }
-            sum -= NAME_row(mine + k * COARSEN_WIDE);
+            sum -= COARSEN_(row)(mine + k * COARSEN_WIDE);
         }
         __syncthreads(); // the tile, before the next strip's
     }
@@ -132,36 +113,25 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+                                          size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    if (width > SIZE_MAX / COARSEN_CHANNELS)
-        return cudaErrorInvalidValue;
     const size_t samples = width * COARSEN_CHANNELS;
     const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
-    if (!coarsen_array_ok(in, height, samples, 1) || !coarsen_array_ok(out, height, samples, 1) ||
+    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||
         blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, width, height);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
 }
 
 #endif
 
-#undef NAME_row
-#undef NAME_kernel
-#undef NAME_launch
 #undef COARSEN_REACH
 #undef COARSEN_ROWS
 #undef COARSEN_WIDE
-#undef COARSEN_NAME
-#undef COARSEN_RADIUS
-#undef COARSEN_CHANNELS
-#undef COARSEN_RED
-#undef COARSEN_GREEN
-#undef COARSEN_BLUE
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

@@ -34,80 +34,45 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 3.2.
 
+#ifdef COARSEN_RADIUS
+#error "coarsen/image: COARSEN_RADIUS is a blur's: take one of the blurs, or image.h"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifdef COARSEN_CHANNELS
-#error "coarsen/image: COARSEN_CHANNELS goes with COARSEN_RADIUS: gray takes three"
-#endif
-#if !defined(COARSEN_RED) && !defined(COARSEN_GREEN) && !defined(COARSEN_BLUE)
-#define COARSEN_RED   19595
-#define COARSEN_GREEN 38470
-#define COARSEN_BLUE  7471
-#endif
-#if !defined(COARSEN_RED) || !defined(COARSEN_GREEN) || !defined(COARSEN_BLUE)
-#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE go together: define all or none"
-#endif
-#if COARSEN_RED < 0 || COARSEN_GREEN < 0 || COARSEN_BLUE < 0 ||                                    \
-    COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
-#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE must be 0 or more and add up to 65536"
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
-#endif
-
-#define NAME_pixel  COARSEN_JOIN(COARSEN_NAME, _pixel)
-#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
 
 // The weighted sum, rounded, of which the gray pixel is the third byte.
-COARSEN_DEVICE unsigned int NAME_pixel(unsigned int red, unsigned int green, unsigned int blue)
+COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
 {
     return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
 }
 
-COARSEN_KERNEL void NAME_kernel(const unsigned char *in, unsigned char *out, size_t n)
+COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n)
 {
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (i < n)
-        out[i] = (unsigned char)(NAME_pixel(in[3 * i], in[3 * i + 1], in[3 * i + 2]) >> 16);
+        out[i] = (unsigned char)(COARSEN_(pixel)(in[3 * i], in[3 * i + 1], in[3 * i + 2]) >> 16);
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+                                          size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    if (width > SIZE_MAX / 3 / height)
-        return cudaErrorInvalidValue;
     const size_t n = width * height;
     const size_t blocks = coarsen_ceil_div(n, BLOCK_DIM);
-    if (!coarsen_array_ok(in, 3 * n, 1, 1) || !coarsen_array_ok(out, n, 1, 1) ||
-        blocks > 0x7fffffff)
+    if (!COARSEN_(images_ok)(in, 3, out, 1, width, height) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
 
 #endif
 
-#undef NAME_pixel
-#undef NAME_kernel
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_RADIUS
-#undef COARSEN_CHANNELS
-#undef COARSEN_RED
-#undef COARSEN_GREEN
-#undef COARSEN_BLUE
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

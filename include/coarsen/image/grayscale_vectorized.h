@@ -37,33 +37,14 @@
 //
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
+#ifdef COARSEN_RADIUS
+#error "coarsen/image: COARSEN_RADIUS is a blur's: take one of the blurs, or image.h"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/image: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifdef COARSEN_CHANNELS
-#error "coarsen/image: COARSEN_CHANNELS goes with COARSEN_RADIUS: gray takes three"
-#endif
-#if !defined(COARSEN_RED) && !defined(COARSEN_GREEN) && !defined(COARSEN_BLUE)
-#define COARSEN_RED   19595
-#define COARSEN_GREEN 38470
-#define COARSEN_BLUE  7471
-#endif
-#if !defined(COARSEN_RED) || !defined(COARSEN_GREEN) || !defined(COARSEN_BLUE)
-#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE go together: define all or none"
-#endif
-#if COARSEN_RED < 0 || COARSEN_GREEN < 0 || COARSEN_BLUE < 0 ||                                    \
-    COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
-#error "coarsen/image: COARSEN_RED, _GREEN and _BLUE must be 0 or more and add up to 65536"
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/image: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 2
@@ -72,27 +53,20 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 8"
 #endif
 
-#define NAME_vector COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_pixel  COARSEN_JOIN(COARSEN_NAME, _pixel)
-#define NAME_pixels COARSEN_JOIN(COARSEN_NAME, _pixels)
-#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_head   COARSEN_JOIN(COARSEN_NAME, _head)
-#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
-
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
-} NAME_vector;
+} COARSEN_(vector);
 
 // The weighted sum, rounded, of which the gray pixel is the third byte.
-COARSEN_DEVICE unsigned int NAME_pixel(unsigned int red, unsigned int green, unsigned int blue)
+COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
 {
     return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
 }
 
 // 16 pixels, from 48 bytes.
-COARSEN_DEVICE NAME_vector NAME_pixels(const NAME_vector *rgb)
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
 {
-    NAME_vector gray;
+    COARSEN_(vector) gray;
 #pragma unroll
     for (unsigned int w = 0; w < 4; w++) {
         unsigned int pixel[4];
@@ -104,7 +78,7 @@ COARSEN_DEVICE NAME_vector NAME_pixels(const NAME_vector *rgb)
                 const unsigned int byte = 12 * w + 3 * j + c;
                 sample[c] = rgb[byte / 16].word[byte / 4 % 4] >> 8 * (byte % 4) & 255;
             }
-            pixel[j] = NAME_pixel(sample[0], sample[1], sample[2]);
+            pixel[j] = COARSEN_(pixel)(sample[0], sample[1], sample[2]);
         }
         gray.word[w] = __byte_perm(__byte_perm(pixel[0], pixel[1], 0x0062),
                                    __byte_perm(pixel[2], pixel[3], 0x0062), 0x5410);
@@ -114,14 +88,14 @@ COARSEN_DEVICE NAME_vector NAME_pixels(const NAME_vector *rgb)
 
 // head: the pixels before the first with both arrays at a multiple of 16; n if there is none.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const unsigned char *in, unsigned char *out, size_t n, size_t head)
+    COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n, size_t head)
 {
-    const NAME_vector *const from = (const NAME_vector *)(in + 3 * head);
-    NAME_vector *const to = (NAME_vector *)(out + head);
+    const COARSEN_(vector) *const from = (const COARSEN_(vector) *)(in + 3 * head);
+    COARSEN_(vector) *const to = (COARSEN_(vector) *)(out + head);
     const size_t vectors = (n - head) / 16;
     const size_t rest = n - vectors * 16;
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
-    NAME_vector load[COARSE_FACTOR][3];
+    COARSEN_(vector) load[COARSE_FACTOR][3];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
@@ -134,60 +108,41 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
         if (v < vectors)
-            to[v] = NAME_pixels(load[k]);
+            to[v] = COARSEN_(pixels)(load[k]);
     }
     for (size_t r = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; r < rest;
          r += (size_t)gridDim.x * BLOCK_DIM) {
         const size_t i = r < head ? r : r + vectors * 16;
-        out[i] = (unsigned char)(NAME_pixel(in[3 * i], in[3 * i + 1], in[3 * i + 2]) >> 16);
+        out[i] = (unsigned char)(COARSEN_(pixel)(in[3 * i], in[3 * i + 1], in[3 * i + 2]) >> 16);
     }
 }
 
 #ifndef __CUDACC_RTC__
 
 // What the kernel takes.
-COARSEN_HOST size_t NAME_head(const unsigned char *in, const unsigned char *out, size_t n)
+COARSEN_HOST size_t COARSEN_(head)(const unsigned char *in, const unsigned char *out, size_t n)
 {
     for (size_t head = 0; head < 16 && head < n; head++)
-        if ((uintptr_t)(in + 3 * head) % 16 == 0 && (uintptr_t)(out + head) % 16 == 0)
+        if ((size_t)(in + 3 * head) % 16 == 0 && (size_t)(out + head) % 16 == 0)
             return head;
     return n;
 }
 
-#endif
-
-#ifndef __CUDACC_RTC__
-
-COARSEN_HOST cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+                                          size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    if (width > SIZE_MAX / 3 / height)
-        return cudaErrorInvalidValue;
     const size_t n = width * height;
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * 16);
-    if (!coarsen_array_ok(in, 3 * n, 1, 1) || !coarsen_array_ok(out, n, 1, 1) ||
-        blocks > 0x7fffffff)
+    if (!COARSEN_(images_ok)(in, 3, out, 1, width, height) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
-    const size_t head = NAME_head(in, out, n);
+    const size_t head = COARSEN_(head)(in, out, n);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n, head);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
 }
 
 #endif
 
-#undef NAME_vector
-#undef NAME_pixel
-#undef NAME_pixels
-#undef NAME_kernel
-#undef NAME_head
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_RADIUS
-#undef COARSEN_CHANNELS
-#undef COARSEN_RED
-#undef COARSEN_GREEN
-#undef COARSEN_BLUE
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

@@ -43,44 +43,11 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/map: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_MAP
-#error "coarsen/map: define COARSEN_MAP, an element of out from those read, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/map: define COARSEN_TYPE, the element type, before the include"
-#endif
-#ifndef COARSEN_INPUTS
-#define COARSEN_INPUTS 1
-#endif
-#if COARSEN_INPUTS < 1 || COARSEN_INPUTS > 3
-#error "coarsen/map: COARSEN_INPUTS must be from 1 to 3"
-#endif
-#ifndef COARSEN_TYPE_B
-#define COARSEN_TYPE_B COARSEN_TYPE
-#endif
-#ifndef COARSEN_TYPE_C
-#define COARSEN_TYPE_C COARSEN_TYPE
-#endif
-#ifndef COARSEN_OUT
-#define COARSEN_OUT COARSEN_TYPE
-#endif
-#ifdef COARSEN_SCALAR
-#define COARSEN_ALSO(item) , item
-#else
-#define COARSEN_ALSO(item)
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/map: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
@@ -89,29 +56,15 @@
 #error "coarsen/map: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-#define NAME_apply   COARSEN_JOIN(COARSEN_NAME, _apply)
-#define NAME_kernel  COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch  COARSEN_JOIN(COARSEN_NAME, _launch)
-#define COARSEN_EACH COARSEN_JOIN(COARSEN_FIRST_, COARSEN_INPUTS)
-
-COARSEN_DEVICE COARSEN_OUT NAME_apply(COARSEN_EACH(COARSEN_TYPE a, COARSEN_TYPE_B b,
-                                                   COARSEN_TYPE_C c)
-                                          COARSEN_ALSO(COARSEN_SCALAR scalar))
-{
-    return COARSEN_CALL(COARSEN_MAP, COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar));
-}
-
-COARSEN_KERNEL void NAME_kernel(COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b,
-                                             const COARSEN_TYPE_C *c),
-                                COARSEN_OUT *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar))
+COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n)
 {
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
-    COARSEN_OUT made[COARSE_FACTOR]; // all, before the first is stored: out may be an input
+    COARSEN_MAPPED made[COARSE_FACTOR]; // all, before the first is stored: out may be an input
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t i = first + k * BLOCK_DIM;
         if (i < n)
-            made[k] = NAME_apply(COARSEN_EACH(a[i], b[i], c[i]) COARSEN_ALSO(scalar));
+            made[k] = COARSEN_(map_at)(in, i);
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
@@ -123,44 +76,21 @@ COARSEN_KERNEL void NAME_kernel(COARSEN_EACH(const COARSEN_TYPE *a, const COARSE
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b,
-                                                  const COARSEN_TYPE_C *c),
-                                     COARSEN_OUT *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
-                                     cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(
+    COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c),
+    COARSEN_MAPPED *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar), cudaStream_t stream)
 {
-    if (!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-#if COARSEN_INPUTS >= 2
-        !coarsen_array_ok(b, n, sizeof(COARSEN_TYPE_B), __alignof__(COARSEN_TYPE_B)) ||
-#endif
-#if COARSEN_INPUTS >= 3
-        !coarsen_array_ok(c, n, sizeof(COARSEN_TYPE_C), __alignof__(COARSEN_TYPE_C)) ||
-#endif
-        !coarsen_array_ok(out, n, sizeof(COARSEN_OUT), __alignof__(COARSEN_OUT)))
-        return cudaErrorInvalidValue;
+    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR);
-    if (blocks > 0x7fffffff)
+    if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     if (n == 0)
         return cudaSuccess;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, COARSEN_EACH(a, b, c), out,
-                              n COARSEN_ALSO(scalar));
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
 
 #endif
 
-#undef NAME_apply
-#undef NAME_kernel
-#undef NAME_launch
-#undef COARSEN_EACH
-#undef COARSEN_ALSO
-#undef COARSEN_NAME
-#undef COARSEN_MAP
-#undef COARSEN_INPUTS
-#undef COARSEN_TYPE
-#undef COARSEN_TYPE_B
-#undef COARSEN_TYPE_C
-#undef COARSEN_OUT
-#undef COARSEN_SCALAR
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

@@ -38,16 +38,9 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
-#endif
 #ifndef TILE_WIDTH
 #define TILE_WIDTH 32
 #endif
@@ -61,13 +54,10 @@
 #error "coarsen/matmul: COARSE_FACTOR must be from 1 to 32"
 #endif
 
-#define NAME_kernel COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch COARSEN_JOIN(COARSEN_NAME, _launch)
-
 COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
-    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
-                size_t ldp)
+    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                     COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
     __shared__ COARSEN_TYPE m_tile[TILE_WIDTH][TILE_WIDTH], n_tile[TILE_WIDTH][TILE_WIDTH];
     const unsigned int tx = threadIdx.x, ty = threadIdx.y;
@@ -77,11 +67,13 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
 
     COARSEN_TYPE sum[COARSE_FACTOR] = {};
     for (size_t phase = 0; phase < inner; phase += TILE_WIDTH) {
-        m_tile[ty][tx] = row < rows && phase + tx < inner ? m[row * ldm + phase + tx] : 0;
+        m_tile[ty][tx] =
+            row < rows && phase + tx < inner ? m[row * ldm + phase + tx] : (COARSEN_TYPE)0;
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
             const size_t col = col_start + c * TILE_WIDTH;
-            n_tile[ty][tx] = phase + ty < inner && col < cols ? n[(phase + ty) * ldn + col] : 0;
+            n_tile[ty][tx] =
+                phase + ty < inner && col < cols ? n[(phase + ty) * ldn + col] : (COARSEN_TYPE)0;
             __syncthreads();
 #pragma unroll
             for (unsigned int k = 0; k < TILE_WIDTH; k++)
@@ -94,49 +86,32 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
         const size_t col = col_start + c * TILE_WIDTH;
         if (row < rows && col < cols) {
             COARSEN_TYPE *const out = p + row * ldp + col;
-            *out = beta == 0 ? alpha * sum[c] : alpha * sum[c] + beta * *out;
+            *out = beta == (COARSEN_TYPE)0 ? alpha * sum[c] : alpha * sum[c] + beta * *out;
         }
     }
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
-                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                     cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
+                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
+                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
+                                          COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 {
-    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
-    if (alpha == 0)
+    if (alpha == (COARSEN_TYPE)0)
         inner = 0;
-    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
-        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
-        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
-        return cudaErrorInvalidValue;
-    const size_t tile_rows = coarsen_ceil_div(rows, TILE_WIDTH);
-    const size_t tile_cols = coarsen_ceil_div(cols, TILE_WIDTH * COARSE_FACTOR);
-    if (tile_rows == 0 || tile_cols == 0)
-        return cudaSuccess;
-    if (tile_rows > 0x7fffffff / tile_cols)
-        return cudaErrorInvalidValue;
-    cudaLaunchConfig_t config = coarsen_launch_config(tile_rows * tile_cols, 1, 0, stream);
+    size_t blocks = 0;
+    const cudaError_t status = COARSEN_(count_tiles)(
+        &blocks, TILE_WIDTH, TILE_WIDTH * COARSE_FACTOR, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
     config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH);
-    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
-                              p, ldp);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), rows, cols, inner, alpha, m, ldm, n, ldn,
+                              beta, p, ldp);
 }
 
 #endif
 
-#undef NAME_kernel
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef TILE_WIDTH
-#undef COARSE_FACTOR
-#undef BM
-#undef BN
-#undef BK
-#undef TM
-#undef TN
-#undef COARSEN_SLICES
-#undef COARSEN_STAGES
+#define COARSEN_END
+#include "../base.h"

@@ -52,94 +52,11 @@
 // Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr et
 // al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
-#include "../base.h"
-
-// ---- Helpers: once ------------------------------------------------------------------------------
-
-#ifndef COARSEN_MATMUL_PIPELINED_H
-#define COARSEN_MATMUL_PIPELINED_H
-
-typedef struct __attribute__((aligned(4), may_alias)) {
-    unsigned int word[1];
-} coarsen_words_1;
-typedef struct __attribute__((aligned(8), may_alias)) {
-    unsigned int word[2];
-} coarsen_words_2;
-typedef struct __attribute__((aligned(16), may_alias)) {
-    unsigned int word[4];
-} coarsen_words_4;
-
-// Starts to copy 4, 8 or 16 bytes from global to shared memory, both aligned to as many.
-COARSEN_DEVICE void coarsen_copy_async(void *to, const void *from, unsigned int bytes)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to);
-    if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from)
-                     : "memory");
-    else if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(from)
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from)
-                     : "memory");
-#else
-    if (bytes == 16)
-        *(coarsen_words_4 *)to = *(const coarsen_words_4 *)from;
-    else if (bytes == 8)
-        *(coarsen_words_2 *)to = *(const coarsen_words_2 *)from;
-    else
-        *(coarsen_words_1 *)to = *(const coarsen_words_1 *)from;
-#endif
-}
-
-// Likewise 4 or 8 bytes; or writes as many zeros and reads nothing, where the element is not there.
-COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsigned int bytes,
-                                               bool there)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to),
-                       read = there ? bytes : 0;
-    if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(from),
-                     "r"(read)
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from),
-                     "r"(read)
-                     : "memory");
-#else
-    const coarsen_words_2 zeros = {};
-    coarsen_copy_async(to, there ? from : &zeros, bytes);
-#endif
-}
-
-// COARSEN_COPIES_END closes a group of copies; COARSEN_COPIES_WAIT(few) waits until no more than that
-// many of the calling thread's groups, the last ones, are on their way.
-#if __CUDA_ARCH__ >= 800
-#define COARSEN_COPIES_END()     asm volatile("cp.async.commit_group;" ::: "memory")
-#define COARSEN_COPIES_WAIT(few) asm volatile("cp.async.wait_group %0;" ::"n"(few) : "memory")
-#else
-#define COARSEN_COPIES_END()     ((void)0)
-#define COARSEN_COPIES_WAIT(few) ((void)0)
-#endif
-
-#endif // COARSEN_MATMUL_PIPELINED_H
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_SHAPE // a part of the names, when matmul.h includes this file, once a shape
-#define COARSEN_SHAPE
-#define COARSEN_ONE_SHAPE
-#ifndef COARSEN_NAME
-#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
-#endif
 // Tuned, they are a set: where one is given, the rest may not fit it.
-#if defined(COARSEN_MATMUL_BM) && !defined(BM) && !defined(BN) && !defined(BK) && !defined(TM) &&  \
-    !defined(TN) && !defined(COARSEN_SLICES) && !defined(COARSEN_STAGES)
+#if defined(COARSEN_MATMUL_BM) && !defined(COARSEN_SHAPE) && !defined(BM) && !defined(BN) &&       \
+    !defined(BK) && !defined(TM) && !defined(TN) && !defined(COARSEN_BM) &&                        \
+    !defined(COARSEN_BN) && !defined(COARSEN_BK) && !defined(COARSEN_TM) &&                        \
+    !defined(COARSEN_TN) && !defined(COARSEN_SLICES) && !defined(COARSEN_STAGES)
 #define BM             COARSEN_MATMUL_BM
 #define BN             COARSEN_MATMUL_BN
 #define BK             COARSEN_MATMUL_BK
@@ -148,7 +65,16 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 #define COARSEN_SLICES COARSEN_MATMUL_SLICES
 #define COARSEN_STAGES COARSEN_MATMUL_STAGES
 #endif
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include "../base.h"
+#include "../block/copy.h"
+#include "../block/vector.h"
+
+#ifndef COARSEN_SHAPE // a part of the names, where matmul.h includes this file once per shape
+#define COARSEN_SHAPE
 #endif
+#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
+
 #ifndef BM
 #define BM 128
 #endif
@@ -177,35 +103,20 @@ COARSEN_DEVICE void coarsen_copy_or_zero_async(void *to, const void *from, unsig
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#define NAME_(what)       COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, what))
-#define NAME_vector       NAME_(_vector)
-#define NAME_tiles        NAME_(_tiles)
-#define NAME_source       NAME_(_source)
-#define NAME_copy         NAME_(_copy)
-#define NAME_load         NAME_(_load)
-#define NAME_tile_rows    NAME_(_tile_rows)
-#define NAME_tile_cols    NAME_(_tile_cols)
-#define NAME_threads      NAME_(_threads)
-#define NAME_shared_bytes NAME_(_shared_bytes)
-#define NAME_kernel       NAME_(_kernel)
-#define NAME_launch       NAME_(_launch)
-
-#define COARSEN_ITEMS     COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
-#define COARSEN_GROUP     ((BM / TM) * (BN / TN))          // threads a slice
-#define COARSEN_THREADS   (COARSEN_GROUP * COARSEN_SLICES) // threads a block
-#define COARSEN_STEPS     (BK / COARSEN_SLICES)            // of the depth of a tile, a slice's
-#define COARSEN_LANES_N   (BN / TN < 8 ? BN / TN : 8)      // the width of a warp, in patches,
-#define COARSEN_LANES_M   (32 / COARSEN_LANES_N)           // and its height
-#define COARSEN_RUN       8                                // neighbours in M that a copy takes
-#define COARSEN_M_COPIES  (BM * BK / COARSEN_THREADS)      // a thread's, elements
-#define COARSEN_N_COPIES  (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // likewise, vectors
-#define COARSEN_BAND      8u                                          // tiles
+#define COARSEN_GROUP    ((BM / TM) * (BN / TN))          // threads a slice
+#define COARSEN_THREADS  (COARSEN_GROUP * COARSEN_SLICES) // threads a block
+#define COARSEN_STEPS    (BK / COARSEN_SLICES)            // of the depth of a tile, a slice's
+#define COARSEN_LANES_N  (BN / TN < 8 ? BN / TN : 8)      // the width of a warp, in patches,
+#define COARSEN_LANES_M  (32 / COARSEN_LANES_N)           // and its height
+#define COARSEN_RUN      8                                // neighbours in M that a copy takes
+#define COARSEN_M_COPIES (BM * BK / COARSEN_THREADS)      // a thread's, elements
+#define COARSEN_N_COPIES (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // likewise, vectors
+#define COARSEN_BAND     8u                                          // tiles
 
 static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
               "coarsen/matmul: BM, BN, BK, TM and TN must be greater than 0");
-static_assert(
-    sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
-    "coarsen/matmul: pipelined.h copies 4 or 8 bytes: take register_tiled.h for this type");
+static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
+              "coarsen/matmul: pipelined.h copies 4 or 8 bytes: other sizes take register_tiled.h");
 static_assert(TM % COARSEN_ITEMS == 0 && TN % COARSEN_ITEMS == 0,
               "coarsen/matmul: TM and TN must be multiples of 16 bytes of elements");
 static_assert(
@@ -223,25 +134,21 @@ static_assert(
     "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block, up to 1024, "
     "must share the tiles evenly: take powers of two, or change BK");
 
-typedef struct __attribute__((aligned(16), may_alias)) {
-    COARSEN_TYPE item[COARSEN_ITEMS];
-} NAME_vector;
-
 // What a block multiplies at a time. M is turned, so that operands for rows of P are neighbours; its
 // rows are 4 longer, or the copies of a column's elements would meet in one bank.
 typedef struct __attribute__((aligned(16))) {
     COARSEN_TYPE m[BK][BM + 4], n[BK][BN];
-} NAME_tiles;
+} COARSEN_SHAPE_(tiles);
 
 enum {
-    NAME_tile_rows = BM,
-    NAME_tile_cols = BN,
-    NAME_threads = COARSEN_THREADS,
+    COARSEN_SHAPE_(tile_rows) = BM,
+    COARSEN_SHAPE_(tile_cols) = BN,
+    COARSEN_SHAPE_(threads) = COARSEN_THREADS,
     // Where the tiles were, the sums of all slices but one at last.
-    NAME_shared_bytes =
-        COARSEN_STAGES * sizeof(NAME_tiles) > (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
-            ? COARSEN_STAGES * sizeof(NAME_tiles)
-            : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
+    COARSEN_SHAPE_(shared_bytes) = COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles)) >
+                                           (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
+                                       ? COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
+                                       : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
 };
 
 // Where the tiles come from: next those at row, col and k, and m_next and n_next are the first elements
@@ -250,10 +157,11 @@ typedef struct {
     const COARSEN_TYPE *m, *n, *m_next, *n_next;
     size_t ldm, ldn, rows, cols, inner, row, col, k;
     bool inside; // rows and columns are, and rows of N are 16-byte aligned
-} NAME_source;
+} COARSEN_SHAPE_(source);
 
 // Starts to copy the next tiles of M and N, zero beyond the edges, and goes on to those after them.
-COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAME_source *from)
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
     const unsigned int t = threadIdx.x, runs = COARSEN_RUN * BM; // elements in a run of each row
     if (from->inside && from->k + BK <= from->inner) {
@@ -264,14 +172,16 @@ COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAM
             const unsigned int e = i * COARSEN_THREADS;
             if (e % runs == 0)
                 next = from->m_next + e / runs * COARSEN_RUN;
-            coarsen_copy_async(&to->m[k + e / runs * COARSEN_RUN][row + e / COARSEN_RUN % BM], next,
-                               sizeof(COARSEN_TYPE));
+            COARSEN_(copy_async)
+            (&to->m[k + e / runs * COARSEN_RUN][row + e / COARSEN_RUN % BM], next,
+             sizeof(COARSEN_TYPE));
             next += COARSEN_THREADS / COARSEN_RUN * from->ldm;
         }
         next = from->n_next;
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_N_COPIES; i++) {
-            coarsen_copy_async(&to->n[0][0] + (t + i * COARSEN_THREADS) * COARSEN_ITEMS, next, 16);
+            COARSEN_(copy_async)
+            (&to->n[0][0] + (t + i * COARSEN_THREADS) * COARSEN_ITEMS, next, 16);
             next += COARSEN_THREADS / (BN / COARSEN_ITEMS) * from->ldn;
         }
         from->m_next += BK;
@@ -282,118 +192,84 @@ COARSEN_DEVICE __attribute__((always_inline)) void NAME_copy(NAME_tiles *to, NAM
             const unsigned int e = t + i * COARSEN_THREADS;
             const size_t row = from->row + e / BK, k = from->k + e % BK;
             const bool there = row < from->rows && k < from->inner;
-            coarsen_copy_or_zero_async(&to->m[e % BK][e / BK],
-                                       there ? from->m + row * from->ldm + k : from->m,
-                                       sizeof(COARSEN_TYPE), there);
+            COARSEN_(copy_or_zero_async)
+            (&to->m[e % BK][e / BK], there ? from->m + row * from->ldm + k : from->m,
+             sizeof(COARSEN_TYPE), there);
         }
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_N_COPIES * COARSEN_ITEMS; i++) {
             const unsigned int e = t + i * COARSEN_THREADS;
             const size_t k = from->k + e / BN, col = from->col + e % BN;
             const bool there = k < from->inner && col < from->cols;
-            coarsen_copy_or_zero_async(&to->n[e / BN][e % BN],
-                                       there ? from->n + k * from->ldn + col : from->n,
-                                       sizeof(COARSEN_TYPE), there);
+            COARSEN_(copy_or_zero_async)
+            (&to->n[e / BN][e % BN], there ? from->n + k * from->ldn + col : from->n,
+             sizeof(COARSEN_TYPE), there);
         }
     }
     from->k += BK;
-    COARSEN_COPIES_END();
+    COARSEN_(copies_end)();
 }
 
 // The operands of one step for a thread's patch, from row and col of its tile.
-COARSEN_DEVICE __attribute__((always_inline)) void NAME_load(NAME_vector *of_m, NAME_vector *of_n,
-                                                             const NAME_tiles *tiles,
-                                                             unsigned int k, unsigned int row,
-                                                             unsigned int col)
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
+                     const COARSEN_SHAPE_(tiles) * tiles, unsigned int k, unsigned int row,
+                     unsigned int col)
 {
 #pragma unroll
     for (unsigned int i = 0; i < TM; i += COARSEN_ITEMS)
-        of_m[i / COARSEN_ITEMS] = *(const NAME_vector *)&tiles->m[k][row + i * COARSEN_LANES_M];
+        of_m[i / COARSEN_ITEMS] =
+            *(const COARSEN_(vector) *)&tiles->m[k][row + i * COARSEN_LANES_M];
 #pragma unroll
     for (unsigned int j = 0; j < TN; j += COARSEN_ITEMS)
-        of_n[j / COARSEN_ITEMS] = *(const NAME_vector *)&tiles->n[k][col + j * COARSEN_LANES_N];
+        of_n[j / COARSEN_ITEMS] =
+            *(const COARSEN_(vector) *)&tiles->n[k][col + j * COARSEN_LANES_N];
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                const COARSEN_TYPE *__restrict__ m, size_t ldm, const COARSEN_TYPE *__restrict__ n,
-                size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p, size_t ldp)
+// Where a block's tile of P begins. Blocks count the tiles down and then across in bands, so that those
+// which run at the same time need few different rows and columns.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(place)(size_t rows, size_t cols, size_t *row_start, size_t *col_start)
 {
-    NAME_tiles *const stages = (NAME_tiles *)coarsen_shared;
-
-    // Blocks count the tiles of P down and then across in bands, so that those which run at the same
-    // time need few different rows and columns.
     const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
     const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
     const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
     const unsigned int above = blockIdx.x / (band * tile_cols) * band;
     const unsigned int in_band = blockIdx.x % (band * tile_cols);
     const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
-    const size_t row_start = (size_t)BM * (above + in_band % height);
-    const size_t col_start = (size_t)BN * (in_band / height);
-    const bool inside = row_start + BM <= rows && col_start + BN <= cols;
+    *row_start = (size_t)BM * (above + in_band % height);
+    *col_start = (size_t)BN * (in_band / height);
+}
 
-    // This thread's patch of P: vectors of rows, LANES_M apart, by vectors of columns, LANES_N apart.
-    const unsigned int slice = COARSEN_SLICES > 1 ? threadIdx.x / COARSEN_GROUP : 0;
-    const unsigned int t = threadIdx.x % COARSEN_GROUP, lane = t % 32, warp = t / 32;
-    const unsigned int warps_n = BN / TN / COARSEN_LANES_N;
-    const unsigned int row =
-        warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
-    const unsigned int col =
-        warp % warps_n * COARSEN_LANES_N * TN + lane / COARSEN_LANES_M * COARSEN_ITEMS;
+// A thread's patch of P: vectors of rows, LANES_M apart, by vectors of columns, LANES_N apart.
+typedef struct {
+    COARSEN_(vector) of[TM][TN / COARSEN_ITEMS];
+} COARSEN_SHAPE_(patch);
 
-    NAME_source source = {m, n, m, n, ldm, ldn, rows, cols, inner, row_start, col_start, 0, false};
-    if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0) {
-        source.inside = true;
-        source.m_next = m + (row_start + threadIdx.x / COARSEN_RUN % BM) * ldm +
-                        threadIdx.x % COARSEN_RUN + threadIdx.x / (COARSEN_RUN * BM) * COARSEN_RUN;
-        source.n_next = n + threadIdx.x / (BN / COARSEN_ITEMS) * ldn + col_start +
-                        threadIdx.x % (BN / COARSEN_ITEMS) * COARSEN_ITEMS;
-    }
-
-    NAME_vector sum[TM][TN / COARSEN_ITEMS] = {};
-    NAME_vector of_m[2][TM / COARSEN_ITEMS],
-        of_n[2][TN / COARSEN_ITEMS]; // of this step and the next
+// Adds the products of one step's operands.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum, const COARSEN_(vector) * of_m,
+                         const COARSEN_(vector) * of_n)
+{
 #pragma unroll
-    for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
-        NAME_copy(stages + s, &source);
-    COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
-    __syncthreads();
-    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // in use, and to copy to
-    const unsigned int first = slice * COARSEN_STEPS;
-    NAME_load(of_m[0], of_n[0], stages, first, row, col);
-#pragma unroll 1
-    for (size_t k = 0; k < inner; k += BK) {
+    for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
-        for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
-            const unsigned int next = (step + 1) % COARSEN_STEPS;
-            if (next == 0) { // the next tiles are there
-                COARSEN_COPIES_WAIT(COARSEN_STAGES - 2);
-                __syncthreads();
-                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
-            }
-            NAME_load(of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
-            if (step == 0) { // all threads are past the tiles before these
-                NAME_copy(stages + next_stage, &source);
-                next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
-            }
-#pragma unroll
-            for (unsigned int i = 0; i < TM; i++)
-#pragma unroll
-                for (unsigned int along = 0; along < TN; along++) {
-                    // There and back: the operand at hand in one row is the first of the next.
-                    const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
-                    sum[i][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS] +=
-                        of_m[step % 2][i / COARSEN_ITEMS].item[i % COARSEN_ITEMS] *
-                        of_n[step % 2][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS];
-                }
+        for (unsigned int along = 0; along < TN; along++) {
+            // There and back: the operand at hand in one row is the first of the next.
+            const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
+            sum->of[i][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS] +=
+                of_m[i / COARSEN_ITEMS].item[i % COARSEN_ITEMS] *
+                of_n[j / COARSEN_ITEMS].item[j % COARSEN_ITEMS];
         }
-    }
+}
 
 #if COARSEN_SLICES > 1
-    // Each slice adds up TM / COARSEN_SLICES rows of its patches, the others' sums to its own in their
-    // order, and writes them.
-    NAME_vector *const sums = (NAME_vector *)coarsen_shared;
+// Each slice adds up TM / COARSEN_SLICES rows of its patches, and owns them: row i is that of slice
+// i / (TM / COARSEN_SLICES). This leaves a thread's sums of the other rows to their owners.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum, unsigned int slice, unsigned int t)
+{
+    COARSEN_(vector) *const sums = (COARSEN_(vector) *)coarsen_shared; // where the tiles were
     __syncthreads();
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++) {
@@ -402,11 +278,116 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         if (slice != owner)
 #pragma unroll
             for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++)
-                sums[((place * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t] = sum[i][j];
+                sums[((place * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t] =
+                    sum->of[i][j];
     }
     __syncthreads();
+}
+
+// The others' sums added to this slice's vector j of row i, in their order.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int j, unsigned int t)
+{
+    const COARSEN_(vector) *const sums = (const COARSEN_(vector) *)coarsen_shared;
+#pragma unroll
+    for (unsigned int s = 0; s < COARSEN_SLICES - 1; s++) {
+        const COARSEN_(vector) other =
+            sums[((s * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t];
+#pragma unroll
+        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+            mine->item[q] += other.item[q];
+    }
+}
 #endif
 
+// P = alpha mine + beta P at to, row and col of P; wide: in one access of 16 bytes.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_(vector) * mine, COARSEN_TYPE alpha,
+                      COARSEN_TYPE beta, bool wide, size_t row, size_t rows, size_t col,
+                      size_t cols)
+{
+    if (wide) {
+        COARSEN_(vector) result = {};
+        if (beta != (COARSEN_TYPE)0)
+            result = *(const COARSEN_(vector) *)to;
+#pragma unroll
+        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+            result.item[q] = beta == (COARSEN_TYPE)0
+                                 ? alpha * mine->item[q]
+                                 : alpha * mine->item[q] + beta * result.item[q];
+        *(COARSEN_(vector) *)to = result;
+    } else {
+#pragma unroll
+        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+            if (row < rows && col + q < cols)
+                to[q] = beta == (COARSEN_TYPE)0 ? alpha * mine->item[q]
+                                                : alpha * mine->item[q] + beta * to[q];
+    }
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                           const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                           COARSEN_TYPE *__restrict__ p, size_t ldp)
+{
+    COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
+    size_t row_start, col_start;
+    COARSEN_SHAPE_(place)(rows, cols, &row_start, &col_start);
+    const bool inside = row_start + BM <= rows && col_start + BN <= cols;
+
+    const unsigned int slice = COARSEN_SLICES > 1 ? threadIdx.x / COARSEN_GROUP : 0;
+    const unsigned int t = threadIdx.x % COARSEN_GROUP, lane = t % 32, warp = t / 32;
+    const unsigned int warps_n = BN / TN / COARSEN_LANES_N;
+    const unsigned int row =
+        warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
+    const unsigned int col =
+        warp % warps_n * COARSEN_LANES_N * TN + lane / COARSEN_LANES_M * COARSEN_ITEMS;
+
+    COARSEN_SHAPE_(source)
+    source = {m, n, m, n, ldm, ldn, rows, cols, inner, row_start, col_start, 0, false};
+    if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0) {
+        source.inside = true;
+        source.m_next = m + (row_start + threadIdx.x / COARSEN_RUN % BM) * ldm +
+                        threadIdx.x % COARSEN_RUN + threadIdx.x / (COARSEN_RUN * BM) * COARSEN_RUN;
+        source.n_next = n + threadIdx.x / (BN / COARSEN_ITEMS) * ldn + col_start +
+                        threadIdx.x % (BN / COARSEN_ITEMS) * COARSEN_ITEMS;
+    }
+
+    COARSEN_SHAPE_(patch) sum = {};
+    COARSEN_(vector)
+    of_m[2][TM / COARSEN_ITEMS], of_n[2][TN / COARSEN_ITEMS]; // this step's, the next
+#pragma unroll
+    for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
+        COARSEN_SHAPE_(copy)(stages + s, &source);
+    COARSEN_(copies_wait)(COARSEN_STAGES - 2);
+    __syncthreads();
+    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // in use, and to copy to
+    const unsigned int first = slice * COARSEN_STEPS;
+    COARSEN_SHAPE_(load)(of_m[0], of_n[0], stages, first, row, col);
+#pragma unroll 1
+    for (size_t k = 0; k < inner; k += BK) {
+#pragma unroll
+        for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
+            const unsigned int next = (step + 1) % COARSEN_STEPS;
+            if (next == 0) { // the next tiles are there
+                COARSEN_(copies_wait)(COARSEN_STAGES - 2);
+                __syncthreads();
+                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+            }
+            COARSEN_SHAPE_(load)
+            (of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
+            if (step == 0) { // all threads are past the tiles before these
+                COARSEN_SHAPE_(copy)(stages + next_stage, &source);
+                next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
+            }
+            COARSEN_SHAPE_(multiply)(&sum, of_m[step % 2], of_n[step % 2]);
+        }
+    }
+
+#if COARSEN_SLICES > 1
+    COARSEN_SHAPE_(leave_slices)(&sum, slice, t);
+#endif
     const bool wide = inside && ((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0;
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++) {
@@ -414,90 +395,50 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
             continue;
 #pragma unroll
         for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++) {
-            NAME_vector *const mine = &sum[i][j];
 #if COARSEN_SLICES > 1
-#pragma unroll
-            for (unsigned int s = 0; s < COARSEN_SLICES - 1; s++) {
-                const NAME_vector other =
-                    sums[((s * TM + i) * (TN / COARSEN_ITEMS) + j) * COARSEN_GROUP + t];
-#pragma unroll
-                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    mine->item[q] += other.item[q];
-            }
+            COARSEN_SHAPE_(add_slices)(&sum.of[i][j], i, j, t);
 #endif
             const size_t to_row = row_start + row +
                                   i / COARSEN_ITEMS * COARSEN_ITEMS * COARSEN_LANES_M +
                                   i % COARSEN_ITEMS;
             const size_t to_col = col_start + col + j * COARSEN_ITEMS * COARSEN_LANES_N;
-            COARSEN_TYPE *const to = p + to_row * ldp + to_col;
-            if (wide) {
-                NAME_vector result = {};
-                if (beta != 0)
-                    result = *(const NAME_vector *)to;
-#pragma unroll
-                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    result.item[q] = beta == 0 ? alpha * mine->item[q]
-                                               : alpha * mine->item[q] + beta * result.item[q];
-                *(NAME_vector *)to = result;
-            } else {
-#pragma unroll
-                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    if (to_row < rows && to_col + q < cols)
-                        to[q] = beta == 0 ? alpha * mine->item[q]
-                                          : alpha * mine->item[q] + beta * to[q];
-            }
+            COARSEN_SHAPE_(write)
+            (p + to_row * ldp + to_col, &sum.of[i][j], alpha, beta, wide, to_row, rows, to_col,
+             cols);
         }
     }
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
-                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                     cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
+                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                cudaStream_t stream)
 {
-    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
-    if (alpha == 0)
+    if (alpha == (COARSEN_TYPE)0)
         inner = 0;
-    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
-        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
-        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
-        return cudaErrorInvalidValue;
-    const size_t tile_rows = coarsen_ceil_div(rows, BM);
-    const size_t tile_cols = coarsen_ceil_div(cols, BN);
-    if (tile_rows == 0 || tile_cols == 0)
-        return cudaSuccess;
-    if (tile_rows > 0x7fffffff / tile_cols)
-        return cudaErrorInvalidValue;
-    if (NAME_shared_bytes > 48 << 10) { // more has to be asked for
-        const cudaError_t status =
-            cudaFuncSetAttribute((const void *)NAME_kernel,
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, NAME_shared_bytes);
-        if (status != cudaSuccess)
-            return status;
+    size_t blocks = 0;
+    const cudaError_t status =
+        COARSEN_(count_tiles)(&blocks, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+    if (COARSEN_SHAPE_(shared_bytes) > 48 << 10) { // more has to be asked for
+        const cudaError_t more = cudaFuncSetAttribute((const void *)COARSEN_SHAPE_(kernel),
+                                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                      COARSEN_SHAPE_(shared_bytes));
+        if (more != cudaSuccess)
+            return more;
     }
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(tile_rows * tile_cols, NAME_threads, NAME_shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
-                              p, ldp);
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_SHAPE_(threads),
+                                                            COARSEN_SHAPE_(shared_bytes), stream);
+    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha, m, ldm, n,
+                              ldn, beta, p, ldp);
 }
 
 #endif
 
-#undef NAME_vector
-#undef NAME_tiles
-#undef NAME_source
-#undef NAME_copy
-#undef NAME_load
-#undef NAME_tile_rows
-#undef NAME_tile_cols
-#undef NAME_threads
-#undef NAME_shared_bytes
-#undef NAME_kernel
-#undef NAME_launch
-#undef NAME_
-#undef COARSEN_ITEMS
 #undef COARSEN_GROUP
 #undef COARSEN_THREADS
 #undef COARSEN_STEPS
@@ -507,14 +448,8 @@ COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COA
 #undef COARSEN_M_COPIES
 #undef COARSEN_N_COPIES
 #undef COARSEN_BAND
-#ifdef COARSEN_ONE_SHAPE
-#undef COARSEN_ONE_SHAPE
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#endif
-#undef COARSEN_SHAPE
-#undef TILE_WIDTH
-#undef COARSE_FACTOR
+#undef COARSEN_SHAPE_
+#undef COARSEN_SHAPE // and the knobs, for the next shape
 #undef BM
 #undef BN
 #undef BK
@@ -522,3 +457,5 @@ COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COA
 #undef TN
 #undef COARSEN_SLICES
 #undef COARSEN_STAGES
+#define COARSEN_END
+#include "../base.h"

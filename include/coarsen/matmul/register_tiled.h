@@ -45,16 +45,9 @@
 // Source: V. Volkov, Better Performance at Lower Occupancy, 2010; S. Boehm, How to Optimize a CUDA
 // Matmul Kernel for cuBLAS-like Performance, 2022, kernel 5, where BM, BN, BK, TM and TN come from.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/matmul: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/matmul: define COARSEN_TYPE, the element type, before the include"
-#endif
 #ifndef BM
 #define BM 128
 #endif
@@ -83,13 +76,11 @@
 #endif
 
 #define COARSEN_THREADS ((BM / TM) * (BN / TN))
-#define NAME_kernel     COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_launch     COARSEN_JOIN(COARSEN_NAME, _launch)
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    NAME_kernel(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p,
-                size_t ldp)
+    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                     COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
     __shared__ COARSEN_TYPE m_tile[BK][BM + 1],
         n_tile[BK][BN]; // m_tile is turned: + 1, or banks meet
@@ -103,11 +94,11 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     for (size_t phase = 0; phase < inner; phase += BK) {
         for (unsigned int e = threadIdx.x; e < BM * BK; e += COARSEN_THREADS) {
             const size_t row = row_start + e / BK, k = phase + e % BK;
-            m_tile[e % BK][e / BK] = row < rows && k < inner ? m[row * ldm + k] : 0;
+            m_tile[e % BK][e / BK] = row < rows && k < inner ? m[row * ldm + k] : (COARSEN_TYPE)0;
         }
         for (unsigned int e = threadIdx.x; e < BK * BN; e += COARSEN_THREADS) {
             const size_t k = phase + e / BN, col = col_start + e % BN;
-            n_tile[e / BN][e % BN] = k < inner && col < cols ? n[k * ldn + col] : 0;
+            n_tile[e / BN][e % BN] = k < inner && col < cols ? n[k * ldn + col] : (COARSEN_TYPE)0;
         }
         __syncthreads();
 #pragma unroll
@@ -134,50 +125,33 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
             const size_t row = row_start + ty + i * (BM / TM), col = col_start + tx + j * (BN / TN);
             if (row < rows && col < cols) {
                 COARSEN_TYPE *const out = p + row * ldp + col;
-                *out = beta == 0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * *out;
+                *out =
+                    beta == (COARSEN_TYPE)0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * *out;
             }
         }
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
-                                     size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                     cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
+                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
+                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
+                                          COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 {
-    const size_t bytes = sizeof(COARSEN_TYPE), alignment = __alignof__(COARSEN_TYPE);
-    if (alpha == 0)
+    if (alpha == (COARSEN_TYPE)0)
         inner = 0;
-    if (!coarsen_matrix_ok(p, rows, cols, ldp, bytes, alignment) ||
-        (cols > 0 && !coarsen_matrix_ok(m, rows, inner, ldm, bytes, alignment)) ||
-        (rows > 0 && !coarsen_matrix_ok(n, inner, cols, ldn, bytes, alignment)))
-        return cudaErrorInvalidValue;
-    const size_t tile_rows = coarsen_ceil_div(rows, BM);
-    const size_t tile_cols = coarsen_ceil_div(cols, BN);
-    if (tile_rows == 0 || tile_cols == 0)
-        return cudaSuccess;
-    if (tile_rows > 0x7fffffff / tile_cols)
-        return cudaErrorInvalidValue;
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(tile_rows * tile_cols, COARSEN_THREADS, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
-                              p, ldp);
+    size_t blocks = 0;
+    const cudaError_t status =
+        COARSEN_(count_tiles)(&blocks, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), rows, cols, inner, alpha, m, ldm, n, ldn,
+                              beta, p, ldp);
 }
 
 #endif
 
 #undef COARSEN_THREADS
-#undef NAME_kernel
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef TILE_WIDTH
-#undef COARSE_FACTOR
-#undef BM
-#undef BN
-#undef BK
-#undef TM
-#undef TN
-#undef COARSEN_SLICES
-#undef COARSEN_STAGES
+#define COARSEN_END
+#include "../base.h"

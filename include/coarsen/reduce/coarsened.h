@@ -42,36 +42,11 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.7.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/reduce: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/reduce: define COARSEN_TYPE, the element type, before the include"
-#endif
-#if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
-#error "coarsen/reduce: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
-#endif
-#ifndef COARSEN_ACC
-#define COARSEN_ACC COARSEN_TYPE
-#endif
-#ifndef COARSEN_LIFT
-#define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
-#endif
-#ifndef COARSEN_OP
-#define COARSEN_OP COARSEN_SUM
-#endif
-#ifndef COARSEN_IDENTITY
-#define COARSEN_IDENTITY ((COARSEN_ACC)0)
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
@@ -80,100 +55,63 @@
 #error "coarsen/reduce: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_init_kernel   COARSEN_JOIN(COARSEN_NAME, _init_kernel)
-#define NAME_commit        COARSEN_JOIN(COARSEN_NAME, _commit)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
-
-// *out = OP(*out, sum), by one thread a block.
-COARSEN_DEVICE void NAME_commit(COARSEN_ACC *out, COARSEN_ACC sum, unsigned int *lock)
+// What the blocks commit to, before any of them does.
+COARSEN_KERNEL void COARSEN_(init_kernel)(COARSEN_ACC *out, unsigned int *lock)
 {
-#ifdef COARSEN_ATOMIC
-    (void)lock;
-    COARSEN_ATOMIC(out, sum);
-#else
-    coarsen_lock(lock);
-    *out = COARSEN_OP(*out, sum);
-    coarsen_unlock(lock);
-#endif
-}
-
-COARSEN_KERNEL void NAME_init_kernel(COARSEN_ACC *out, unsigned int *lock)
-{
-    *out = COARSEN_IDENTITY;
+    *out = COARSEN_(identity)();
     *lock = 0;
 }
 
-COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
-                                unsigned int *lock)
+COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                     unsigned int *lock)
 {
-    __shared__ COARSEN_ACC partial[BLOCK_DIM];
+    COARSEN_SHARED(COARSEN_ACC, partial, BLOCK_DIM);
     const unsigned int t = threadIdx.x;
     const size_t segment = (size_t)blockIdx.x * 2 * BLOCK_DIM * COARSE_FACTOR;
 
-    COARSEN_ACC sum = COARSEN_IDENTITY;
+    COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int k = 0; k < 2 * COARSE_FACTOR; k++) {
         const size_t i = segment + k * BLOCK_DIM + t;
-        if (i < n) {
-            const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
-            sum = COARSEN_OP(sum, x);
-        }
+        if (i < n)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(in[i], i));
     }
     partial[t] = sum;
     for (unsigned int length = BLOCK_DIM, half; length > 1; length = half) {
         half = length - length / 2;
         __syncthreads();
         if (t + half < length)
-            partial[t] = COARSEN_OP(partial[t], partial[t + half]);
+            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);
     }
     if (t == 0)
-        NAME_commit(out, partial[0], lock);
+        COARSEN_(commit)(out, partial[0], lock);
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
-    (void)n;
     return sizeof(unsigned int);
 }
 
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1, sizeof(COARSEN_ACC), __alignof__(COARSEN_ACC)) ||
-        !coarsen_array_ok(scratch, 1, sizeof(unsigned int), __alignof__(unsigned int)) ||
-        scratch_bytes < NAME_scratch_bytes(n))
-        return cudaErrorInvalidValue;
-    unsigned int *lock = (unsigned int *)scratch;
+    unsigned int *const lock = (unsigned int *)scratch;
     const size_t blocks = coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);
-    if (blocks > 0x7fffffff)
+    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(out, 1) || !coarsen_array_ok(lock, 1) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
 
     cudaLaunchConfig_t config = coarsen_launch_config(1, 1, 0, stream);
-    const cudaError_t status = cudaLaunchKernelEx(&config, NAME_init_kernel, out, lock);
+    const cudaError_t status = cudaLaunchKernelEx(&config, COARSEN_(init_kernel), out, lock);
     if (status != cudaSuccess || n == 0)
         return status;
     config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n, lock);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, lock);
 }
 
 #endif
 
-#undef NAME_kernel
-#undef NAME_init_kernel
-#undef NAME_commit
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef COARSEN_ACC
-#undef COARSEN_LIFT
-#undef COARSEN_OP
-#undef COARSEN_IDENTITY
-#undef COARSEN_ATOMIC
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

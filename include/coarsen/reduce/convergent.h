@@ -35,79 +35,46 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.4.
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/reduce: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/reduce: define COARSEN_TYPE, the element type, before the include"
-#endif
-#if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
-#error "coarsen/reduce: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
-#endif
 #if defined(COARSEN_ACC) || defined(COARSEN_LIFT)
 #error "coarsen/reduce: this rung works in place; for COARSEN_ACC or COARSEN_LIFT take shared.h"
 #endif
-#ifndef COARSEN_OP
-#define COARSEN_OP COARSEN_SUM
-#endif
-#ifndef COARSEN_IDENTITY
-#define COARSEN_IDENTITY ((COARSEN_TYPE)0)
-#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
-#endif
 
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
-
-COARSEN_KERNEL void NAME_kernel(COARSEN_TYPE *data, COARSEN_TYPE *out, size_t n)
+COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_TYPE *data, COARSEN_TYPE *out, size_t n)
 {
     for (size_t length = n, half; length > 1; length = half) {
         half = length - length / 2;
         for (size_t i = threadIdx.x; i + half < length; i += BLOCK_DIM)
-            data[i] = COARSEN_OP(data[i], data[i + half]);
+            data[i] = COARSEN_(op)(data[i], data[i + half]);
         __syncthreads();
     }
     if (threadIdx.x == 0)
-        *out = n > 0 ? data[0] : COARSEN_IDENTITY;
+        *out = n > 0 ? data[0] : COARSEN_(identity)();
 }
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
-    (void)n;
     return 0;
 }
 
-COARSEN_HOST cudaError_t NAME_launch(COARSEN_TYPE *data, COARSEN_TYPE *out, size_t n, void *scratch,
-                                     size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_TYPE *data, COARSEN_TYPE *out, size_t n,
+                                          COARSEN_UNUSED void *scratch,
+                                          COARSEN_UNUSED size_t scratch_bytes, cudaStream_t stream)
 {
-    (void)scratch, (void)scratch_bytes;
-    if (!coarsen_array_ok(data, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)))
+    if (!coarsen_array_ok(data, n) || !coarsen_array_ok(out, 1))
         return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, data, out, n);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), data, out, n);
 }
 
 #endif
 
-#undef NAME_kernel
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef COARSEN_OP
-#undef COARSEN_IDENTITY
-#undef COARSEN_ATOMIC
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

@@ -36,58 +36,27 @@
 //
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.5.
 
+#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
 
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/reduce: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/reduce: define COARSEN_TYPE, the element type, before the include"
-#endif
-#if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
-#error "coarsen/reduce: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
-#endif
-#ifndef COARSEN_ACC
-#define COARSEN_ACC COARSEN_TYPE
-#endif
-#ifndef COARSEN_LIFT
-#define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
-#endif
-#ifndef COARSEN_OP
-#define COARSEN_OP COARSEN_SUM
-#endif
-#ifndef COARSEN_IDENTITY
-#define COARSEN_IDENTITY ((COARSEN_ACC)0)
-#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
-#endif
 
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
-
-COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n)
+COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n)
 {
-    __shared__ COARSEN_ACC partial[BLOCK_DIM];
+    COARSEN_SHARED(COARSEN_ACC, partial, BLOCK_DIM);
     const unsigned int t = threadIdx.x;
 
-    COARSEN_ACC sum = COARSEN_IDENTITY;
-    for (size_t i = t; i < n; i += BLOCK_DIM) {
-        const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
-        sum = COARSEN_OP(sum, x);
-    }
+    COARSEN_ACC sum = COARSEN_(identity)();
+    for (size_t i = t; i < n; i += BLOCK_DIM)
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(in[i], i));
     partial[t] = sum;
     for (unsigned int length = BLOCK_DIM, half; length > 1; length = half) {
         half = length - length / 2;
         __syncthreads();
         if (t + half < length)
-            partial[t] = COARSEN_OP(partial[t], partial[t + half]);
+            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);
     }
     if (t == 0)
         *out = partial[0];
@@ -95,34 +64,22 @@ COARSEN_KERNEL void NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t
 
 #ifndef __CUDACC_RTC__
 
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
-    (void)n;
     return 0;
 }
 
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                          COARSEN_UNUSED void *scratch,
+                                          COARSEN_UNUSED size_t scratch_bytes, cudaStream_t stream)
 {
-    (void)scratch, (void)scratch_bytes;
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1, sizeof(COARSEN_ACC), __alignof__(COARSEN_ACC)))
+    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(out, 1))
         return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
 
 #endif
 
-#undef NAME_kernel
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef COARSEN_ACC
-#undef COARSEN_LIFT
-#undef COARSEN_OP
-#undef COARSEN_IDENTITY
-#undef COARSEN_ATOMIC
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

@@ -61,42 +61,18 @@
 // the flagged words are those of decoupled look-back, D. Merrill and M. Garland, Single-pass
 // Parallel Prefix Scan with Decoupled Look-back (2016).
 
-#include "../base.h"
-
-// ---- Template: each inclusion -------------------------------------------------------------------
-
-#ifndef COARSEN_NAME
-#error "coarsen/reduce: define COARSEN_NAME, the prefix of the names to make, before the include"
-#endif
-#ifndef COARSEN_TYPE
-#error "coarsen/reduce: define COARSEN_TYPE, the element type, before the include"
-#endif
-#if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
-#error "coarsen/reduce: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
-#endif
-#ifndef COARSEN_ACC
-#define COARSEN_ACC COARSEN_TYPE
-#endif
-#ifndef COARSEN_LIFT
-#define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
-#endif
-#ifndef COARSEN_OP
-#define COARSEN_OP COARSEN_SUM
-#endif
-#ifndef COARSEN_IDENTITY
-#define COARSEN_IDENTITY ((COARSEN_ACC)0)
-#endif
-#if !defined(BLOCK_DIM) && defined(COARSEN_REDUCE_BLOCK_DIM)
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_REDUCE_BLOCK_DIM)
 #define BLOCK_DIM COARSEN_REDUCE_BLOCK_DIM
 #endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_REDUCE_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_REDUCE_COARSE_FACTOR
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
+#include "../base.h"
+
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
-#endif
-#if BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0
-#error "coarsen/reduce: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
-#endif
-#if !defined(COARSE_FACTOR) && defined(COARSEN_REDUCE_COARSE_FACTOR)
-#define COARSE_FACTOR COARSEN_REDUCE_COARSE_FACTOR
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
@@ -105,241 +81,97 @@
 #error "coarsen/reduce: COARSE_FACTOR must be from 1 to 32"
 #endif
 
-#define NAME_vector        COARSEN_JOIN(COARSEN_NAME, _vector)
-#define NAME_words         COARSEN_JOIN(COARSEN_NAME, _words)
-#define NAME_warp          COARSEN_JOIN(COARSEN_NAME, _warp)
-#define NAME_block         COARSEN_JOIN(COARSEN_NAME, _block)
-#define NAME_leave         COARSEN_JOIN(COARSEN_NAME, _leave)
-#define NAME_collect       COARSEN_JOIN(COARSEN_NAME, _collect)
-#define NAME_grid          COARSEN_JOIN(COARSEN_NAME, _grid)
-#define NAME_acc           COARSEN_JOIN(COARSEN_NAME, _acc)
-#define NAME_op            COARSEN_JOIN(COARSEN_NAME, _op)
-#define NAME_identity      COARSEN_JOIN(COARSEN_NAME, _identity)
-#define NAME_block_dim     COARSEN_JOIN(COARSEN_NAME, _block_dim)
-#define NAME_load          COARSEN_JOIN(COARSEN_NAME, _load)
-#define NAME_add           COARSEN_JOIN(COARSEN_NAME, _add)
-#define NAME_small_kernel  COARSEN_JOIN(COARSEN_NAME, _small_kernel)
-#define NAME_kernel        COARSEN_JOIN(COARSEN_NAME, _kernel)
-#define NAME_blocks        COARSEN_JOIN(COARSEN_NAME, _blocks)
-#define NAME_scratch_bytes COARSEN_JOIN(COARSEN_NAME, _scratch_bytes)
-#define NAME_launch        COARSEN_JOIN(COARSEN_NAME, _launch)
+#include "../block/reduce.h"
+#include "../block/vector.h"
 
-#define COARSEN_SMALL      8
-#define COARSEN_ITEMS      COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
-
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
-    COARSEN_TYPE item[COARSEN_ITEMS];
-} NAME_vector;
-
-// What a kernel of another kind needs to know to end in this reduction: coarsen/fuse.h does.
-typedef COARSEN_ACC NAME_acc;
-enum { NAME_block_dim = BLOCK_DIM };
-
-COARSEN_DEVICE COARSEN_ACC NAME_op(COARSEN_ACC a, COARSEN_ACC b)
-{
-    return COARSEN_OP(a, b);
-}
-
-COARSEN_DEVICE COARSEN_ACC NAME_identity(void)
-{
-    return COARSEN_IDENTITY;
-}
-
-// An accumulator as the words that shuffles and slots carry.
-#define COARSEN_WORDS ((sizeof(COARSEN_ACC) + 3) / 4)
-typedef struct {
-    unsigned int word[COARSEN_WORDS];
-} NAME_words;
-
-COARSEN_DEVICE COARSEN_ACC NAME_warp(COARSEN_ACC sum)
-{
-#pragma unroll
-    for (unsigned int delta = 16; delta > 0; delta /= 2) {
-        NAME_words words = {};
-        COARSEN_ACC other;
-        memcpy(&words, &sum, sizeof(sum));
-#pragma unroll
-        for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-            words.word[w] = __shfl_down_sync(0xffffffff, words.word[w], delta);
-        memcpy(&other, &words, sizeof(other));
-        sum = COARSEN_OP(sum, other);
-    }
-    return sum;
-}
-
-COARSEN_DEVICE COARSEN_ACC NAME_block(COARSEN_ACC sum)
-{
-    __shared__ COARSEN_ACC partial[BLOCK_DIM / 32];
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-
-    sum = NAME_warp(sum);
-    if (lane == 0)
-        partial[warp] = sum;
-    __syncthreads();
-    // Every warp does the rest, as asking which one it is takes more instructions than it saves.
-    sum = COARSEN_IDENTITY;
-    if (lane < BLOCK_DIM / 32)
-        sum = partial[lane];
-    return NAME_warp(sum);
-}
-
-COARSEN_DEVICE void NAME_leave(volatile unsigned long long *slot, COARSEN_ACC sum)
-{
-    NAME_words words = {};
-    memcpy(&words, &sum, sizeof(sum));
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-        slot[w] = 1ULL << 32 | words.word[w];
-}
-
-// Waits for what NAME_leave left, and clears the slot for the next launch.
-COARSEN_DEVICE COARSEN_ACC NAME_collect(volatile unsigned long long *slot)
-{
-    NAME_words words;
-    COARSEN_ACC sum;
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++) {
-        unsigned long long flagged;
-        do
-            flagged = slot[w];
-        while (flagged >> 32 == 0);
-        words.word[w] = (unsigned int)flagged;
-        slot[w] = 0;
-    }
-    memcpy(&sum, &words, sizeof(sum));
-    return sum;
-}
-
-// The sums of all threads of the grid reduced to *out. All of them call it, once a launch, blocks being
-// BLOCK_DIM x 1 x 1 and the grid one-dimensional, with a slot of NAME_scratch_bytes() for each block.
-// *started_last is in shared memory; thread 0 wrote it: atomicAdd(ticket, 1) == gridDim.x - 1.
-COARSEN_DEVICE void NAME_grid(COARSEN_ACC sum, COARSEN_ACC *out, unsigned long long *slots,
-                              unsigned int *ticket, const bool *started_last)
-{
-    sum = NAME_block(sum);
-    if (threadIdx.x == 0)
-        NAME_leave(slots + blockIdx.x * COARSEN_WORDS, sum);
-    if (!*started_last)
-        return;
-
-    sum = COARSEN_IDENTITY;
-    for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM) {
-        const COARSEN_ACC x = NAME_collect(slots + b * COARSEN_WORDS);
-        sum = COARSEN_OP(sum, x);
-    }
-    __syncthreads();
-    sum = NAME_block(sum);
-    if (threadIdx.x == 0) {
-        *out = sum;
-        atomicExch(ticket, 0);
-    }
-}
-
-// A vector, read with the evict-first hint if asked.
-COARSEN_DEVICE NAME_vector NAME_load(const NAME_vector *from, bool evict_first)
-{
-    if (sizeof(NAME_vector) != sizeof(uint4) || !evict_first)
-        return *from;
-    const uint4 bits = __ldcs((const uint4 *)from);
-    NAME_vector load;
-    memcpy(&load, &bits, sizeof(load));
-    return load;
-}
+#define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
 
 // Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is
 // used. i: the index in the array of vectors[0]'s first element. count: vectors left in the tile, this
-// thread's first included.
-COARSEN_DEVICE COARSEN_ACC NAME_add(COARSEN_ACC sum, const NAME_vector *vectors,
-                                    COARSEN_UNUSED size_t i, size_t count, bool evict_first)
+// thread's first included. once: whether to load them with the evict-first hint.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_(vector) * vectors,
+                                                 size_t i, size_t count, bool once)
 {
-    NAME_vector load[COARSE_FACTOR];
+    COARSEN_(vector) load[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (k * BLOCK_DIM < count)
-            load[k] = NAME_load(vectors + k * BLOCK_DIM, evict_first);
+            load[k] = once ? COARSEN_(load_once)(vectors + k * BLOCK_DIM) : vectors[k * BLOCK_DIM];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (k * BLOCK_DIM < count)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const COARSEN_ACC x =
-                    COARSEN_LIFT(load[k].item[j], i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j);
-                sum = COARSEN_OP(sum, x);
-            }
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                sum = COARSEN_(op)(
+                    sum,
+                    COARSEN_(lift)(load[k].item[j], i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j));
     return sum;
 }
 
-// A small array, by one block: a thread takes up to COARSEN_SMALL single elements, BLOCK_DIM apart.
+// A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
 // It is over so soon that the fetching of its instructions counts, hence a kernel of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_small_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
-    COARSEN_TYPE load[COARSEN_SMALL];
-    COARSEN_ACC sum = COARSEN_IDENTITY;
+    COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
+    COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
-    for (unsigned int k = 0; k < COARSEN_SMALL; k++)
+    for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
         if (k * BLOCK_DIM + threadIdx.x < n)
             load[k] = in[k * BLOCK_DIM + threadIdx.x];
 #pragma unroll
-    for (unsigned int k = 0; k < COARSEN_SMALL; k++)
-        if (k * BLOCK_DIM + threadIdx.x < n) {
-            const COARSEN_ACC x = COARSEN_LIFT(load[k], (size_t)k * BLOCK_DIM + threadIdx.x);
-            sum = COARSEN_OP(sum, x);
-        }
-    sum = NAME_block(sum);
+    for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
+        if (k * BLOCK_DIM + threadIdx.x < n)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k], (size_t)k * BLOCK_DIM + threadIdx.x));
+    sum = COARSEN_(block)(sum);
     if (threadIdx.x == 0)
         *out = sum;
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    NAME_kernel(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
-                unsigned long long *slots, unsigned int *ticket)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                     unsigned long long *scratch)
 {
-    // From the first 16-byte boundary on, the array is vectors; the rest are fewer than 32 elements.
-    const size_t misaligned = (size_t)in % sizeof(NAME_vector) / sizeof(COARSEN_TYPE);
-    const size_t head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
-    const size_t vectors = (n - head) / COARSEN_ITEMS;
-    const size_t rest = n - vectors * COARSEN_ITEMS;
-    const NAME_vector *const in_vectors = (const NAME_vector *)(in + head);
-
-    __shared__ bool started_last;
-    if (threadIdx.x == 0)
-        started_last = atomicAdd(ticket, 1) == gridDim.x - 1;
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    __shared__ unsigned long long ticket;
+    COARSEN_(enter)(scratch, &ticket);
 
     // An array read once is not worth a place in the cache: with the evict-first hint it leaves alone
     // what others wrote there, and does not wait for that to be written back. Past a quarter of a
     // gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
-    const bool evict_first = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
+    const bool once = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
     const size_t full = (COARSE_FACTOR - 1) * BLOCK_DIM;
     const size_t step = (size_t)gridDim.x * tile;
     size_t v = (size_t)blockIdx.x * tile + threadIdx.x;
-    COARSEN_ACC sum = COARSEN_IDENTITY;
+    COARSEN_ACC sum = COARSEN_(identity)();
     if (tile > full) {
-        if (evict_first)
+        if (once)
 #pragma unroll 1
-            for (; v + full < vectors; v += step)
-                sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS, full + 1, true);
+            for (; v + full < parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
+                                            full + 1, true);
         else
 #pragma unroll 1
-            for (; v + full < vectors; v += step)
-                sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS, full + 1, false);
+            for (; v + full < parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
+                                            full + 1, false);
     }
-    if (v < vectors)
-        sum = NAME_add(sum, in_vectors + v, head + v * COARSEN_ITEMS,
-                       coarsen_min(vectors - v, tile - threadIdx.x), true);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < rest) {
-        const size_t i = threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS;
-        const COARSEN_ACC x = COARSEN_LIFT(in[i], i);
-        sum = COARSEN_OP(sum, x);
+    if (v < parts.vectors)
+        sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
+                                    coarsen_min(parts.vectors - v, tile - threadIdx.x), true);
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest) {
+        const size_t i = COARSEN_(rest)(parts, threadIdx.x);
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(in[i], i));
     }
-
-    NAME_grid(sum, out, slots, ticket, &started_last);
+    COARSEN_(grid)(sum, out, scratch, &ticket);
 }
 
 #ifndef __CUDACC_RTC__
 
 // A row is a vector for each thread of a block, a tile the rows it takes at a time. A small array goes
-// in tiles of two rows, while that makes no more than a block a multiprocessor; a larger one in tiles
+// in tiles of two rows, while that makes no more than a block per multiprocessor; a larger one in tiles
 // of COARSE_FACTOR rows, with no more blocks than the device can hold, so that there is one wave.
-COARSEN_HOST size_t NAME_blocks(size_t n, unsigned int *tile, cudaError_t *status)
+COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *status)
 {
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t processors = coarsen_multiprocessors(status);
@@ -347,72 +179,43 @@ COARSEN_HOST size_t NAME_blocks(size_t n, unsigned int *tile, cudaError_t *statu
     size_t blocks = coarsen_ceil_div(rows, tile_rows);
     if (blocks > processors && *status == cudaSuccess)
         blocks = coarsen_min(
-            blocks, coarsen_resident_blocks((const void *)NAME_kernel, BLOCK_DIM, 0, status));
+            blocks, coarsen_resident_blocks((const void *)COARSEN_(kernel), BLOCK_DIM, 0, status));
     *tile = tile_rows * BLOCK_DIM;
     return blocks > 0 ? blocks : 1;
 }
 
-// The ticket, in 16 bytes, and a slot for each block there may be.
-COARSEN_HOST size_t NAME_scratch_bytes(size_t n)
+// For as many blocks as there may be.
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
-    const size_t slots = coarsen_min(rows, coarsen_multiprocessors(&status) * (2048 / BLOCK_DIM));
-    return 16 + slots * COARSEN_WORDS * sizeof(unsigned long long);
+    return COARSEN_(grid_bytes)(
+        coarsen_min(rows, coarsen_multiprocessors(&status) * (2048 / BLOCK_DIM)));
 }
 
-COARSEN_HOST cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
-                                     void *scratch, size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
     cudaError_t status;
     unsigned int tile;
-    const size_t blocks = NAME_blocks(n, &tile, &status);
+    const size_t blocks = COARSEN_(blocks)(n, &tile, &status);
     if (status != cudaSuccess)
         return status;
-    if (!coarsen_array_ok(in, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1, sizeof(COARSEN_ACC), __alignof__(COARSEN_ACC)) ||
-        !coarsen_array_ok(scratch, 1, NAME_scratch_bytes(n), 16) ||
-        scratch_bytes < NAME_scratch_bytes(n))
+    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(out, 1) ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
-    unsigned int *const ticket = (unsigned int *)scratch;
-    unsigned long long *const slots = (unsigned long long *)scratch + 2;
-    if (n <= COARSEN_SMALL * BLOCK_DIM) {
+    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
         const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-        return cudaLaunchKernelEx(&config, NAME_small_kernel, in, out, (unsigned int)n);
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
     }
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, NAME_kernel, in, out, n, tile, slots, ticket);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
+                              (unsigned long long *)scratch);
 }
 
 #endif
+#undef COARSEN_SMALL_ITEMS
 
-#undef COARSEN_ITEMS
-#undef COARSEN_WORDS
-#undef NAME_vector
-#undef NAME_words
-#undef NAME_leave
-#undef NAME_collect
-#undef NAME_grid
-#undef NAME_acc
-#undef NAME_op
-#undef NAME_identity
-#undef NAME_block_dim
-#undef NAME_load
-#undef NAME_add
-#undef NAME_warp
-#undef NAME_block
-#undef NAME_small_kernel
-#undef NAME_kernel
-#undef COARSEN_SMALL
-#undef NAME_blocks
-#undef NAME_scratch_bytes
-#undef NAME_launch
-#undef COARSEN_NAME
-#undef COARSEN_TYPE
-#undef COARSEN_ACC
-#undef COARSEN_LIFT
-#undef COARSEN_OP
-#undef COARSEN_IDENTITY
-#undef COARSEN_ATOMIC
-#undef BLOCK_DIM
-#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"

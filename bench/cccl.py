@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Prints the folder of the CUB that requirements-bench.txt installs for this python3, or nothing."""
+
+import importlib.util
+from pathlib import Path
+
+
+def folder():
+    found = importlib.util.find_spec("nvidia")
+    for parent in found.submodule_search_locations if found else []:
+        for candidate in sorted(Path(parent).glob("*/include/cccl")):
+            if (candidate / "cub" / "version.cuh").is_file():
+                return candidate
+    return None
+
+
+if __name__ == "__main__":
+    print(folder() or "")

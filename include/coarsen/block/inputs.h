@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/block/inputs.h: one to three arrays read 16 bytes at a time, and an expression of their elements.
+//
+//     #define COARSEN_NAME      product
+//     #define COARSEN_TYPE      float
+//     #define COARSEN_INPUTS    2
+//     #define COARSEN_MAP(a, b) ((a) * (b))
+//     #include <coarsen/block/inputs.h>
+//
+//     // in a kernel, with product_inputs in = {a, b} and head = product_head(in, 0, n) from the host:
+//     //     const product_loads load = product_load(in, head, v);
+//     //     for (unsigned int j = 0; j < product_items; j++)
+//     //         sum += product_map(&load, j, in);
+//
+// | parameter               | default      | meaning                                                |
+// |-------------------------|--------------|--------------------------------------------------------|
+// | COARSEN_NAME            | required     | what every name this makes begins with                 |
+// | COARSEN_MAP(a, b, c, s) | required     | an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
+// | COARSEN_INPUTS          | 1            | arrays read, from 1 to 3                               |
+// | COARSEN_TYPE            | required     | element type of the first input                        |
+// | COARSEN_TYPE_B          | COARSEN_TYPE | of the second                                          |
+// | COARSEN_TYPE_C          | COARSEN_TYPE | of the third                                           |
+// | COARSEN_OUT             | COARSEN_TYPE | of the expression                                      |
+// | COARSEN_SCALAR          | none         | type of a value given at launch, a number or a struct  |
+//
+// Defines
+//
+//     NAME_inputs   the arrays: a, and b and c as there are inputs; and scalar if there is one
+//     NAME_items    elements of a load: as many as are 16 bytes of the widest type, or one where a size is
+//                   no power of two
+//     NAME_loads    as many elements of each array
+//     COARSEN_OUT NAME_map_at(NAME_inputs in, size_t i)         the expression of elements i; device
+//     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)    vector v after head elements; device
+//     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)     of item j; device
+//     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)    see below; host
+//     bool        NAME_inputs_ok(NAME_inputs in, size_t n)      no null, misaligned or overflowing array; host
+//
+// head: the elements before the first at which every array is at a vector's boundary; n if none is. out, if
+// not null, is one more: an array written the same way. The vectors are (n - head) / NAME_items; what is before and after them goes by NAME_map_at.
+
+#define COARSEN_BEGIN COARSEN_PATTERN_MAP
+#include "../base.h"
+
+#ifndef COARSEN_MADE_VECTOR
+#define COARSEN_MADE_VECTOR
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MAP
+#define COARSEN_WRITTEN COARSEN_MAPPED
+#else // a fusion, which writes no array
+#define COARSEN_WRITTEN COARSEN_TYPE
+#endif
+#define COARSEN_FEWER(x, y) ((x) < (y) ? (x) : (y))
+#define COARSEN_ITEMS                                                                              \
+    COARSEN_FEWER(                                                                                 \
+        COARSEN_FEWER(COARSEN_VECTOR_ITEMS(COARSEN_TYPE), COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B)),   \
+        COARSEN_FEWER(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C),                                        \
+                      COARSEN_VECTOR_ITEMS(COARSEN_WRITTEN)))
+#define COARSEN_ALIGN(type) (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : __alignof__(type))
+enum { COARSEN_(items) = COARSEN_ITEMS };
+
+typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE)), may_alias)) {
+    COARSEN_TYPE item[COARSEN_ITEMS];
+} COARSEN_(vector_a);
+typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE_B)), may_alias)) {
+    COARSEN_TYPE_B item[COARSEN_ITEMS];
+} COARSEN_(vector_b);
+typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE_C)), may_alias)) {
+    COARSEN_TYPE_C item[COARSEN_ITEMS];
+} COARSEN_(vector_c);
+typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_WRITTEN)), may_alias)) {
+    COARSEN_WRITTEN item[COARSEN_ITEMS];
+} COARSEN_(vector);
+
+typedef struct {
+    COARSEN_(vector_a) a;
+#if COARSEN_INPUTS >= 2
+    COARSEN_(vector_b) b;
+#endif
+#if COARSEN_INPUTS >= 3
+    COARSEN_(vector_c) c;
+#endif
+} COARSEN_(loads);
+
+COARSEN_DEVICE COARSEN_(loads) COARSEN_(load)(COARSEN_(inputs) in, size_t head, size_t v)
+{
+    COARSEN_(loads) load;
+    load.a = ((const COARSEN_(vector_a) *)(in.a + head))[v];
+#if COARSEN_INPUTS >= 2
+    load.b = ((const COARSEN_(vector_b) *)(in.b + head))[v];
+#endif
+#if COARSEN_INPUTS >= 3
+    load.c = ((const COARSEN_(vector_c) *)(in.c + head))[v];
+#endif
+    return load;
+}
+
+COARSEN_DEVICE COARSEN_MAPPED COARSEN_(map)(const COARSEN_(loads) * load, unsigned int j,
+                                            COARSEN_UNUSED COARSEN_(inputs) in)
+{
+    return COARSEN_(apply)(COARSEN_EACH(load->a.item[j], load->b.item[j], load->c.item[j])
+                               COARSEN_ALSO(in.scalar));
+}
+
+#ifndef __CUDACC_RTC__
+
+COARSEN_HOST size_t COARSEN_(head)(COARSEN_(inputs) in, const COARSEN_WRITTEN *out, size_t n)
+{
+    for (size_t head = 0; head < COARSEN_ITEMS && head < n; head++)
+        if ((!out || (size_t)(out + head) % COARSEN_ALIGN(COARSEN_WRITTEN) == 0) &&
+            (size_t)(in.a + head) % COARSEN_ALIGN(COARSEN_TYPE) == 0
+#if COARSEN_INPUTS >= 2
+            && (size_t)(in.b + head) % COARSEN_ALIGN(COARSEN_TYPE_B) == 0
+#endif
+#if COARSEN_INPUTS >= 3
+            && (size_t)(in.c + head) % COARSEN_ALIGN(COARSEN_TYPE_C) == 0
+#endif
+        )
+            return head;
+    return n;
+}
+
+#endif
+#endif
+
+#define COARSEN_END
+#include "../base.h"

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/block/vector.h: an array at any alignment as 16-byte vectors and the few elements around them.
+//
+//     #define COARSEN_NAME row
+//     #define COARSEN_TYPE float
+//     #include <coarsen/block/vector.h>
+//
+//     // in a kernel:
+//     //     const row_parts parts = row_split(in, n);
+//     //     for (size_t v = thread; v < parts.vectors; v += threads) {
+//     //         const row_vector load = parts.first[v]; // load.item[0] ...
+//     //     }
+//     //     if (thread < parts.rest)
+//     //         ... in[row_rest(parts, thread)] ...
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type                                         |
+//
+// Defines, for the device,
+//
+//     NAME_vector       item[NAME_items] elements, aligned to 16 bytes; one element, where 16 is no
+//                       multiple of its size
+//     NAME_parts        first: the vectors; vectors: how many; head: elements before them; rest: elements
+//                       before and after them, fewer than 32
+//     NAME_parts  NAME_split(const COARSEN_TYPE *in, size_t n)
+//     size_t      NAME_rest(NAME_parts parts, size_t r)    the index in the array of element r of the rest
+//     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others: for data
+//                                                          that is read once (evict-first)
+//
+// Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
+
+#define COARSEN_BEGIN COARSEN_PATTERN_VALUE
+#include "../base.h"
+
+#ifndef COARSEN_MADE_VECTOR
+#define COARSEN_MADE_VECTOR
+
+#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
+enum { COARSEN_(items) = COARSEN_ITEMS };
+
+typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
+    COARSEN_TYPE item[COARSEN_ITEMS];
+} COARSEN_(vector);
+
+typedef struct {
+    const COARSEN_(vector) * first;
+    size_t vectors, head, rest;
+} COARSEN_(parts);
+
+COARSEN_DEVICE COARSEN_(parts) COARSEN_(split)(const COARSEN_TYPE *in, size_t n)
+{
+    const size_t misaligned = (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE);
+    COARSEN_(parts) parts;
+    parts.head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
+    parts.vectors = (n - parts.head) / COARSEN_ITEMS;
+    parts.rest = n - parts.vectors * COARSEN_ITEMS;
+    parts.first = (const COARSEN_(vector) *)(in + parts.head);
+    return parts;
+}
+
+COARSEN_DEVICE size_t COARSEN_(rest)(COARSEN_(parts) parts, size_t r)
+{
+    return r < parts.head ? r : r + parts.vectors * COARSEN_ITEMS;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_once)(const COARSEN_(vector) * from)
+{
+#ifdef __CUDA_ARCH__ // as __ldcs, which clang has not
+    if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
+        uint4 bits;
+        COARSEN_(vector) load;
+        asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                     : "l"(from));
+        memcpy((void *)&load, &bits, sizeof(load));
+        return load;
+    }
+#endif
+    return *from;
+}
+
+#endif
+
+#define COARSEN_END
+#include "../base.h"
