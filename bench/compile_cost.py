@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What including coarsen costs the compiler: the wall time of nvcc on a file with one trivial kernel, on the same file
-with one sum from coarsen/reduce.h, and with one from CUB. The three alternate, and a ratio is the median of the
-rounds' ratios, so that what else the machine does hits both sides of it. Exits 1 when coarsen's is above the bar."""
+"""What including coarsen costs the compiler: the wall time of nvcc for a file with one trivial kernel, for the same file
+with one sum from coarsen/reduce.h, and with one from CUB. The three alternate, and a ratio is the median of the ratios
+of the rounds, so other work of the machine hits both sides of it. Exits with 1 if coarsen's ratio is above the bar."""
 
 import argparse
 import os

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rungs of the reduction, each launched once, for counting: on the CPU device it prints what simt
-// counted; on a GPU it is what Nsight Compute looks at. counts.py runs both and compares.
+// Launches each rung of the reduction once, to be counted. On the CPU device it prints what simt
+// counted; on a GPU Nsight Compute counts. counts.py runs both and compares.
 
 #include <cuda_runtime.h>
 #include <stdio.h>

@@ -4,15 +4,15 @@
 
     bench/counts.py build/bench/counts-simt build/bench/counts-cuda
 
-runs both programs, the second under ncu, and prints a table of what each counted. It needs a GPU whose
-performance counters may be read.
+runs both programs, the second under ncu, and prints a table of what each counted. It needs a GPU, and the
+permission to read its performance counters.
 """
 import csv
 import subprocess
 import sys
 
 L1 = 'l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum'
-METRICS = {  # of simt: the metrics of Nsight Compute whose sum it is
+METRICS = {  # each count of simt, and the metrics of Nsight Compute whose sum it is
     'global loads': [L1.format('requests', 'ld')],
     'global stores': [L1.format('requests', 'st')],
     'requests': [L1.format('set_accesses', 'ld'), L1.format('set_accesses', 'st')],

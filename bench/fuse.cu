@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/fuse.cu: what fusion saves. Sum of squares, dot product, greatest |x|, mean and variance, and a
-// chain of three maps: as separate kernels, as one, and as CUB has it, beside a device copy. And the
-// work of four blocks done by a block, by coarser threads, and by four.
+// chain of three maps: as separate kernels, as one, and with CUB, beside a device copy. And the work of
+// four blocks, done by four blocks, by one block of coarser threads, and by one coarser block.
 //
-// GB/s counts what the fused kernel moves, so that the columns compare times.
+// GB/s counts the bytes that the fused kernel moves, so that the columns compare times.
 
 #include "harness.h"
 
@@ -41,7 +41,7 @@
 #define COARSEN_MAP(a) fabsf(a)
 #include <coarsen/map.h>
 
-#define COARSEN_NAME         deviation // from a mean that is known
+#define COARSEN_NAME         deviation // from a known mean
 #define COARSEN_TYPE         float
 #define COARSEN_SCALAR       float
 #define COARSEN_MAP(a, mean) (((a) - (mean)) * ((a) - (mean)))
@@ -115,7 +115,7 @@
 // The sums of a, a^2 and a b, and the greatest |a|.
 struct totals {
     double sum, squares, dot;
-    unsigned int max_abs; // a float's bits: of those not negative, the order is the same
+    unsigned int max_abs; // the bits of a float: those of non-negative floats have the same order
 };
 
 __global__ void totals_kernel(const float *a, const float *b, size_t n, totals *t)
@@ -210,7 +210,7 @@ static void contest(bench &b, const data &d, const char *name, double bytes,
     b.run(contest);
 }
 
-// Whether out[0] is near: what rounding may do to a sum of n, added up in runs and a tree.
+// Whether out[0] is near enough, given the rounding of a sum of n, added up in runs and a tree.
 static std::function<bool(std::string *)> near(const data &d, double wanted, double magnitude)
 {
     return [=](std::string *why) {
@@ -291,7 +291,7 @@ static void contests(bench &b, const data &d)
               }}},
             near(d, max_abs, 0));
 
-    // Two passes: the mean, which the second has to know, here from the host; then the squares around it.
+    // Two passes: the mean; then the squares around it. The host gives the second pass its mean.
     const float mean = (float)(t.sum / n);
     const double variance = t.squares / n - t.sum / n * (t.sum / n);
     contest(

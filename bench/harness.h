@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/harness.h: how every pattern here is timed. A pattern is one file: it makes contests of
-// entries (kernels, the peer, a device copy) on one problem, and the harness verifies, times, prints
-// and records them.
+// bench/harness.h: how every pattern here is timed. A pattern is one file. It makes contests of entries
+// (kernels, the peer, a device copy) on one problem. The harness verifies, times, prints and records
+// them.
 //
 //     int main(int argc, char **argv)
 //     {
@@ -16,11 +16,11 @@
 //     }
 //
 // How a time is taken:
-// - Each entry is verified before it is timed, twice, so that what a launch leaves behind for the next
-//   is right too, and once after. One that is wrong is not timed, and the program exits with 1.
-// - The entries of a contest take turns, A B C then C B A, so that what drifts hits all of them. A turn
-//   is ten samples, after one that is thrown away: the first launch after another kernel's also pays
-//   for the fetching of its instructions, a microsecond of those it takes.
+// - Each entry is verified twice before it is timed, so that what a launch leaves behind for the next is
+//   right too, and once after. A wrong entry is not timed, and the program exits with 1.
+// - The entries of a contest take turns, A B C then C B A, so that a drift hits all of them. A turn is
+//   ten samples, after one that is thrown away: the first launch after another kernel also has to fetch
+//   its instructions, which takes a microsecond.
 // - Before each launch the L2 cache is flushed. That also keeps the device busy while the host queues
 //   the launch, so the events around it measure the device and not the host. The start event shows
 //   whether the last launch of a turn was queued in time; if not, the turn is thrown away.
@@ -72,7 +72,7 @@ static inline std::shared_ptr<void> bench_alloc(size_t bytes)
     return std::shared_ptr<void>(p, [](void *p) { cudaFree(p); });
 }
 
-// Likewise, zeroed.
+// The same, zeroed.
 static inline std::shared_ptr<void> bench_zeroed(size_t bytes)
 {
     std::shared_ptr<void> p = bench_alloc(bytes);
@@ -89,8 +89,8 @@ __host__ __device__ inline uint64_t bench_random(uint64_t seed, uint64_t i)
     return z ^ (z >> 31);
 }
 
-// What is written for those bits: a float or double in [-1, 1), an integer in [-1000, 1000] or, when
-// unsigned, of all values.
+// The value for those bits: a float or double in [-1, 1), a signed integer in [-1000, 1000], or any
+// unsigned one.
 template <typename T> struct bench_value;
 template <> struct bench_value<float> {
     __host__ __device__ static float of(uint64_t bits)
@@ -137,7 +137,7 @@ template <typename T> void bench_fill(T *data, size_t n, uint64_t seed)
     BENCH_CHECK(cudaDeviceSynchronize());
 }
 
-// Reads n vectors, so that they take the place of what the cache held, and leaves it clean.
+// Reads n vectors, so that they replace what the cache held, and leaves the cache clean.
 static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned int *never)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
@@ -146,7 +146,7 @@ static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned i
         const uint4 v = data[i];
         seen |= v.x & v.y & v.z & v.w;
     }
-    if (seen == 0xffffffff) // the buffer holds no such word; the compiler does not know
+    if (seen == 0xffffffff) // the buffer has no such word, but the compiler does not know that
         *never = seen;
 }
 
@@ -155,26 +155,26 @@ static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned i
 struct bench_entry {
     std::string kernel;
     std::string knobs; // "BLOCK_DIM=256 COARSE_FACTOR=4", or "" for the header's defaults
-    double bytes = 0;  // that the problem makes it move, for GB/s
-    double work = 0;   // floating-point operations, elements, ...: what the contest counts; or 0
+    double bytes = 0;  // that the problem needs to move, for GB/s
+    double work = 0; // floating-point operations, elements, ..., whatever the contest counts; or 0
 
-    // Queues what a launch needs undone before the next, such as its input restored. Not timed.
+    // Queues what must be undone before the next launch, such as a change of its input. Not timed.
     std::function<cudaError_t(cudaStream_t)> prepare;
     // Queues the work: the public launcher, once.
     std::function<cudaError_t(cudaStream_t)> launch;
     // Poisons the output. The stream is idle.
     std::function<void()> poison;
-    // Whether the output is right. The stream is idle; *why says what was found when it is not.
+    // Whether the output is right. The stream is idle. If it is wrong, *why says what was found.
     std::function<bool(std::string *why)> check;
 
-    int occupancy = -1; // percent of the threads a multiprocessor holds; -1: not known
-    int registers = -1; // a thread
+    int occupancy = -1; // percent of the threads that a multiprocessor can hold; -1: not known
+    int registers = -1; // per thread
 };
 
 struct bench_contest {
     std::string pattern, type;
     unsigned long long n;
-    std::string data;          // which data or shape, where a pattern has several
+    std::string data;          // which data or shape, if a pattern has several
     std::string peer = "CUB";  // the entry whose speed is 1
     std::string copy = "copy"; // the entry whose bandwidth is 100%
     std::vector<bench_entry> entries;
@@ -185,7 +185,7 @@ struct bench_contest {
     }
 };
 
-// The occupancy and registers of a kernel launched with so many threads and bytes of dynamic shared
+// The occupancy and registers of a kernel, launched with this many threads and bytes of dynamic shared
 // memory.
 template <typename Kernel>
 void bench_occupancy(bench_entry *entry, Kernel kernel, int threads, size_t shared_bytes = 0)
@@ -205,8 +205,8 @@ void bench_occupancy(bench_entry *entry, Kernel kernel, int threads, size_t shar
 
 struct bench_defaults {
     const char *about;     // one line for --help
-    const char *work_unit; // "GFLOP/s", ...; or "" when bytes say it all
-    int min, max;          // sizes when no option says otherwise, as powers of two; max is the most
+    const char *work_unit; // "GFLOP/s", ...; or "" if GB/s is enough
+    int min, max;          // the default sizes, as powers of two; max is the limit too
 };
 
 class bench
@@ -217,10 +217,10 @@ class bench
     bench(int argc, char **argv, bench_defaults defaults);
     ~bench();
 
-    // The multiples of step, or of twice that when --quick, from --min to --max.
+    // The multiples of step, or of twice that with --quick, from --min to --max.
     std::vector<int> exponents(int step) const;
 
-    // Whether so many bytes of device memory are free; if not, says on stderr what is skipped.
+    // Whether this many bytes of device memory are free. If not, says on stderr what is skipped.
     bool fits(double bytes, const char *what) const;
 
     // Verifies, times, prints and records.
@@ -324,7 +324,7 @@ inline void bench::options(int argc, char **argv)
                 "  --alone        wait for each sample before the next is queued, as coarsen-tune\n"
                 "                 does\n"
                 "  --quick        fewer sizes and samples\n"
-                "  --sweep        time every pair of knobs in place of the comparison\n",
+                "  --sweep        time every pair of knobs, without the comparison\n",
                 argv[0], defaults.about, min, max);
             exit(o == 'h' ? 0 : 2);
         }
@@ -353,8 +353,8 @@ inline bench::bench(int argc, char **argv, bench_defaults defaults)
     BENCH_CHECK(cudaSetDevice(0));
     BENCH_CHECK(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
     BENCH_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    // Four times the cache, as what a cache replaces is not just the oldest; and long enough to write
-    // for a host to queue a launch.
+    // Four times the cache, because a cache does not always replace the oldest. Writing it takes long
+    // enough for the host to queue a launch.
     flushed_bytes = std::max<size_t>((size_t)4 * l2, 64 << 20);
     flushed = bench_alloc(flushed_bytes + 16);
     BENCH_CHECK(cudaMemset(flushed.get(), 0x5a, flushed_bytes + 16));
@@ -392,7 +392,7 @@ inline void bench::banner(FILE *out, const char *prefix) const
     BENCH_CHECK(cudaDriverGetVersion(&driver));
     BENCH_CHECK(cudaRuntimeGetVersion(&runtime));
 
-    // The driver's own version is in no runtime call.
+    // No call of the runtime gives the driver's own version.
     char line[256] = "", kernel_module[32] = "of unknown version";
     if (FILE *proc = fopen("/proc/driver/nvidia/version", "r")) {
         if (fgets(line, sizeof line, proc))
@@ -436,7 +436,7 @@ inline bool bench::fits(double bytes, const char *what) const
     return false;
 }
 
-// pattern/type/data/kernel/knobs, as far as there are any.
+// pattern/type/data/kernel/knobs, without those that are empty.
 inline std::string bench::path(const bench_contest &contest, const bench_entry *entry)
 {
     std::string all = contest.pattern;
@@ -487,13 +487,13 @@ inline void bench::sample(const bench_entry &entry, cudaEvent_t start, cudaEvent
     BENCH_CHECK(cudaEventRecord(stop, stream));
 }
 
-// Whether what follows the event was queued before the device came to it.
+// Whether what follows the event was queued before the device reached it.
 inline bool bench::pending(cudaEvent_t event)
 {
     const cudaError_t status = cudaEventQuery(event);
     if (status != cudaErrorNotReady)
         BENCH_CHECK(status);
-    (void)cudaGetLastError(); // or a launch that looks for errors takes this for one
+    (void)cudaGetLastError(); // or a launch that looks for errors finds this one
     return status == cudaErrorNotReady;
 }
 
@@ -581,7 +581,7 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
     const auto name = [](const bench_entry &entry) {
         return entry.kernel + (entry.knobs.empty() ? "" : " ") + entry.knobs;
     };
-    double peer_us = 0, copy_rate = 0; // 0: not there to compare with
+    double peer_us = 0, copy_rate = 0; // 0: there is none to compare with
     for (size_t e = 0; e < timings.size(); e++) {
         if (timings[e].samples == 0)
             continue;
@@ -614,7 +614,7 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
         const timing &t = timings[e];
         if (t.samples == 0)
             continue;
-        const double rate = entry.bytes / t.median / 1e3; // bytes a us to GB/s
+        const double rate = entry.bytes / t.median / 1e3; // bytes per us to GB/s
         const double work_rate = entry.work / t.median / 1e3;
         const double percent = copy_rate > 0 ? 100 * entry.bytes / t.median / copy_rate : 0;
         const double speedup = peer_us > 0 ? peer_us / t.median : 0;
@@ -678,7 +678,7 @@ inline void bench::run(bench_contest &contest)
     std::vector<timing> timings = time(contest);
     for (size_t e = 0; e < timings.size(); e++)
         if (!verify(contest, contest.entries[e]))
-            timings[e].samples = 0; // what it took to be wrong is no figure
+            timings[e].samples = 0; // the time of a wrong result is no figure
     if (progress)
         fprintf(stderr, "\r\033[K");
     print(contest, timings);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/histogram.cu: the rungs of the histogram ladder and histogram.h beside
-// cub::DeviceHistogram::HistogramEven and a device copy; with --sweep, every pair of knobs of the rungs
+// cub::DeviceHistogram::HistogramEven and a device copy. With --sweep: every pair of knobs of the rungs
 // that have a CFACTOR.
 //
-// The file includes itself: once for each pair of knobs, and once for each problem.
+// The file includes itself, once for each pair of knobs and once for each problem.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
@@ -133,7 +133,7 @@ struct PROBLEM {
 
 template <typename T> struct rung {
     const char *kernel, *knobs;
-    int max_exponent; // it takes too long, or too much memory, beyond
+    int max_exponent; // beyond, it takes too long or too much memory
     std::function<size_t(size_t)> scratch_bytes;
     std::function<cudaError_t(const T *, unsigned int *, size_t, void *, size_t, cudaStream_t)>
         launch;
@@ -235,7 +235,7 @@ enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT, MULTIPLES };
 static const char *const data_names[] = {"uniform",   "full range", "16 values",      "one value",
                                          "long runs", "text",       "multiples of 32"};
 
-// The letters of English by how often they come, roughly, from a byte of random bits.
+// The letters of English, about as often as they occur, from random bits.
 __device__ static unsigned char letter(unsigned int random)
 {
     const char *const letters =
@@ -265,7 +265,7 @@ __global__ void fill_kernel(T *out, size_t n, enum data data, unsigned int range
     }
 }
 
-// ---- the reference: an atomic for each bin that a warp meets, by none of what is timed --------------
+// ---- the reference: one atomic per bin that a warp meets; nothing that is timed takes part ----------
 
 template <typename Problem>
 __global__ void reference_kernel(const typename Problem::type *in, size_t n, unsigned int *counts)
@@ -281,7 +281,7 @@ __global__ void reference_kernel(const typename Problem::type *in, size_t n, uns
 
 // ---- contests -------------------------------------------------------------------------------------
 
-// lower and upper: of CUB's even bins, which are to be the problem's.
+// lower and upper: the range of CUB's even bins, which must be the same as the problem's bins.
 template <typename Problem, typename Level>
 static void histogram(bench &b, const char *type, enum data data, Level lower, Level upper,
                       const std::vector<int> &exponents,
@@ -322,7 +322,7 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
             return true;
         };
 
-        bench_entry counted; // what every entry but the copy shares
+        bench_entry counted; // what all entries except the copy share
         counted.bytes = n * sizeof(T);
         counted.work = n;
         counted.poison = [=] {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/image.cu: RGB to gray, and box blurs of radius 1 and 3 of gray and RGB pictures. Each rung of the
-// image ladders and image.h beside a device copy; with --sweep, every pair of knobs of the rungs that
-// have a COARSE_FACTOR. NVIDIA's library of such kernels, NPP, is no part of what this builds with, so
-// the copy is the only peer.
+// image ladders and image.h beside a device copy. With --sweep: every pair of knobs of the rungs that
+// have a COARSE_FACTOR. This does not build with NPP, NVIDIA's library of such kernels, so the copy is
+// the only peer.
 //
-// n counts pixels: a picture of n is 2^(e - e/2) wide and 2^(e/2) high. Bytes are counted once in, once
-// out. The file includes itself: once for each pair of knobs, and once for each radius and channels.
+// n counts pixels: a picture of n = 2^e is 2^(e - e/2) wide and 2^(e/2) high. Bytes are counted once in
+// and once out. The file includes itself, once for each pair of knobs and once for each radius and
+// number of channels.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
@@ -40,7 +41,7 @@ VARIANT(blur_coarsened, 3, 3);
 #include <coarsen/image/blur_tiled.h>
 VARIANT(blur_tiled, 3, 3);
 
-#if SWEEP_BLOCK_DIM == 128 // its only one of the sweep's
+#if SWEEP_BLOCK_DIM == 128 // the only block size of the sweep that it takes
 #define COARSEN_NAME     SWEEP_NAME(blur_rolling)
 #define COARSEN_RADIUS   3
 #define COARSEN_CHANNELS 3
@@ -103,7 +104,7 @@ struct rung {
     std::function<void(bench_entry *)> describe;
 };
 
-// What the inclusions below register.
+// The inclusions below register their rungs here.
 static std::vector<rung> &rungs()
 {
     static std::vector<rung> list;

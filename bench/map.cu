@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/map.cu: vector addition, squares and saxpy. Each rung of the map ladder and map.h beside
-// cub::DeviceTransform and a device copy; with --sweep, every pair of knobs of the rungs that have a
-// COARSE_FACTOR, adding vectors.
+// cub::DeviceTransform and a device copy. With --sweep: every pair of knobs of the rungs that have a
+// COARSE_FACTOR, for the addition.
 //
-// The file includes itself: once for each pair of knobs, and once for each rung.
+// The file includes itself, once for each pair of knobs and once for each rung.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
@@ -85,7 +85,7 @@ struct variant {
     std::function<void(bench_entry *)> describe;
 };
 
-// What the inclusions below register.
+// The inclusions below register their rungs here.
 static std::vector<rung> &rungs()
 {
     static std::vector<rung> list;
@@ -146,8 +146,8 @@ static bool add_variant(variant v)
 
 // ---- What is to be made -----------------------------------------------------------------------------
 
-// In doubles, of which the rounding is that of one operation in floats: exact but for saxpy, whose
-// multiplication and addition may be one operation or two.
+// In doubles, then rounded to float. That is exactly what one operation in floats gives. Only saxpy may
+// differ, because its multiplication and addition may be one operation or two.
 struct addition {
     static const char *name()
     {

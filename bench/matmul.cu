@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/matmul.cu: products of square matrices of floats. Each rung of the ladder and matmul.h beside
-// cublasSgemm, which is held to 32-bit arithmetic; with --sweep, COARSE_FACTOR and block size of the
+// cublasSgemm, which must use 32-bit arithmetic. With --sweep: COARSE_FACTOR and block size of the
 // coarsened rung.
 //
 // The file includes itself, once for each pair of knobs.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
-#if SWEEP_BLOCK_DIM == 256 || SWEEP_BLOCK_DIM == 1024 // which are squares
+#if SWEEP_BLOCK_DIM == 256 || SWEEP_BLOCK_DIM == 1024 // these are squares
 #define COARSEN_NAME SWEEP_NAME(coarsened)
 #define COARSEN_TYPE float
 #if SWEEP_BLOCK_DIM == 256
@@ -59,7 +59,7 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) =
 
 struct rung {
     const char *kernel, *knobs;
-    int max_exponent; // it takes too long beyond
+    int max_exponent; // beyond, it takes too long
     cudaError_t (*launch)(size_t, size_t, size_t, float, const float *, size_t, const float *,
                           size_t, float, float *, size_t, cudaStream_t);
     void (*describe)(bench_entry *);
@@ -74,7 +74,7 @@ static const std::vector<rung> rungs = {
     {"matmul.h", "", 14, matmul_launch, nullptr},
 };
 
-// What the inclusions below register.
+// The inclusions below register their rungs here.
 static std::vector<rung> &variants()
 {
     static std::vector<rung> list;
@@ -101,9 +101,9 @@ static void cublas_check(cublasStatus_t status, const char *call, int line)
     exit(1);
 }
 
-// ---- the reference: P x = M (N x), in double, by none of what is timed ------------------------------
+// ---- the reference: P x = M (N x), in double; nothing that is timed takes part ----------------------
 
-// y = A x; a block makes an element of y.
+// y = A x; each block makes one element of y.
 template <typename T> __global__ void times_kernel(const T *a, const double *x, double *y, size_t n)
 {
     double sum = 0;
@@ -152,13 +152,14 @@ static void products(bench &b, const std::vector<rung> &list, const std::vector<
 
         bench_contest contest("matmul", "float", n);
         contest.peer = "cuBLAS";
-        bench_entry product; // what every entry shares
+        bench_entry product; // what all entries share
         product.bytes = 3.0 * (double)bytes;
         product.work = 2.0 * (double)n * (double)n * (double)n;
         product.poison = [=] { BENCH_CHECK(cudaMemset(p, 0xff, bytes)); };
         product.check = [=](std::string *why) {
-            // A sum walks to about sqrt(n) and its roundings, of 2^-25 of it, to about n 2^-26; a row
-            // of them times x to n sqrt(n) 2^-27. A lost product shows up to 2^12, a lost tile always.
+            // A sum of n random terms is about sqrt(n), and its roundings, 2^-25 of it each, add up to
+            // about n 2^-26. For a row times x that is n sqrt(n) 2^-27. So a lost product shows up to
+            // n = 2^12, and a lost tile always.
             const std::vector<double> got = on_host(times(p, x.get(), n).get(), n);
             for (size_t i = 0; i < n; i++)
                 if (!(std::fabs(got[i] - wanted[i]) <=

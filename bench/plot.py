@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Draws what the benchmarks measured, from the CSV files they wrote with --csv, as PNG files.
 
-A comparison gives PATTERN-TYPE.png: speed against n, a line a kernel, and below it the speed as a multiple of the
-peer's. A sweep gives PATTERN-TYPE-KERNEL-sweep.png: speed against the coarsening factor, a panel a size, a line a
-BLOCK_DIM, and a panel of occupancy. Needs matplotlib."""
+A comparison gives PATTERN-TYPE.png: speed against n, with one line per kernel, and below it the speed as a multiple of
+the peer's. A sweep gives PATTERN-TYPE-KERNEL-sweep.png: speed against the coarsening factor, with one panel per size,
+one line per BLOCK_DIM, and a panel of occupancy. Needs matplotlib."""
 
 import argparse
 import collections
@@ -32,7 +32,7 @@ plt.rcParams.update({
 
 
 def read(path):
-    """The rows of one CSV and the lines of '#' on top of it, which say what was measured and where."""
+    """The rows of one CSV, and the lines of '#' at its top, which say what was measured and where."""
     with open(path, newline="") as file:
         lines = file.read().splitlines()
     notes = [line[1:].strip() for line in lines if line.startswith("#")]
@@ -92,7 +92,7 @@ def comparison(title, rows, notes, folder, names):
     ladder = [k for k in distinct(row["kernel"] for row in rows) if k not in peers]
     style = {kernel: {"color": color, "marker": "o"} for kernel, color in zip(ladder, shades(len(ladder)))}
     for kernel in ladder:
-        if kernel.endswith(".h"):  # the rung to use, drawn over the one it is
+        if kernel.endswith(".h"):  # the rung to use, drawn over the rung that it picks
             style[kernel] = {"color": "#d1495b", "marker": "o", "linestyle": "--"}
     for kernel in peers:
         style[kernel] = {"color": GREY, "linestyle": ":"} if kernel == "copy" else {"color": "black", "marker": "s"}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
-// and a device copy; with --sweep, every pair of knobs of the two rungs that have a COARSE_FACTOR.
+// and a device copy. With --sweep: every pair of knobs of the two rungs that have a COARSE_FACTOR.
 //
-// The file includes itself: once for each type, for the rungs as they come, and once for each pair
-// of knobs.
+// The file includes itself, once for each type (the rungs with their default knobs) and once for each
+// pair of knobs.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
@@ -76,13 +76,13 @@ RUNG(reduce, "reduce.h", false, 40);
 template <typename T> struct rung {
     const char *kernel, *knobs;
     bool in_place;    // overwrites its input
-    int max_exponent; // one block takes too long beyond
+    int max_exponent; // beyond, one block takes too long
     std::function<size_t(size_t)> scratch_bytes;
     std::function<cudaError_t(T *, T *, size_t, void *, size_t, cudaStream_t)> launch;
     std::function<void(bench_entry *)> describe;
 };
 
-// What the inclusions below register.
+// The inclusions below register their rungs here.
 template <typename T> static std::vector<rung<T>> &rungs()
 {
     static std::vector<rung<T>> list;
@@ -124,7 +124,7 @@ template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
 #define SWEEP_VARIANT "reduce.cu"
 #include "sweep.h"
 
-// ---- the reference: in double or 64 bits, of what is on the device, by none of what is timed -------
+// ---- the reference: in double or 64 bits, on the device; nothing that is timed takes part -----------
 
 __global__ void reference_kernel(const float *in, size_t n, double *sum)
 {
@@ -164,9 +164,9 @@ static long long exact(const int *in, size_t n)
     return (long long)reference<int, unsigned long long>(in, n);
 }
 
-// Rounding walks at random: values are in [-1, 1), so the running sum stays near sqrt(n), and there
-// are no more than n / 32 additions to a sum of all. A lost element shows up to about 2^24 of them,
-// and int, which is exact, shows it at any n.
+// Rounding errors add up at random. Values are in [-1, 1), so the running sum stays near sqrt(n), and no
+// more than n / 32 additions go to a sum of all. So a lost element shows up to about n = 2^24. With int,
+// which is exact, it shows at any n.
 static bool right(float sum, double wanted, size_t n)
 {
     return std::fabs(sum - wanted) <= (n / 8.0 + 64 * std::sqrt((double)n)) * 0x1p-24;
@@ -202,7 +202,7 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
         const auto wanted = exact(in, n);
         bench_contest contest("reduce", type, n);
 
-        bench_entry sum; // what every entry but the copy shares
+        bench_entry sum; // what all entries except the copy share
         sum.bytes = n * sizeof(T);
         sum.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, sizeof(T))); };
         sum.check = [=](std::string *why) {
@@ -226,7 +226,7 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
         };
         contest.entries.push_back(copied);
 
-        // 32-bit sizes, CUB's faster choice; its scratch is made outside the timing.
+        // 32-bit sizes, with which CUB is faster. Its scratch is made outside the timing.
         size_t cub_bytes = 0;
         BENCH_CHECK(cub::DeviceReduce::Sum(nullptr, cub_bytes, (const T *)in, out, (int)n));
         const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);

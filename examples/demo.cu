@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // demo [FILE.npy] [--n N]: climbs each ladder, on the array in the file and on a generated one of N
-// elements. A table has a row for each rung: its result, checked, and on a GPU its time and
-// bandwidth beside a device-to-device copy's, or on the CPU device what it counted.
+// elements. A table has a row for each rung: its result, which is checked, and what it took. On a GPU
+// that is its time, and its bandwidth beside that of a device-to-device copy. On the CPU device it is
+// its counts.
 //
 // Exit status: 0; 1 when a result is wrong, or the file or the device fails; 2 when called wrongly.
 
@@ -95,7 +96,7 @@ static ladder_input input_from_file(const char *path)
     return input;
 }
 
-// Whole numbers from 1 to 8, of either sign, that depend on nothing but their index (SplitMix64).
+// Whole numbers from 1 to 8, of either sign, that depend only on their index (SplitMix64).
 // The sum of any part of 2^28 of them has a standard deviation below 2^17, so it stays below 2^24.
 static ladder_input input_generated(size_t n)
 {
@@ -128,7 +129,7 @@ static void print_lessons(const ladder *l)
     }
 }
 
-// A row for each rung; how many results were wrong.
+// Prints a row for each rung. Returns how many results were wrong.
 static int climb(const ladder *l, const ladder_input *input)
 {
     int wrong = 0;

@@ -2,7 +2,7 @@
 //
 // device.h: what the examples' host code needs on either device, a GPU or the CPU device, simt.
 //
-//     CHECK(cudaMalloc(&p, bytes));                       // or a line on stderr, and exit 1
+//     CHECK(cudaMalloc(&p, bytes));                       // on an error: a line on stderr, exit 1
 //     float *p = (float *)device_alloc(bytes);            // device memory, freed by cudaFree
 //     float *p = (float *)device_copy(from, bytes);       // the same, with the host's bytes in it
 
@@ -24,7 +24,7 @@ static inline void device_check(cudaError_t status, const char *call, const char
     exit(1);
 }
 
-// Exits with a line that says what to do when there is no device to run on.
+// If there is no device to run on, says what to do and exits.
 static inline void device_require(const char *program)
 {
     int devices = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// histogram [--each] TEXT: how often the letters a to z come in a text file, upper and lower case
-// alike, in bins of four letters or, with --each, of one; drawn as bars.
-// histogram --tones PICTURE: how often the tones of gray come in a picture (PNG, JPEG, ...), in 16 bins
-// from black to white. Try examples/data/astronaut.jpg.
+// histogram [--each] TEXT: how often the letters a to z occur in a text file, in bins of four letters
+// or, with --each, of one. Upper and lower case count as the same letter. Draws bars.
+// histogram --tones PICTURE: how often the tones of gray occur in a picture (PNG, JPEG, ...), in 16
+// bins from black to white. Try examples/data/astronaut.jpg.
 //
-// coarsen/histogram.h counts, once for each kind of bin. Exit status: 0; 1 when the file or the
-// device fails; 2 when called wrongly.
+// coarsen/histogram.h counts; it is included once for each kind of bin. Exit status: 0; 1 when the
+// file or the device fails; 2 when called wrongly.
 
 #include "device.h"
 #include "picture.h"
@@ -14,10 +14,10 @@
 #include <getopt.h>
 #include <string.h>
 
-// Which letter of the alphabet c is, from 0; or -1, which no bin has.
+// The place of c in the alphabet, from 0; or -1, which has no bin.
 static inline __host__ __device__ int letter(unsigned char c)
 {
-    const int l = (c | 0x20) - 'a'; // 0x20 makes a capital small
+    const int l = (c | 0x20) - 'a'; // 0x20 turns a capital into a small letter
     return l >= 0 && l < 26 ? l : -1;
 }
 
@@ -50,7 +50,7 @@ static inline __host__ __device__ int letter_of_four(unsigned char c)
 #define COARSEN_NAME gray
 #include <coarsen/image.h>
 
-// The bytes of a file, *size of them. Exits with a line that says what is wrong.
+// The bytes of a file; *size is their number. On an error, says what is wrong and exits.
 static unsigned char *read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -72,7 +72,7 @@ static unsigned char *read_file(const char *path, size_t *size)
             break;
         *size += got;
     }
-    if (!file || ferror(file)) { // a directory opens, and does not read
+    if (!file || ferror(file)) { // a directory can be opened, but not read
         fprintf(stderr, "%s: can't read it: %s\n", path, strerror(errno));
         exit(1);
     }
@@ -80,7 +80,7 @@ static unsigned char *read_file(const char *path, size_t *size)
     return bytes;
 }
 
-// A bar as long as count, most being 50 characters, to an eighth of one.
+// A bar in proportion to count, precise to an eighth of a character; most takes 50 characters.
 static void print_bar(unsigned long long count, unsigned long long most)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -90,7 +90,7 @@ static void print_bar(unsigned long long count, unsigned long long most)
     printf("%s%*s", eighths[length % 8], 51 - (length + 7) / 8, "");
 }
 
-// label(bin, text): the bin's name.
+// label(bin, text) writes the name of a bin.
 static void print_histogram(const unsigned long long *counts, int bins,
                             void (*label)(int bin, char text[16]))
 {
@@ -124,7 +124,7 @@ static void label_tone(int bin, char text[16])
     snprintf(text, 16, "%d-%d", bin * 16, bin * 16 + 15);
 }
 
-// The kinds of bins: what is counted, and how a bin is called.
+// The kinds of bins: what is counted, and the names of the bins.
 typedef struct {
     int bins;
     cudaError_t (*launch)(const unsigned char *, unsigned long long *, size_t, void *, size_t,
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     static const char usage[] = "usage: histogram [--each] TEXT\n"
                                 "       histogram --tones PICTURE\n"
                                 "  --each   a bin for each letter, not for four of them\n"
-                                "  --tones  the tones of a picture, in place of letters\n";
+                                "  --tones  the tones of a picture, not letters\n";
     kind k = by_four;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         if (option == 'e' || option == 't') {

@@ -2,8 +2,8 @@
 //
 // image PICTURE GRAY.png BLUR.png: a picture in gray, and blurred by boxes of 7 x 7.
 //
-// stb_image reads PICTURE (PNG, JPEG, BMP, ...) and writes the PNGs; coarsen/image.h does the rest, and
-// each of its pixels is checked on the host. Try examples/data/astronaut.jpg.
+// stb_image reads PICTURE (PNG, JPEG, BMP, ...) and writes the PNGs. coarsen/image.h does the rest, and
+// the host checks each of its pixels. Try examples/data/astronaut.jpg.
 //
 // Exit status: 0; 1 when a pixel is wrong, or a file or the device fails; 2 when called wrongly.
 
@@ -41,7 +41,7 @@ static unsigned char wanted_blur(const picture *p, size_t i)
     return (unsigned char)((sum + count / 2) / count);
 }
 
-// Copies what the device made, checks every sample and writes the PNG; how many samples are wrong.
+// Copies the device's picture, checks every sample and writes the PNG. Returns how many are wrong.
 static size_t finish(const char *path, const picture *p, const unsigned char *made, int channels,
                      unsigned char (*wanted)(const picture *, size_t))
 {

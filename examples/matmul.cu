@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // matmul M.npy N.npy [P.npy]: the product of two matrices, both f4 or both f8, in either order of
-// storage. Prints its corner and whether a sample of its entries agrees with a sum in double; writes
-// it to P.npy where that is given.
+// storage. Prints its corner, and whether a sample of its entries agrees with sums in double. Writes
+// it to P.npy if that is given.
 //
 // Exit status: 0; 1 when an entry is wrong, or a file or the device fails; 2 when called wrongly.
 

@@ -26,7 +26,7 @@ static const MATMUL_TYPE *MATMUL_(_row_major)(npy_array *array)
     return to;
 }
 
-// M N, computed by the device, checked, printed and, where a path is given, written there.
+// M N, computed by the device, checked and printed. If a path is given, M N is written there.
 static bool MATMUL_(_product)(npy_array *m_array, npy_array *n_array, const char *path)
 {
     const size_t rows = m_array->shape[0], inner = m_array->shape[1], cols = n_array->shape[1];
@@ -53,12 +53,12 @@ static bool MATMUL_(_product)(npy_array *m_array, npy_array *n_array, const char
     CHECK(cudaFree(on_n));
     CHECK(cudaFree(on_p));
 
-    // Some entries again, in double; inner roundings of a half each are the most there may be.
+    // Some entries again, in double. Each of the inner additions rounds by at most half a unit.
     const size_t entries = rows * cols, sample = entries < SAMPLE ? entries : SAMPLE;
     const double epsilon = sizeof(MATMUL_TYPE) == sizeof(float) ? FLT_EPSILON : DBL_EPSILON;
     size_t wrong = 0;
     for (size_t s = 0; s < sample; s++) {
-        // All of them when they are few; otherwise far apart, in no row or column too often.
+        // All of them if they are few. Otherwise far apart, and not often in one row or column.
         const size_t e =
             entries <= SAMPLE ? s : (size_t)((s + 0.5) * 0.6180339887498949 * entries) % entries;
         double sum = 0, magnitude = 0;

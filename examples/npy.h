@@ -9,8 +9,8 @@
 //     ... array.type, array.count, array.data ...
 //     npy_free(&array);
 //
-// It takes little-endian f4, f8, i4 and i8, any shape, in C and Fortran order alike: the elements
-// come as they lie in the file. No byte of the file is trusted. Needs the C library alone.
+// It reads little-endian f4, f8, i4 and i8, of any shape, in C and in Fortran order. The elements keep
+// the order of the file. No byte of the file is trusted. It needs only the C library.
 //
 // Source: the format's description, numpy.lib.format in NumPy's reference.
 
@@ -58,7 +58,7 @@ static inline void npy_free(npy_array *array)
 
 // ---- Errors -------------------------------------------------------------------------------------
 
-// What a read in progress needs: where it is and where to complain.
+// What a read in progress needs: its place in the file, and where the message goes.
 typedef struct {
     const char *path;
     FILE *file;
@@ -77,7 +77,7 @@ __attribute__((format(printf, 2, 3))) static inline bool npy_fail(const npy_read
     return false;
 }
 
-// Reads exactly `bytes`, or fails with what was missing.
+// Reads exactly `bytes`, or fails and says what was missing.
 static inline bool npy_take(const npy_reader *reader, void *to, size_t bytes, const char *what)
 {
     const size_t got = fread(to, 1, bytes, reader->file);
@@ -125,8 +125,8 @@ static inline const char *npy_string(const char *p, char *text, size_t size)
     return *p == quote ? p + 1 : NULL;
 }
 
-// (), (3,), (3, 4), (3, 4,): the product goes to array->count. *overflow when it or a dimension is more
-// than a size_t holds; an empty dimension makes the whole array empty, whatever the others.
+// (), (3,), (3, 4), (3, 4,): the product goes to array->count. Sets *overflow if it, or a dimension, is
+// more than a size_t holds. An empty dimension makes the whole array empty, whatever the others are.
 static inline const char *npy_shape(const char *p, npy_array *array, bool *overflow)
 {
     bool comma = true, empty = false;
@@ -161,7 +161,7 @@ static inline const char *npy_shape(const char *p, npy_array *array, bool *overf
     return p + 1;
 }
 
-// Whether descr is a type to take, in *type.
+// Whether descr is a type that can be read; it goes to *type.
 static inline bool npy_descr(const npy_reader *reader, const char *descr, npy_type *type)
 {
     static const char names[][3] = {"f4", "f8", "i4", "i8"}; // in npy_type's order
@@ -304,7 +304,7 @@ static inline bool npy_read_file(const npy_reader *reader, npy_array *array)
     return true;
 }
 
-// Whether path was read whole. If not, error holds a line that says why, and array is empty.
+// Whether path was read completely. If not, error holds a line that says why, and array is empty.
 static inline bool npy_read(const char *path, npy_array *array, char error[NPY_ERROR])
 {
     npy_reader reader = {path, fopen(path, "rb"), error};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// picture.h: pictures, for the examples that have one, by stb_image, of the system's package libstb-dev.
+// picture.h: reads and writes pictures, with stb_image of the system's package libstb-dev.
 //
-//     picture p = picture_read("in.jpg");             // PNG, JPEG, BMP, ...; or a line on stderr, exit 1
-//     picture_write("out.png", w, h, channels, data); // likewise
+//     picture p = picture_read("in.jpg");             // PNG, JPEG, ...; on an error a line, exit 1
+//     picture_write("out.png", w, h, channels, data); // on an error a line, exit 1
 //     picture_free(p);
 
 #ifndef PICTURE_H

@@ -38,14 +38,14 @@ static npy_array read_floats(const char *path)
     return array;
 }
 
-// Whether got is exact but for what rounding does to terms of such a size.
+// Whether got is exact, except for the rounding of terms of such a size.
 static bool near(float got, double exact, double magnitude)
 {
     return got == (float)exact || fabs(got - exact) <= FLT_EPSILON * magnitude ||
            (isnan(got) && isnan(exact)) || (isinf(got) && magnitude > FLT_MAX);
 }
 
-// Prints the first elements of what the device made; how many of all are wrong. y: NULL for the square.
+// Prints the first elements of the result. Returns how many of all are wrong. y: NULL for the square.
 static size_t finish(const char *label, const float *made, size_t n, float a, const float *x,
                      const float *y)
 {

@@ -2,13 +2,14 @@
 //
 // stats FILE.npy: count, sum and mean of an array; its least and greatest element, with indices.
 //
-// npy.h reads the array; coarsen/reduce.h reduces it, to its sum and, with the pairs of
-// coarsen/arg.h, to its least and its greatest element with their indices. stats_of.h holds that
-// for one type.
+// npy.h reads the array. coarsen/reduce.h reduces it to its sum. With the pairs of coarsen/arg.h it
+// also finds the least and the greatest element with their indices. stats_of.h does this for one
+// type.
 //
-// The sum of f4 and f8 is a double, that of i4 and i8 is exact. As in NumPy, a NaN is both least
-// and greatest, and of equal elements the first is named. An index counts the elements as the file
-// holds them, from 0. Exit status: 0; 1 when the file or the device fails; 2 when called wrongly.
+// The sum of f4 and f8 is a double, that of i4 and i8 is exact. As in NumPy, a NaN is both the least
+// and the greatest, and of equal elements the first is named. An index counts the elements in the
+// order of the file, from 0. Exit status: 0; 1 when the file or the device fails; 2 when called
+// wrongly.
 
 #include "device.h"
 #include "npy.h"
@@ -17,7 +18,7 @@
 
 // ---- Printing -----------------------------------------------------------------------------------
 
-// In the fewest digits that read back as the same float or double, whichever has so many bytes.
+// In the fewest digits that read back as the same float or double; bytes says which it is.
 static void print_real(const char *label, double x, size_t bytes)
 {
     char text[32] = "nan";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// stats_of.h: the statistics of arrays of one element type. stats.cu includes it once for each type
-// it takes, as it would a header of coarsen's, with
+// stats_of.h: the statistics of arrays of one element type. stats.cu includes it once for each type,
+// as it would a header of coarsen, with
 //
-//     STATS_NAME              what every name this makes begins with
+//     STATS_NAME              every name that this file makes begins with it
 //     STATS_TYPE              element type
 //     STATS_SUM               type of the sum
 //     STATS_PRINT(label, x)   prints an element or a sum
@@ -50,7 +50,7 @@ static void STATS_JOIN(_stats)(const void *array, size_t n)
     const STATS_TYPE *in = (const STATS_TYPE *)device_copy(array, n * sizeof(STATS_TYPE));
     STATS_JOIN(_result) *out = (STATS_JOIN(_result) *)device_alloc(sizeof(*out)), result;
 
-    // One scratch serves all three, as they run one after the other and each leaves it as it was.
+    // One scratch serves all three: they run one after the other, and each leaves it as it was.
     static_assert(sizeof(STATS_SUM) <= sizeof(STATS_JOIN(_at)), "the argmin's is the largest");
     const size_t bytes = STATS_JOIN(_argmin_scratch_bytes)(n);
     void *scratch = device_alloc(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// threads: how the threads of a block fall into warps, which lanes that leaves idle, and when each
-// thread got to look at the clock.
+// threads: how the threads of a block are split into warps, which lanes are idle then, and when each
+// thread read the clock.
 //
 // The blocks and the clock table are those of N. Wilt, The CUDA Handbook, section 7.3.
 
@@ -13,7 +13,7 @@ static __global__ void record(coarsen_clock *records)
     coarsen_clock_record(records);
 }
 
-// Runs one block of width x height threads; the caller frees what it returns, a record a thread.
+// Runs one block of width x height threads. Returns one record per thread; the caller frees them.
 static coarsen_clock *run_block(unsigned int width, unsigned int height)
 {
     const size_t bytes = (size_t)width * height * sizeof(coarsen_clock);
@@ -32,7 +32,7 @@ static coarsen_clock *run_block(unsigned int width, unsigned int height)
     return records;
 }
 
-// Each thread in its place in the block, as the letter of its warp; then each warp, lane by lane.
+// Draws each thread at its place in the block, as the letter of its warp. Then each warp, lane by lane.
 static void print_warps(unsigned int width, unsigned int height)
 {
     coarsen_clock *const records = run_block(width, height);
@@ -55,7 +55,7 @@ static void print_warps(unsigned int width, unsigned int height)
     free(records);
 }
 
-// The clock at each thread, in its place in the block, in cycles since the first.
+// The clock of each thread, at its place in the block, in cycles since the first.
 static void print_clocks(unsigned int width, unsigned int height)
 {
     coarsen_clock *const records = run_block(width, height);

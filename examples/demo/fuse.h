@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// include/coarsen/fuse.h beside the two kernels it saves one of: the sum of the squares of an array, as a
-// dot product of it and itself.
+// include/coarsen/fuse.h, one kernel, beside the two kernels that it replaces: the sum of the squares
+// of an array, as a dot product of the array and itself.
 
 #include "ladder.h"
 #include <float.h>
@@ -63,7 +63,7 @@ static bool fuse_result(char text[LADDER_TEXT])
     float sum;
     CHECK(cudaMemcpy(&sum, fuse.out, sizeof(sum), cudaMemcpyDeviceToHost));
     snprintf(text, LADDER_TEXT, "%.5g", sum);
-    // No product takes part in more than n / 2048 + 64 additions, none of the terms being negative.
+    // No product takes part in more than n / 2048 + 64 additions, and no term is negative.
     return fabs(sum - fuse.sum) <=
            ((double)fuse.n / 2048 + 64) * (FLT_EPSILON / 2) * fuse.sum; // never of a NaN
 }

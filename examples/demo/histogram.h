@@ -8,7 +8,7 @@
 
 #define HISTOGRAM_BINS 64
 
-// The least value, and bins for each one from there on; set by histogram_begin for the device.
+// The least value, and how many bins there are per 1.0. histogram_begin sets it for the device.
 typedef struct {
     float least, bins_per_one;
 } histogram_scale;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The ladder of the blur in include/coarsen/image: the array's first elements as a square gray picture,
-// as large as they make but no larger than is soon done, blurred by boxes of 7 x 7.
+// The ladder of the blur in include/coarsen/image: the first elements of the array as a square gray
+// picture, blurred by boxes of 7 x 7. Its size is limited, so that it does not take long.
 
 #include "ladder.h"
 #include <math.h>
@@ -54,7 +54,7 @@ static void *image_host(size_t bytes)
     exit(1);
 }
 
-// The sum of values[0], values[step], ... within the radius of the i-th of count, and how many they are.
+// The sum of those of values[0], values[step], ... within the radius of the i-th, and their number.
 static unsigned int image_sum(const unsigned int *values, size_t step, size_t i, size_t count,
                               unsigned int *summed)
 {

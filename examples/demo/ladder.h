@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ladder.h: what the demo knows of a pattern. Each pattern has a file beside this one that defines
-// its ladder, and a line in demo.cu's list.
+// its ladder, and an entry in demo.cu's list.
 
 #ifndef LADDER_H
 #define LADDER_H
@@ -15,7 +15,7 @@ typedef struct {
     const char *name;
     const float *values;
     size_t n;
-    bool exact; // the sum of any part of it is a whole number below 2^24: floats add it up exactly
+    bool exact; // the sum of any part is a whole number below 2^24, so floats add it up exactly
 } ladder_input;
 
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
     const char *title;
     const ladder_rung *rungs;
     size_t rung_count;
-    size_t (*bytes)(size_t n);           // global memory that no rung can do without moving
+    size_t (*bytes)(size_t n);           // of global memory that every rung must move
     void (*begin)(const ladder_input *); // sets up the device, and the reference to check against
     void (*reset)(void);                 // before each launch: the input as it was, no result
     bool (*result)(char text[LADDER_TEXT]); // after a launch: the result, and whether it is right

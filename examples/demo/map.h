@@ -51,7 +51,7 @@ static void map_reset(void)
         CHECK(cudaMemsetAsync(map.out, 0xff, map.n * sizeof(float), 0)); // NaN
 }
 
-// The sum of the squares, in double; right, when every square is.
+// The sum of the squares, in double. It is right if every square is.
 static bool map_result(char text[LADDER_TEXT])
 {
     bool right = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The ladder of include/coarsen/matmul: the array's first elements as a square matrix, as large as
-// they make but no larger than is soon done, times itself.
+// The ladder of include/coarsen/matmul: the first elements of the array as a square matrix, times
+// itself. Its size is limited, so that it does not take long.
 
 #include "ladder.h"
 #include <float.h>
@@ -67,7 +67,7 @@ static void matmul_reset(void)
     CHECK(cudaMemsetAsync(matmul.p, 0xff, matmul.side * matmul.side * sizeof(float), 0)); // NaN
 }
 
-// The sum of the diagonal; right, when that and some other entries agree with sums in double.
+// The sum of the diagonal. It is right if that and some other entries agree with sums in double.
 static bool matmul_result(char text[LADDER_TEXT])
 {
     const size_t side = matmul.side, entries = side * side;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// measure.h: the columns of a table that say what a rung took: its time and bandwidth on a GPU, its
-// counts on the CPU device.
+// measure.h: the columns of a table that say what a rung took. On a GPU these are its time and
+// bandwidth, on the CPU device its counts.
 //
 //     measure_begin(n)             once
-//     measure_heading(left)        the heading, whose left part is given
+//     measure_heading(left)        prints the heading; left is its left part
 //     measure_start()              right before a launch
-//     measure_finish(l, rung, n)   right after it, and the result read; returns a measure
+//     measure_finish(l, rung, n)   right after it and the reading of the result; returns a measure
 //     measure_print(&m)            ends the rung's line
 //     measure_end()                once: what the columns mean
-//     MEASURE_LOG2_N               how many elements make for a fair measure and a short wait
+//     MEASURE_LOG2_N               enough elements to measure well, and few enough not to wait long
 
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -101,7 +101,7 @@ static void measure_end(void)
 
 #define MEASURE_LOG2_N 28
 #define MEASURE_RUNS   100 // at most, and
-#define MEASURE_MS     300 // no more once so much time has gone
+#define MEASURE_MS     300 // no more after so much time
 
 typedef struct {
     double ms, gb_per_s; // of the median run
@@ -120,9 +120,8 @@ static int measure_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The median time of a launch, in milliseconds. Before each run the L2 cache is filled with
-// something else; that also keeps the device busy until the run is queued, so that no run waits for
-// the host.
+// The median time of a launch, in milliseconds. Before each run the L2 cache is filled with other
+// data. That also keeps the device busy until the run is queued, so no run waits for the host.
 static double measure_median(void (*reset)(void), cudaError_t (*launch)(void))
 {
     static float runs[MEASURE_RUNS];
@@ -142,7 +141,7 @@ static double measure_median(void (*reset)(void), cudaError_t (*launch)(void))
     return runs[count / 2];
 }
 
-// The yardstick: a copy of as many floats as the generated array has, once the device is warm.
+// To compare with: a copy of as many floats as the generated array has, when the device is warm.
 static struct {
     void *from, *to;
     size_t bytes;
@@ -218,8 +217,8 @@ static void measure_print(const measure *m)
 static void measure_end(void)
 {
     printf("\ntime     of one launch, the median of up to %d, the L2 cache flushed before each\n"
-           "GB/s     the bytes that no rung can do without moving, over the time\n"
-           "of copy  the same beside the copy's bandwidth above\n",
+           "GB/s     the bytes that every rung must move, divided by the time\n"
+           "of copy  the same, divided by the bandwidth of the copy above\n",
            MEASURE_RUNS);
     CHECK(cudaEventDestroy(measure_gpu.start));
     CHECK(cudaEventDestroy(measure_gpu.stop));

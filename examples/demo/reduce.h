@@ -50,8 +50,8 @@ static void reduce_begin(const ladder_input *input)
         reduce.sum += input->values[i];
         magnitude += fabs((double)input->values[i]);
     }
-    // In no rung does an element take part in more than n / 512 + 64 additions (multiblock.h's
-    // commits), and each rounds off at most half an epsilon.
+    // In no rung an element takes part in more than n / 512 + 64 additions (the commits of
+    // multiblock.h), and each rounds by at most half an epsilon.
     reduce.tolerance =
         input->exact ? 0 : ((double)input->n / 512 + 64) * (FLT_EPSILON / 2) * magnitude;
 

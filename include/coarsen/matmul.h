@@ -117,7 +117,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
             least = cost;
         }
     }
-    return shapes[best].launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, stream);
+    return (*shapes[best].launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, stream);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Asynchronous copies from global to shared memory. The bytes arrive when the thread waits for
-// them, and not before: a kernel that reads too early reads what was there.
+// them, and not before. A kernel that reads too early reads what was there before.
 
 #ifndef SIMT_CUDA_PIPELINE_PRIMITIVES_H
 #define SIMT_CUDA_PIPELINE_PRIMITIVES_H
@@ -14,7 +14,7 @@ void simt_copy_commit(void);
 void simt_copy_wait(unsigned pending);
 }
 
-// 4, 8 or 16 bytes, of which the last `zeros` are zero instead.
+// Copies 4, 8 or 16 bytes; the last `zeros` of them become zero.
 SIMT_INLINE void __pipeline_memcpy_async(void *shared, const void *global, size_t bytes,
                                          size_t zeros = 0)
 {
@@ -24,7 +24,7 @@ SIMT_INLINE void __pipeline_commit()
 {
     simt_copy_commit();
 }
-// Waits until all but the last `pending` groups have arrived.
+// Waits until all groups except the last `pending` ones have arrived.
 SIMT_INLINE void __pipeline_wait_prior(unsigned pending)
 {
     simt_copy_wait(pending);

@@ -28,7 +28,7 @@
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 
-// What nvcc includes unasked.
+// nvcc includes these by itself.
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -49,8 +49,8 @@
 #ifdef __SANITIZE_THREAD__
 #define SIMT_TRACED   1
 
-// The compiler instruments no call of these, and may put the code of one in its place. Short ones
-// become plain loads and stores, which it does instrument.
+// The compiler does not instrument calls of these, and may replace them by code. Short ones become
+// plain loads and stores, which it does instrument.
 #define SIMT_WHOLE(n) (!(__builtin_constant_p(n) && (n) <= 16))
 SIMT_INLINE void *simt_memcpy(void *to, const void *from, size_t n)
 {
@@ -88,7 +88,7 @@ template <class... P> struct simt_kernel {
     static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                               int cooperative, P... arguments)
     {
-        // The kernel's arguments live in the closure; reading them is no access of the kernel's.
+        // The kernel's arguments are in the closure. Reading them is no access of the kernel.
         auto body = [=]() __attribute__((no_sanitize("thread")))
         {
             kernel(arguments...);
@@ -111,7 +111,7 @@ template <class... P> struct simt_kernel {
     static cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
                                     size_t shared_bytes, int cooperative, std::index_sequence<I...>)
     {
-        (void)arguments; // of a kernel that takes none
+        (void)arguments; // for a kernel that takes none
         return launch(kernel, grid, block, shared_bytes, cooperative, *(P *)arguments[I]...);
     }
 };
@@ -156,7 +156,7 @@ static inline cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, si
     return cudaErrorInvalidDeviceFunction;
 }
 
-// What include/simt/chevrons.py makes of kernel<<<grid, block, shared_bytes, stream>>>(arguments).
+// include/simt/chevrons.py turns kernel<<<grid, block, shared_bytes, stream>>>(arguments) into this.
 struct simt_chevrons {
     dim3 grid, block;
     size_t shared_bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of the CUDA runtime API that the CPU device has, in C. Names and values are the
-// toolkit's. Calls are synchronous: a stream is a label, and what a launch or a copy does has
-// happened when the call returns.
+// The part of the CUDA runtime API that the CPU device has, in C. Names and values are those of the
+// toolkit. Calls are synchronous: a stream is only a label, and a launch or a copy is done when its
+// call returns.
 
 #ifndef SIMT_CUDA_RUNTIME_API_H
 #define SIMT_CUDA_RUNTIME_API_H
@@ -296,7 +296,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop);
 
-// Graphs: cudaErrorNotSupported, for a launch here has happened when it returns.
+// Graphs: cudaErrorNotSupported, because a launch here is done when its call returns.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status);
@@ -313,7 +313,7 @@ cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
                                                           int block_size, size_t dynamic_bytes);
 
-// What the launches of cuda_runtime.h come down to.
+// All launches of cuda_runtime.h call this.
 typedef struct simt_launch_request {
     const void *kernel;
     dim3 grid, block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The CPU device's engine, one C file to compile without any -fsanitize and to link into the
+// The CPU device's engine: one C file, to be compiled without any -fsanitize and linked into the
 // program:
 //
 //     gcc -O2 -g -c include/simt/simt.c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// simt, the CPU device: what a test or a tool asks of it. A kernel needs none of this; it includes
+// simt, the CPU device: what a test or a tool can ask it. A kernel needs none of this; it includes
 // <cuda_runtime.h>.
 //
 // Settings hold from one launch to the next. They start from the environment (SIMT_ORDER,
@@ -22,10 +22,10 @@ typedef enum { SIMT_FORWARD, SIMT_REVERSE, SIMT_SHUFFLE } simt_order;
 
 typedef struct {
     simt_order order;        // of blocks, and of the warps and lanes within a block
-    unsigned long long seed; // of the shuffled order, and of what interleaves resident blocks
+    unsigned long long seed; // of the shuffled order, and of how resident blocks interleave
     unsigned resident;       // blocks on the device at once, 1 to 16
-    int check;               // 1: report faults, where the code is instrumented
-    int count; // 1: print a table after each launch; 2: a row for each source line too
+    int check;               // 1: report faults, if the code is instrumented
+    int count;               // 1: print a table after each launch; 2: also a row per source line
 } simt_config;
 
 simt_config simt_get_config(void);
@@ -33,7 +33,7 @@ simt_config simt_get_config(void);
 // 0, or -1 (and a message on stderr) when a value is out of range; then nothing changed.
 int simt_set_config(const simt_config *config);
 
-// 1 when the last launch ran instrumented code, so that its checks and counts mean something.
+// 1 when the last launch ran instrumented code. Otherwise its checks and counts mean nothing.
 int simt_traced(void);
 
 // ---- reports ------------------------------------------------------------------------------------
@@ -44,11 +44,11 @@ typedef enum {
     SIMT_USE_AFTER_FREE,    // inside an allocation that was freed
     SIMT_HOST_POINTER,      // host memory, which a device can't reach
     SIMT_MISALIGNED,        // the address is no multiple of the access
-    SIMT_UNWRITTEN,         // a read of bytes nothing wrote
-    SIMT_RACE,              // two threads, one byte, at least one write, nothing that orders them
+    SIMT_UNWRITTEN,         // a read of bytes that nothing wrote
+    SIMT_RACE,              // two threads, one byte, at least one write, and no order
     SIMT_DIVERGENT_BARRIER, // a barrier that some thread of the block never reaches
     SIMT_ABSENT_LANE,       // a warp function whose mask doesn't fit the lanes that call it
-    SIMT_DEADLOCK,          // every resident block waits for what never comes
+    SIMT_DEADLOCK,          // every resident block waits, and nothing will happen
     SIMT_ASSERT,            // assert() failed in a kernel
     SIMT_TRAP               // __trap()
 } simt_kind;
@@ -63,7 +63,7 @@ typedef struct {
     simt_kind kind; // SIMT_OK: nothing to report, and the rest is empty
     char kernel[128];
     simt_place here;
-    simt_place there; // the other party of a race or barrier; line 0 when there is none
+    simt_place there; // the other side of a race or barrier; line 0 when there is none
     unsigned long long address;
     unsigned size;
     char text[2048]; // what was printed
@@ -75,12 +75,12 @@ const simt_report *simt_last_report(void);
 // "race", "out of bounds", ...
 const char *simt_kind_name(simt_kind kind);
 
-// 0 keeps reports off stderr (they can still be asked for). 1 at the start.
+// 0: reports are not printed on stderr (simt_last_report still has them). 1 at the start.
 void simt_print_reports(int on);
 
 // ---- counts -------------------------------------------------------------------------------------
 //
-// A *warp instruction* is one memory access of the source, as the lanes of a warp issue it
+// A *warp instruction* is one memory access of the source, which the lanes of a warp issue
 // together.
 
 typedef struct {
@@ -90,10 +90,10 @@ typedef struct {
     unsigned long long global_loads, global_stores; // warp instructions
     unsigned long long global_accesses;             // of single lanes
     unsigned long long global_requests;             // 128-byte lines, summed over warp instructions
-    unsigned long long global_sectors;              // 32-byte sectors, likewise
-    unsigned long long global_bytes;                // asked for
+    unsigned long long global_sectors;              // 32-byte sectors, summed in the same way
+    unsigned long long global_bytes;                // that the lanes asked for
     unsigned long long global_load_requests, global_load_sectors,
-        global_load_bytes; // the loads' share
+        global_load_bytes; // those of the loads
 
     unsigned long long shared_loads, shared_stores; // warp instructions
     unsigned long long shared_accesses;             // of single lanes
@@ -103,7 +103,7 @@ typedef struct {
     unsigned long long atomics_global, atomics_shared; // of single lanes
     unsigned long long
         atomic_collisions; // lanes whose address an earlier lane of the warp instruction has
-    unsigned long long atomic_collisions_global; // those of them in global memory
+    unsigned long long atomic_collisions_global; // those of atomic_collisions in global memory
     unsigned long long atomic_sectors; // 32-byte sectors of global memory, summed as for accesses
 
     unsigned long long barriers; // of whole blocks
@@ -112,8 +112,7 @@ typedef struct {
     unsigned long long active_lanes,
         lane_slots; // of memory instructions; their quotient is the efficiency
 
-    unsigned long long
-        longest_thread; // global accesses, with atomics, of the thread that made most
+    unsigned long long longest_thread; // global accesses and atomics of the thread that made most
 } simt_counts;
 
 typedef struct {
@@ -122,10 +121,10 @@ typedef struct {
     unsigned long long loads, stores, atomics; // warp instructions, of either space
     unsigned long long requests, sectors;      // global
     unsigned long long wavefronts, conflicts;  // shared
-    unsigned long long lanes, slots;           // active lanes; 32 a warp instruction
+    unsigned long long lanes, slots;           // active lanes; 32 per warp instruction
 } simt_line;
 
-// Of the last launch that ran; all 0 when it was not instrumented, but for launches, blocks, warps,
+// Of the last launch that ran. If it was not instrumented, all are 0 except launches, blocks, warps,
 // threads, idle_lanes, barriers and shuffles.
 void simt_last_counts(simt_counts *counts);
 

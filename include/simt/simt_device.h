@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a kernel sees: qualifiers, indices, barriers, warp functions, atomics, intrinsics. Whatever
-// touches memory or waits for other threads is a call into the engine, whose return address is the
-// place in the kernel; the rest is plain.
+// What a kernel sees: qualifiers, indices, barriers, warp functions, atomics, intrinsics. Everything
+// that touches memory or waits for other threads calls the engine. The return address of that call is
+// the place in the kernel. The rest is plain code.
 
 #ifndef SIMT_DEVICE_H
 #define SIMT_DEVICE_H
@@ -26,23 +26,22 @@
 #define __forceinline__      __inline__ __attribute__((always_inline))
 #define __align__(n)         __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
-// libstdc++ writes __attribute__((__noinline__)), in <memory>: it has been included by now.
+// libstdc++ writes __attribute__((__noinline__)) in <memory>, which is already included here.
 #define __noinline__         __attribute__((noinline))
 
-// Blocks that are resident at once are OS threads, so a thread's own copy of a variable is a
-// block's.
+// Each resident block is an OS thread, so a thread-local variable is one per block.
 #define __shared__           thread_local
 
-// A section of its own by line, for a const and a plain variable can't share one. The engine knows
-// it by its name.
+// Each line has a section of its own, because a const and a plain variable can't share one. The
+// engine finds them by their names.
 #define SIMT_TEXT_(x)        #x
 #define SIMT_TEXT(x)         SIMT_TEXT_(x)
 #define __constant__         __attribute__((section("simt_constant_" SIMT_TEXT(__LINE__))))
 
-// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Say
-// SIMT_DYNAMIC_SHARED(name) once in the file, outside every function. The assembler's lines say
-// that `name` is the engine's array, and that it needs no initialising: C++ would ask a function
-// for that, whose mangled name has the length of `name` in it.
+// `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Write
+// SIMT_DYNAMIC_SHARED(name) once in the file, outside every function. Its lines of assembler say
+// that `name` is the engine's array, and that it needs no initialisation. C++ would call a function
+// to initialise it; the mangled name of that function has the length of `name` in it.
 #define SIMT_DYNAMIC_SHARED(name)                                                                  \
     __asm__(".set " #name ", simt_dynamic_shared\n"                                                \
             ".set simt_length, 0\n"                                                                \
@@ -107,14 +106,14 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
 void simt_fence(int device); // 0: the block; 1: the device or wider
 void simt_sleep(void);
 void simt_touch(const void *address, size_t bytes, int write,
-                int aligned); // an access the compiler doesn't see
+                int aligned); // an access that the compiler doesn't see
 void simt_trap(void) __attribute__((noreturn));
 long long simt_clock(void);
 #ifdef __cplusplus
 }
 
-// Constant for as long as a thread can see them, so the compiler neither instruments nor repeats
-// their loads. The engine sets them whenever it goes on to another thread.
+// They do not change while a thread runs, so the compiler neither instruments nor repeats their
+// loads. The engine sets them whenever it switches to another thread.
 extern "C" {
 extern __thread const uint3 threadIdx __asm__("simt_thread_index");
 extern __thread const uint3 blockIdx __asm__("simt_block_index");
@@ -178,7 +177,7 @@ SIMT_INLINE long long clock64()
 
 // ---- warp functions -----------------------------------------------------------------------------
 
-// The one mask that no schedule can make wrong: a lane knows of no other lane that is with it.
+// The only mask that is right in any schedule: a lane does not know which others are with it.
 SIMT_INLINE unsigned __activemask()
 {
     return 1u << simt_lane();
@@ -201,7 +200,7 @@ SIMT_INLINE unsigned __ballot_sync(unsigned m, int p)
     return (unsigned)simt_warp(SIMT_BALLOT, m, !!p, 0, 32, 4);
 }
 
-// Any type of 4 or 8 bytes as the engine's 64 bits, and back.
+// Converts any type of 4 or 8 bytes to the engine's 64 bits, and back.
 template <int bytes> struct simt_bits;
 template <> struct simt_bits<2> {
     typedef unsigned short type;
@@ -326,7 +325,7 @@ SIMT_STORE(__stcs)
 SIMT_STORE(__stwt)
 #undef SIMT_LOAD
 #undef SIMT_STORE
-// The one hint that means memory afresh each time.
+// The only hint that means: read memory again each time.
 template <class T> SIMT_INLINE T __ldcv(const T *p)
 {
     return *(const volatile T *)p;
@@ -562,8 +561,8 @@ SIMT_INLINE float __saturatef(float x)
 
 // ---- floating point -----------------------------------------------------------------------------
 
-// The _rn forms promise one rounding and no contraction; a volatile-free way to say so is a barrier
-// on the value.
+// The _rn forms promise one rounding and no contraction. A barrier on the value ensures that without
+// volatile.
 #define SIMT_ROUNDED(T, expression)                                                                \
     T r = expression;                                                                              \
     __asm__("" : "+x"(r));                                                                         \
@@ -673,7 +672,7 @@ SIMT_INLINE double norm3d(double x, double y, double z)
 {
     return sqrt(x * x + y * y + z * z);
 }
-// math.h declares these names without defining them; a macro is the only way past it.
+// math.h declares these names without defining them, so only a macro can define them here.
 #define __expf(x)          expf(x)
 #define __exp10f(x)        exp10f(x)
 #define __logf(x)          logf(x)
@@ -686,7 +685,7 @@ SIMT_INLINE double norm3d(double x, double y, double z)
 #define __tanhf(x)         tanhf(x)
 #define __sincosf(x, s, c) sincosf(x, s, c)
 
-// ---- min and max, in every mixture that CUDA has ------------------------------------------------
+// ---- min and max, for every mix of types that CUDA has ------------------------------------------------
 
 #define SIMT_MINMAX(A, B, R)                                                                       \
     SIMT_INLINE R min(A a, B b)                                                                    \

@@ -45,6 +45,13 @@ def reached(header):
     return found
 
 
+def pattern(header):
+    """Which of base.h's patterns the header opens; None if it opens none."""
+    found = [m[1] for inner in reached(header)
+             if (m := re.search(r"^#define COARSEN_BEGIN COARSEN_PATTERN_(\w+)", text(inner), re.M))]
+    return found[0] if found else None
+
+
 def is_template(header):
     return header != "coarsen/base.h" and any("#define COARSEN_END" in text(inner) for inner in reached(header))
 

@@ -56,24 +56,23 @@
 
 #include "../block/vector.h"
 
-COARSEN_DEVICE void COARSEN_(flush)(unsigned int *copy, long long run_bin, unsigned int run)
+COARSEN_DEVICE void COARSEN_(flush)(unsigned int *copy, unsigned int run_bin, unsigned int run)
 {
-    if (run > 0)
+    if (run > 0 && run_bin < NUM_BINS)
         atomicAdd(copy + run_bin, run);
 }
 
 // Counts x: one more of the run of *run_bin, or the first of the next one.
-COARSEN_DEVICE void COARSEN_(count_run)(unsigned int *copy, long long *run_bin, unsigned int *run,
-                                        COARSEN_TYPE x)
+COARSEN_DEVICE void COARSEN_(count_run)(unsigned int *copy, unsigned int *run_bin,
+                                        unsigned int *run, COARSEN_TYPE x)
 {
-    const long long bin = COARSEN_(bin)(x);
+    const unsigned int bin = COARSEN_(bin)(x);
     if (bin != *run_bin) {
         COARSEN_(flush)(copy, *run_bin, *run);
         *run_bin = bin;
         *run = 0;
     }
-    if (bin >= 0 && bin < NUM_BINS)
-        ++*run;
+    ++*run;
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -87,8 +86,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    long long run_bin = 0;
-    unsigned int run = 0;
+    unsigned int run_bin = NUM_BINS, run = 0;
     COARSEN_(vector) load[CFACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < CFACTOR; k++)

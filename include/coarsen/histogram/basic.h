@@ -20,7 +20,7 @@
 // | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
 // | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
 //
-// Defines NAME_add(counts, x) and NAME_kernel(in, counts, n), and
+// Defines NAME_kernel(in, counts, n), and
 //
 //     size_t      NAME_scratch_bytes(size_t n)        0
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
@@ -43,20 +43,15 @@
 #define BLOCK_DIM 1024
 #endif
 
-// Counts x among counts.
-COARSEN_DEVICE void COARSEN_(count_one)(COARSEN_COUNT *counts, COARSEN_TYPE x)
-{
-    const long long bin = COARSEN_(bin)(x);
-    if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(counts + bin, (COARSEN_COUNT)1);
-}
-
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
-    if (i < n)
-        COARSEN_(count_one)(counts, in[i]);
+    if (i < n) {
+        const unsigned int bin = COARSEN_(bin)(in[i]);
+        if (bin < NUM_BINS)
+            atomicAdd(counts + bin, (COARSEN_COUNT)1);
+    }
 }
 
 #ifndef __CUDACC_RTC__

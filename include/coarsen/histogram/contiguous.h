@@ -53,14 +53,6 @@
 #error "coarsen/histogram: CFACTOR must be from 1 to 64"
 #endif
 
-// Counts x among counts.
-COARSEN_DEVICE void COARSEN_(count_one)(unsigned int *counts, COARSEN_TYPE x)
-{
-    const long long bin = COARSEN_(bin)(x);
-    if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(counts + bin, 1u);
-}
-
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
@@ -73,8 +65,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #pragma unroll
     for (unsigned int k = 0; k < CFACTOR; k++) {
         const size_t i = first + k;
-        if (i < n)
-            COARSEN_(count_one)(copy, in[i]);
+        if (i < n) {
+            const unsigned int bin = COARSEN_(bin)(in[i]);
+            if (bin < NUM_BINS)
+                atomicAdd(copy + bin, 1u);
+        }
     }
 
     __syncthreads();

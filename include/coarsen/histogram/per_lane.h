@@ -106,10 +106,9 @@ COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int co
                                              unsigned int first_bin, unsigned int width,
                                              COARSEN_TYPE x)
 {
-    const long long bin = COARSEN_(bin)(x);
-    const unsigned long long row = (unsigned long long)bin - first_bin;
+    const unsigned int row = COARSEN_(bin)(x) - first_bin;
     if (row < width)
-        atomicAdd(copy + COARSEN_(slot)(copies, (unsigned int)row, threadIdx.x), 1);
+        atomicAdd(copy + COARSEN_(slot)(copies, row, threadIdx.x), 1u);
 }
 
 // The whole of a kernel, for blocks of so many threads: a constant, as copies is.
@@ -156,7 +155,7 @@ COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
     }
     if (block == blocks - 1 && threadIdx.x < parts.rest)
         COARSEN_(count_in_range)
-        (copy, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
+    (copy, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
     __syncthreads();
     for (unsigned int row = threadIdx.x; row < width; row += block_dim) {

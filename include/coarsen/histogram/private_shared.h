@@ -46,14 +46,6 @@
 #define BLOCK_DIM 1024
 #endif
 
-// Counts x among counts.
-COARSEN_DEVICE void COARSEN_(count_one)(unsigned int *counts, COARSEN_TYPE x)
-{
-    const long long bin = COARSEN_(bin)(x);
-    if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(counts + bin, 1u);
-}
-
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
@@ -63,8 +55,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     __syncthreads();
 
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
-    if (i < n)
-        COARSEN_(count_one)(copy, in[i]);
+    if (i < n) {
+        const unsigned int bin = COARSEN_(bin)(in[i]);
+        if (bin < NUM_BINS)
+            atomicAdd(copy + bin, 1u);
+    }
 
     __syncthreads();
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)

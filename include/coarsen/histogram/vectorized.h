@@ -56,14 +56,6 @@
 
 #include "../block/vector.h"
 
-// Counts x among counts.
-COARSEN_DEVICE void COARSEN_(count_one)(unsigned int *counts, COARSEN_TYPE x)
-{
-    const long long bin = COARSEN_(bin)(x);
-    if (bin >= 0 && bin < NUM_BINS)
-        atomicAdd(counts + bin, 1u);
-}
-
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n)
 {
@@ -84,10 +76,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int k = 0; k < CFACTOR; k++)
         if (first + k * threads < parts.vectors)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                COARSEN_(count_one)(copy, load[k].item[j]);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
-        COARSEN_(count_one)(copy, in[COARSEN_(rest)(parts, threadIdx.x)]);
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                const unsigned int bin = COARSEN_(bin)(load[k].item[j]);
+                if (bin < NUM_BINS)
+                    atomicAdd(copy + bin, 1u);
+            }
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest) {
+        const unsigned int bin = COARSEN_(bin)(in[COARSEN_(rest)(parts, threadIdx.x)]);
+        if (bin < NUM_BINS)
+            atomicAdd(copy + bin, 1u);
+    }
 
     __syncthreads();
     for (unsigned int bin = threadIdx.x; bin < NUM_BINS; bin += BLOCK_DIM)

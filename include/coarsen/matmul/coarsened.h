@@ -60,24 +60,25 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
                      COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
     __shared__ COARSEN_TYPE m_tile[TILE_WIDTH][TILE_WIDTH], n_tile[TILE_WIDTH][TILE_WIDTH];
-    const unsigned int tx = threadIdx.x, ty = threadIdx.y;
     const size_t tile_cols = coarsen_ceil_div(cols, TILE_WIDTH * COARSE_FACTOR);
-    const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + ty;
-    const size_t col_start = blockIdx.x % tile_cols * TILE_WIDTH * COARSE_FACTOR + tx;
+    const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + threadIdx.y;
+    const size_t col_start = blockIdx.x % tile_cols * TILE_WIDTH * COARSE_FACTOR + threadIdx.x;
 
     COARSEN_TYPE sum[COARSE_FACTOR] = {};
     for (size_t phase = 0; phase < inner; phase += TILE_WIDTH) {
-        m_tile[ty][tx] =
-            row < rows && phase + tx < inner ? m[row * ldm + phase + tx] : (COARSEN_TYPE)0;
+        m_tile[threadIdx.y][threadIdx.x] = row < rows && phase + threadIdx.x < inner
+                                               ? m[row * ldm + phase + threadIdx.x]
+                                               : (COARSEN_TYPE)0;
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
             const size_t col = col_start + c * TILE_WIDTH;
-            n_tile[ty][tx] =
-                phase + ty < inner && col < cols ? n[(phase + ty) * ldn + col] : (COARSEN_TYPE)0;
+            n_tile[threadIdx.y][threadIdx.x] = phase + threadIdx.y < inner && col < cols
+                                                   ? n[(phase + threadIdx.y) * ldn + col]
+                                                   : (COARSEN_TYPE)0;
             __syncthreads();
 #pragma unroll
             for (unsigned int k = 0; k < TILE_WIDTH; k++)
-                sum[c] += m_tile[ty][k] * n_tile[k][tx];
+                sum[c] += m_tile[threadIdx.y][k] * n_tile[k][threadIdx.x];
             __syncthreads();
         }
     }

@@ -86,7 +86,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         n_tile[BK][BN]; // m_tile is turned: + 1, or banks meet
     static_assert(sizeof(m_tile) + sizeof(n_tile) <= 48 << 10,
                   "coarsen/matmul: the tiles need more than 48 KiB: lower BM, BN or BK");
-    const unsigned int tx = threadIdx.x % (BN / TN), ty = threadIdx.x / (BN / TN);
+    const unsigned int patch_col = threadIdx.x % (BN / TN), patch_row = threadIdx.x / (BN / TN);
     const size_t tile_cols = coarsen_ceil_div(cols, BN);
     const size_t row_start = blockIdx.x / tile_cols * BM, col_start = blockIdx.x % tile_cols * BN;
 
@@ -106,10 +106,10 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
             COARSEN_TYPE from_m[TM], from_n[TN];
 #pragma unroll
             for (unsigned int i = 0; i < TM; i++)
-                from_m[i] = m_tile[k][ty + i * (BM / TM)];
+                from_m[i] = m_tile[k][patch_row + i * (BM / TM)];
 #pragma unroll
             for (unsigned int j = 0; j < TN; j++)
-                from_n[j] = n_tile[k][tx + j * (BN / TN)];
+                from_n[j] = n_tile[k][patch_col + j * (BN / TN)];
 #pragma unroll
             for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
@@ -122,7 +122,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
         for (unsigned int j = 0; j < TN; j++) {
-            const size_t row = row_start + ty + i * (BM / TM), col = col_start + tx + j * (BN / TN);
+            const size_t row = row_start + patch_row + i * (BM / TM),
+                         col = col_start + patch_col + j * (BN / TN);
             if (row < rows && col < cols) {
                 COARSEN_TYPE *const out = p + row * ldp + col;
                 *out =

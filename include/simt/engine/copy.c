@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Asynchronous copies (cuda_pipeline_primitives.h). Source and destination are checked, counted and
-// ordered at the call, as reads and writes of it; the bytes are taken and put down at the wait.
+// Asynchronous copies (cuda_pipeline_primitives.h). The call checks, counts and orders source and
+// destination as its reads and writes. The wait copies the bytes.
 
 struct copy {
     char *to;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Lanes grouped into warp instructions.
 //
-// Lanes run one after the other, so an instruction of the warp is put together again from its
-// lanes' accesses: those of one place in the code that are each lane's n-th there since the whole
-// warp was last together (at a barrier, a full __syncwarp or shuffle).
+// Lanes run one after the other, so an instruction of the warp is put together again from the
+// accesses of its lanes. The n-th access of each lane at one place in the code belongs to one
+// instruction; n counts since the whole warp was last together (at a barrier, a full __syncwarp or
+// shuffle).
 
 typedef struct {
-    uint32_t mask, shared; // lanes that made it; those of them that went to shared memory
+    uint32_t mask,
+        shared; // lanes that made it; and those of them whose access was in shared memory
     uint8_t size, write, atomic;
     uintptr_t address[LANES];
 } group;
 
-// The instructions of one place that some lanes have made and others may yet make.
+// The instructions of one place that some lanes have made and others may still make.
 typedef struct {
     unsigned place;
-    uint32_t first, count; // occurrence of the oldest group; how many there are
+    uint32_t first, count; // occurrence of the oldest group; number of groups
     uint32_t capacity;     // a power of 2
     group *ring;
     uint32_t next[LANES]; // each lane's next occurrence
@@ -28,7 +30,7 @@ struct series_table {
     unsigned recent;
 };
 
-enum { QUANTUM = 512 }; // accesses after which a lane lets the others catch up
+enum { QUANTUM = 512 }; // after so many accesses a lane lets the others catch up
 
 static void count_global(const group *g, uint32_t lanes, simt_line *line)
 {
@@ -66,7 +68,7 @@ static void count_global(const group *g, uint32_t lanes, simt_line *line)
     line->sectors += s;
 }
 
-// 32 banks of 4 bytes. Accesses of 8 bytes go half a warp at a time, of 16 a quarter.
+// 32 banks of 4 bytes. Accesses of 8 bytes take half a warp at a time, those of 16 a quarter.
 static void count_shared(const group *g, uint32_t lanes, simt_line *line)
 {
     simt_counts *c = &device.counts;
@@ -104,8 +106,8 @@ static void count_shared(const group *g, uint32_t lanes, simt_line *line)
     line->conflicts += passes - fewest;
 }
 
-// Lanes that share an address collide; shared memory passes over its banks once for each address of
-// the busiest bank, as for any other access.
+// Lanes that share an address collide. Shared memory makes one pass over its banks per address of the
+// busiest bank, as for any other access.
 static void count_atomic(const group *g, simt_line *line)
 {
     simt_counts *c = &device.counts;
@@ -213,7 +215,7 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
     series *s = series_of(&b->slot->series[t->warp], place);
     uint32_t n = s->next[t->lane]++;
     if (n < s->first)
-        n = s->first; // its group had to go: join the oldest that is left
+        n = s->first; // its group was dropped: join the oldest that is left
     while (n - s->first >= s->count) {
         if (s->count == s->capacity) {
             if (s->count >= 4 * QUANTUM) {
@@ -245,7 +247,7 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
         drop_oldest(s);
 }
 
-// The lanes of a warp are together: what they did so far is complete.
+// The lanes of a warp are together, so their instructions up to here are complete.
 static void count_together(block *b, unsigned warp)
 {
     if (!device.traced)

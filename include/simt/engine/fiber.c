@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// CUDA threads on stacks of their own, and the blocks that are resident.
+// CUDA threads, each on a stack of its own, and the resident blocks.
 //
-// A thread that must wait jumps straight to the next that can run. Threads that never wait share
-// one stack, one after the other. setjmp and longjmp make the switches: swapcontext would call the
-// kernel for each.
+// A thread that must wait jumps directly to the next that can run. Threads that never wait share one
+// stack, one after the other. setjmp and longjmp switch, because swapcontext would make a system call
+// for each switch.
 
 // ---- the baton: exactly one slot runs -----------------------------------------------------------
 
@@ -33,7 +33,7 @@ static slot *other_slot(slot *s)
     return n ? others[below(n)] : NULL;
 }
 
-// A point at which another resident block may go on: one time in `odds`.
+// A point at which another resident block may continue. This happens one time in `odds`.
 static void interleave(slot *s, unsigned odds)
 {
     if (device.slots < 2 || (odds > 1 && below(odds)))
@@ -50,7 +50,7 @@ static void unwind(void)
 
 // ---- which thread is next -----------------------------------------------------------------------
 
-// Lanes are taken in turn from the block's first lane upwards, or downwards.
+// Lanes are taken in turn, from the block's first lane upwards or downwards.
 static int next_lane(const block *b, uint32_t lanes, int after)
 {
     if (!lanes)
@@ -113,7 +113,7 @@ static void fiber_main(void)
         thread *t = self;
         t->state = READY;
         device.request->call(device.request->arguments);
-        thread_done(t); // returns when this stack has a thread to begin
+        thread_done(t); // returns when this stack has a thread to start
     }
 }
 
@@ -150,7 +150,7 @@ static void jump(fiber *f)
     f->fresh = 0;
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = (void *)f->stack;
-    // Tops at different offsets in their pages: all at one would share a few sets of the cache.
+    // The tops are at different offsets in their pages. Otherwise all would share a few cache sets.
     f->context.uc_stack.ss_size = STACK_BYTES - f->number % 64 * 192;
     f->context.uc_link = NULL;
     makecontext(&f->context, fiber_main, 0);
@@ -158,7 +158,7 @@ static void jump(fiber *f)
     abort(); // setcontext came back: the stack can't be used
 }
 
-// Goes on with thread t. Never comes back here.
+// Continues with thread t. Never returns.
 static void resume(thread *t) __attribute__((noreturn));
 static void resume(thread *t)
 {
@@ -195,7 +195,7 @@ static void yield(thread *t)
     switch_from(t, 1);
 }
 
-// The thread can't go on until another has done something.
+// The thread can't continue until another has done something.
 static void spin(thread *t, uintptr_t pc)
 {
     if (++device.idle > 1u << 22) {
@@ -213,7 +213,7 @@ static void spin(thread *t, uintptr_t pc)
     thread *next;
     make_ready(t);
     next = next_thread(t->block, t, 1);
-    // Each turn over the block's threads, let the other blocks have theirs.
+    // After each turn over the block's threads, let the other blocks run.
     int wrapped = next == t || next->id == 0 || !below(64);
     if (next != t)
         switch_from(t, 1);

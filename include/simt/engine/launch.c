@@ -196,8 +196,8 @@ void simt_lines_print(FILE *f)
 
 // ---- the order of blocks ------------------------------------------------------------------------
 
-// A permutation of 0 .. n-1 without a table: a bijection of the next power of 2, walked until it
-// lands inside.
+// A permutation of 0 .. n-1 without a table: a bijection on the next power of 2, repeated until the
+// result is below n.
 static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed)
 {
     unsigned bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 1;
@@ -287,7 +287,7 @@ static void abandon_fibers(slot *s)
     }
 }
 
-// Runs blocks until none is left, or some fault ended the launch.
+// Runs blocks until none is left, or until a fault ends the launch.
 static void run_blocks(slot *s)
 {
     while (!device.failed && device.next_block < device.blocks) {
@@ -319,12 +319,12 @@ static slot *make_slot(int number)
     return s;
 }
 
-// ---- what the hardware catches where nothing is instrumented ------------------------------------
+// ---- what the hardware catches in code that is not instrumented ------------------------------------
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     thread *t = self;
-    if (!t) { // the host's own: let it be
+    if (!t) { // a fault of the host: leave it alone
         signal(number, SIG_DFL);
         return;
     }
@@ -342,7 +342,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void catch_signals(void)
 {
-    // Each OS thread needs a stack for this of its own, for a fiber's may be what overflowed.
+    // Each OS thread needs a stack of its own for this, because a fiber's stack may have overflowed.
     enum { SIGNAL_STACK = 256 << 10 };
     stack_t stack = {.ss_sp = must(malloc(SIGNAL_STACK)), .ss_size = SIGNAL_STACK};
     sigaltstack(&stack, NULL);
@@ -365,7 +365,7 @@ static void *slot_main(void *argument)
     wait_baton(s);
     for (;;) {
         run_blocks(s);
-        // Those that are still active, else the launch itself, which waits in slot 0.
+        // Those that are still active; otherwise the launch itself, which waits in slot 0.
         slot *next = other_slot(s);
         sem_post(next ? &next->baton : &device.slot[0]->baton);
         wait_baton(s);
@@ -437,8 +437,8 @@ static cudaError_t launch(const simt_launch_request *r)
     device.start = ++device.tick;
     order_begin();
 
-    // Code that is not instrumented can't be interrupted where it waits for another block, so there
-    // a block runs to its end before the next one starts.
+    // Code that is not instrumented can't be interrupted while it waits for another block. So a block
+    // of such code runs to its end before the next one starts.
     unsigned wanted = r->cooperative ? MAX_SLOTS : r->traced ? device.config.resident : 1;
     device.slots = device.blocks < wanted ? (unsigned)device.blocks : wanted;
     for (unsigned i = 0; i < device.slots; ++i) {
@@ -448,7 +448,7 @@ static cudaError_t launch(const simt_launch_request *r)
         s->active = 1;
         count_begin(s);
         if (!i) {
-            // Any host thread may launch, and it brings its own thread-local storage.
+            // Any host thread may launch, and each has its own thread-local storage.
             s->shared = shared_base();
             static __thread int caught;
             if (!caught++)
@@ -456,7 +456,7 @@ static cudaError_t launch(const simt_launch_request *r)
         } else if (!s->started) {
             pthread_attr_t attributes;
             pthread_attr_init(&attributes);
-            // Its thread-local storage is carved from its stack.
+            // Its thread-local storage is a part of its stack.
             pthread_attr_setstacksize(&attributes, program.shared_size + (1 << 20));
             if (pthread_create(&s->os_thread, &attributes, slot_main, s)) {
                 device.slots = i;
@@ -497,7 +497,7 @@ static cudaError_t launch(const simt_launch_request *r)
 cudaError_t simt_launch(const simt_launch_request *request)
 {
     if (self)
-        return cudaErrorNotSupported; // a kernel launches no kernel
+        return cudaErrorNotSupported; // a kernel can't launch a kernel
     pthread_mutex_lock(&launching);
     cudaError_t error = check_request(request);
     if (!error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Device memory, what is known of each byte of it, and the program's own segments.
+// Device memory, what is known about each byte of it, and the segments of the program.
 
-// ---- shadow: what is known of a page of device memory -------------------------------------------
+// ---- shadow: what is known about a page of device memory -------------------------------------------
 
 // One side of a possible race.
 typedef struct {
@@ -15,8 +15,8 @@ typedef struct {
 } cell;
 
 typedef struct page {
-    uint8_t written[PAGE / 8]; // a bit a byte
-    cell *cells;               // a word each, or a byte each once some access was smaller or askew
+    uint8_t written[PAGE / 8]; // one bit per byte
+    cell *cells; // one per word; or per byte, after an access that was smaller or unaligned
     int bytewise;
     tick_t start; // of the block whose shared memory this is
 } page;
@@ -29,8 +29,8 @@ static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
     return 1;
 }
 
-// Whether some piece of an access was never written at all. Pieces, not bytes: a structure's
-// padding is copied with it.
+// Whether some piece of an access was never written at all. Pieces and not bytes, because the padding
+// of a structure is copied with it.
 static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole)
 {
     unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
@@ -77,7 +77,7 @@ static void drop_page(page **p)
     *p = NULL;
 }
 
-// The cells for [offset, offset + size) of a page: sets how many, and returns the first.
+// The cells for [offset, offset + size) of a page: sets their number, and returns the first.
 static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count)
 {
     if (!p->bytewise && ((offset | size) & 3)) {
@@ -104,7 +104,7 @@ typedef struct {
     size_t size;
     cudaMemoryType type;
     int freed;
-    int blind; // uninstrumented kernels may have written it: don't ask who wrote what
+    int blind; // uninstrumented kernels may have written it, so who wrote what is not known
 } allocation;
 
 static struct {
@@ -143,7 +143,7 @@ static int in_arena(uintptr_t a)
     return a - arena.base < arena.end - arena.base;
 }
 
-// The allocation that begins last at or before an address; null when there is none.
+// The last allocation that begins at or before an address; null when there is none.
 static allocation *allocation_at(uintptr_t a)
 {
     size_t low = 0, high = arena.count;
@@ -209,8 +209,8 @@ static page *arena_page(uintptr_t a)
     return *p;
 }
 
-// The runtime wrote [to, to + bytes), or (from not null) copied it from device memory whose
-// unwritten bytes stay so.
+// The runtime wrote [to, to + bytes). If from is not null, it copied them from device memory, and
+// bytes that were unwritten there stay unwritten.
 static void note_write(void *to, const void *from, size_t bytes)
 {
     if (!device.instrumented || !in_arena((uintptr_t)to))
@@ -282,7 +282,7 @@ static void sort_ranges(ranges *r)
         qsort(r->list, r->count, sizeof *r->list, by_address);
 }
 
-// The range that holds an address; else, with `before`, the last that begins before it.
+// The range that holds an address. If there is none, with `before`: the last that begins before it.
 static const range *find_range(const ranges *r, uintptr_t a, int before)
 {
     size_t low = 0, high = r->count;
@@ -299,7 +299,7 @@ static const range *find_range(const ranges *r, uintptr_t a, int before)
     return before || a < e->to ? e : NULL;
 }
 
-// _ZZ6kernelPfE4tile is `tile` to its author: keep the last name of the nest.
+// For _ZZ6kernelPfE4tile the author wrote `tile`: keep the last, innermost name.
 static void plain_name(const char *symbol, char *to, size_t size)
 {
     const char *from = symbol;
@@ -421,7 +421,7 @@ static uintptr_t shared_base(void)
     return base;
 }
 
-// All records of who touched what, after which ticks may begin anew.
+// Forgets all records of who touched what. Then ticks may start again.
 static void forget_records(void)
 {
     for (size_t i = 0; i < arena.count; ++i)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What orders two accesses.
 //
-// One counter, the tick, advances at each synchronisation. A record of an access keeps the tick at
-// which it happened; a barrier at tick s orders what its threads did before s with all that they do
+// One counter, the tick, advances at each synchronisation. The record of an access keeps the tick at
+// which it happened. A barrier at tick s orders what its threads did before s with all that they do
 // after. Between blocks, or threads that met at no barrier, order comes from a fence followed by an
-// atomic or volatile write, read by an atomic or volatile read: the write leaves a `release` at the
-// address, the read makes the block acquire it, and with it all that the writer's block had
-// acquired before. Within a block the acquired set is shared by its threads: a rare race is missed,
+// atomic or volatile write, read by an atomic or volatile read. The write leaves a `release` at the
+// address. The read makes the block acquire it, and also all that the writer's block had acquired
+// before. The threads of a block share the set of what they acquired. So a rare race is missed, but
 // none is invented.
 
 typedef struct release {
@@ -18,13 +18,13 @@ typedef struct release {
     tick_t at;
 } release;
 
-// A list that only grows at its head, so that a release can keep the list of its time.
+// A list that only grows at its head, so a release can keep the list as it was at that time.
 typedef struct acquired {
     release *from;
     struct acquired *next;
 } acquired;
 
-// What a block's acquired releases cover, worked out as far as some question needed.
+// What a block's acquired releases cover, computed as far as it was needed.
 typedef struct {
     uint32_t block;
     unsigned thread; // or ALL: the newest of the block's releases
@@ -41,7 +41,7 @@ typedef struct clock {
     unsigned head, tail, capacity;
 } clock_set;
 
-// ---- storage that lives as long as a launch -----------------------------------------------------
+// ---- storage that exists as long as a launch -----------------------------------------------------
 
 static struct {
     char **chunk;
@@ -185,7 +185,7 @@ static void acquire(block *b, release *r)
     acquired *a = store(sizeof *a);
     *a = (acquired){r, b->acquired};
     b->acquired = a;
-    acquired *single = store(sizeof *single); // the block's own queue needs just this one
+    acquired *single = store(sizeof *single); // the block's own queue needs only this one
     *single = (acquired){r, NULL};
     clock_push(b->clock, single);
 }
@@ -239,7 +239,7 @@ static int acquired_access(block *b, const record *x)
         if (!r->device_wide && r->block != (uint32_t)b->serial)
             continue;
         if (c->size) {
-            // A thread's later release covers what its earlier one does.
+            // A thread's later release covers all that an earlier one covers.
             const covered *seen = clock_slot(c, r->block, r->thread);
             if (seen->at >= r->at)
                 continue;
@@ -319,7 +319,7 @@ static void order_warp(block *b, unsigned warp, uint32_t mask)
     thread *lane = &b->thread[warp * LANES];
     tick_t now = ++device.tick, seen[LANES] = {0};
     uint32_t all = b->lanes[warp];
-    if (mask != all) // what one of them had seen of lanes outside, all have seen now
+    if (mask != all) // what one of them had seen of other lanes, all have seen now
         for (uint32_t m = mask; m; m &= m - 1)
             for (int i = 0, k = __builtin_ctz(m); i < LANES; ++i)
                 if (lane[k].seen[i] > seen[i])
@@ -350,8 +350,8 @@ static void order_read(thread *t, uintptr_t address, int update)
     }
 }
 
-// An atomic or volatile write. Without a fence before it, it releases nothing; an update leaves the
-// release it found.
+// An atomic or volatile write. Without a fence before it, it releases nothing, and an update keeps the
+// release that it found.
 static void order_write(thread *t, uintptr_t address, int update)
 {
     block *b = t->block;

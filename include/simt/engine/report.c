@@ -47,7 +47,7 @@ static unsigned place_of(uintptr_t pc, int part)
     return places.hash[i] - 1;
 }
 
-// ---- from an address to a line: addr2line, asked only when there is something to say ------------
+// ---- from an address to a line: addr2line, called only when there is something to report ------------
 
 static int engine_file(const char *file)
 {
@@ -72,8 +72,8 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
         FILE *out = popen(command, "r");
         if (!out)
             return;
-        // For each address: the address, then a function and a file:line, once a level of inlining.
-        // The first that isn't a wrapper of ours is the place.
+        // For each address: the address, then a function and a file:line per level of inlining. The
+        // first that isn't one of our wrappers is the place.
         char text[1024], function[1024] = "";
         int current = -1, named = 0;
         place *p = NULL;
@@ -117,7 +117,7 @@ static void resolve(const unsigned *numbers, unsigned n)
         if (!places.list[numbers[i]].resolved)
             left[count++] = numbers[i];
     while (count) {
-        // All that share the first one's module go in one question.
+        // All addresses in the module of the first one go into one call.
         Dl_info info;
         uintptr_t base = 0;
         char module[PATH_MAX] = "";
@@ -235,7 +235,7 @@ static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc
 
 static void name_kernel(char *to, size_t size)
 {
-    // One past the entry, for a place is looked up at one before its address.
+    // One past the entry, because a place is looked up one byte before its address.
     const place *p = resolved((uintptr_t)device.request->kernel + 1);
     const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
     const char *end = strrchr(name, '(');
@@ -255,7 +255,7 @@ static void say_place(char *to, size_t size, const simt_place *p)
 static void unwind(void) __attribute__((noreturn));
 static void unwritten_first(block *b, simt_kind kind);
 
-// Where the other party of a fault was.
+// Where the other side of a fault was.
 typedef struct {
     int present;
     uint64_t block;
@@ -264,7 +264,7 @@ typedef struct {
     const char *what; // "wrote it", "waits at a barrier"
 } party;
 
-// Records and prints the fault of thread t, and leaves the launch. The text says what happened, the
+// Records and prints the fault of thread t, and ends the launch. The text says what happened, and the
 // hint what to do.
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
                   const party *other, const char *hint, const char *format, ...)

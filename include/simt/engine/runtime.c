@@ -22,7 +22,7 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-// What went wrong is told once, by this or by cudaGetLastError; then the device is as good as new.
+// An error is returned once, by this or by cudaGetLastError. Then the device is usable again.
 cudaError_t cudaDeviceSynchronize(void)
 {
     return cudaGetLastError();
@@ -391,8 +391,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return cudaSuccess;
 }
 
-// Whether a range is what the copy's direction says it is: inside one live allocation, or host
-// memory.
+// Whether a range fits the direction of the copy: inside one live allocation, or in host memory.
 static int range_fits(const void *pointer, size_t bytes, int on_device, int on_host)
 {
     uintptr_t a = (uintptr_t)pointer;
@@ -403,7 +402,7 @@ static int range_fits(const void *pointer, size_t bytes, int on_device, int on_h
         return m->type == cudaMemoryTypeDevice ? on_device : 1;
     }
     if (program.known && a >= program.data && a < program.data_end)
-        return 1; // of a symbol, or of the host
+        return 1; // it is a symbol's, or the host's
     return on_host;
 }
 
@@ -704,7 +703,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *fu
         return outcome(cudaErrorInvalidValue);
     if (!function)
         return outcome(cudaErrorInvalidDeviceFunction);
-    // Registers and static shared memory are the compiler's to know, and this one doesn't.
+    // Only a compiler for GPUs knows registers and static shared memory.
     *attributes = (cudaFuncAttributes){.maxThreadsPerBlock = MAX_THREADS,
                                        .ptxVersion = 90,
                                        .binaryVersion = 90,

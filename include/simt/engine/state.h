@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the engine share. One OS thread at a time runs device code (it has the baton),
-// so none of this needs a lock of its own.
+// What the parts of the engine share. Only one OS thread at a time runs device code (it has the
+// baton), so none of this needs a lock of its own.
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -37,21 +37,21 @@ enum {
     MAX_SLOTS = 16,
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
-    STACK_BYTES = 256 << 10, // host functions called from a kernel, printf above all, need room
+    STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
     PAGE = 4096
 };
 
 typedef uint64_t tick_t; // counts synchronisations; see order.c
 
-// What a fence makes visible: its thread's accesses up to `own`, its block's before `since`, its
-// warp's before `warp`.
+// What a fence makes visible: accesses of its thread up to `own`, of its block before `since`, and of
+// its warp before `warp`.
 typedef struct {
     tick_t own, since, warp;
 } fenced;
 
 // ---- places -------------------------------------------------------------------------------------
 
-// One instruction of the program, known by the return address of the hook it called.
+// One instruction of the program, known by the return address of the hook that it called.
 typedef struct {
     uintptr_t pc;
     int part;         // of an access wider than 16 bytes, which counts as several
@@ -66,7 +66,7 @@ typedef struct {
 typedef struct fiber {
     jmp_buf here;
     unsigned number;
-    int fresh; // never ran, or was abandoned: enter by context
+    int fresh; // never ran, or was abandoned: start it by its context
     ucontext_t context;
     uintptr_t stack; // lowest address
     struct fiber *next_free;
@@ -80,7 +80,7 @@ typedef struct thread {
     int state;
     fiber *fiber;
     struct block *block;
-    uintptr_t last_pc; // of its last hook, to say where it was
+    uintptr_t last_pc; // of its last hook, which says where it was
 
     // waiting
     uintptr_t wait_pc;
@@ -89,18 +89,18 @@ typedef struct thread {
     int source, width;
     uint64_t value, result;
 
-    // spinning: the same access with the same outcome, time after time
+    // spinning: the same access with the same result, again and again
     uintptr_t spin_pc, spin_address;
 
     // ordering
-    fenced near, far;         // by its last fence of any width; by its last device-wide one
+    fenced near, far;         // by its last fence of any scope; by its last device-wide fence
     struct acquired *pending; // read, not yet fenced
     tick_t seen[LANES];       // last __syncwarp with each lane
 
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
 
-    unsigned accesses; // since it last let the other lanes catch up
+    unsigned accesses; // since it let the other lanes catch up
     uint64_t global;   // accesses since it started
 } thread;
 
@@ -124,8 +124,8 @@ typedef struct block {
     int count;
     int fenced; // some thread fenced since the last barrier
 
-    // A read of what nothing had written. Whoever writes it before the next barrier makes it a
-    // race, which says more.
+    // A read of what nothing had written. If a thread writes it before the next barrier, it is a race,
+    // which is the better report.
     struct {
         thread *by;
         uintptr_t pc, address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The compiler's hooks. -fsanitize=thread puts a call before each load and store; here is what it
-// calls.
+// The compiler's hooks: -fsanitize=thread puts a call before each load and store. These functions are
+// called.
 
 enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8 };
 // ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
@@ -146,7 +146,7 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
             record *r = c->read;
             if (r[0].used && (r[0].block != me.block || r[0].thread != me.thread)) {
                 if (!r[1].used || r[1].block != me.block || r[1].thread != me.thread) {
-                    // The two that stay are the last two threads that read it.
+                    // The two that are kept are the last two threads that read it.
                     r[1] = r[0];
                     r[0] = me;
                 } else {
@@ -177,7 +177,7 @@ static void report_unwritten(block *b)
           shared ? "shared" : "global");
 }
 
-// A fault that follows from what such a read gave is told as the read; a race is the better story.
+// A fault that follows from such a read is reported as the read. A race is the better report.
 static void unwritten_first(block *b, simt_kind kind)
 {
     if (kind != SIMT_RACE)
@@ -216,7 +216,7 @@ static void note_progress(thread *t)
     t->spin_pc = 0;
 }
 
-// A look at a value that may not have changed since the last look.
+// A read of a value that may not have changed since the last read.
 static void note_look(thread *t, uintptr_t a, uintptr_t pc)
 {
     if (t->spin_address == a && t->spin_pc) {
@@ -244,7 +244,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         }
     }
 
-    // Other threads may run now; the access happens after that.
+    // Other threads may run now. The access happens after that.
     if ((flags & (ATOMIC | WRITE)) == ATOMIC)
         note_look(t, a, pc);
 
@@ -292,7 +292,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
 
     unsigned number = place_of(pc, part);
     if (check) {
-        // The hooks for 16 bytes serve types aligned to 8 too; for those of 16,
+        // The hooks for 16 bytes are also used for types aligned to 8. For those aligned to 16,
         // -fsanitize=alignment is exact.
         size_t alignment = size > 8 ? 8 : size;
         if (size <= 16 && !(flags & UNALIGNED) && !(size & (size - 1)) && a & (alignment - 1))
@@ -313,7 +313,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     }
     count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
     if (flags & UPDATE)
-        return; // simt_atomic goes on
+        return; // simt_atomic continues
     if (flags & WRITE)
         note_progress(t);
     if (!(flags & ATOMIC))
@@ -324,7 +324,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         order_read(t, a, 0);
 }
 
-// Host code that reaches for device memory: a GPU's host would have crashed here.
+// Host code that accesses device memory: with a GPU, the program would have crashed here.
 static void host_access(const void *p, size_t size, int flags, uintptr_t pc)
 {
     const allocation *m = allocation_at((uintptr_t)p);
@@ -352,7 +352,7 @@ static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
         access_memory(t, a, size, flags, pc, 0);
         return;
     }
-    // A wide copy is as many instructions as its alignment makes it.
+    // The alignment of a wide copy decides how many instructions it is.
     size_t step = a % 16 == 0 ? 16 : a % 8 == 0 ? 8 : a % 4 == 0 ? 4 : a % 2 == 0 ? 2 : 1;
     int part = 0;
     for (size_t done = 0; done < size; done += step) {

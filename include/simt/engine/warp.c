@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What threads do together: barriers, warp functions, atomics, fences; and what becomes of those
-// that never come.
+// What threads do together: barriers, warp functions, atomics, fences; and what happens if some never
+// come.
 
 // ---- the block's barrier ------------------------------------------------------------------------
 
@@ -35,8 +35,8 @@ static thread *some_gone(block *b)
     return NULL;
 }
 
-// Every live thread has come. The last to come, `t`, is running already; null when the last to come
-// was one that returned.
+// Every live thread has come. `t` came last and is running already; null if the last one returned from
+// the kernel.
 static void complete_barrier(block *b, thread *t)
 {
     report_unwritten(b);
@@ -96,8 +96,8 @@ int simt_barrier(int op, int predicate)
 
 // ---- warp functions -----------------------------------------------------------------------------
 
-// What a lane gets whose source gave nothing: recognisable, and not a number as a float or a
-// double.
+// The value of a lane whose source gave none. It can be recognised, and is not a number as a float or
+// a double.
 static const uint64_t nothing = 0x7ff7deadffc0deadu;
 
 static const char *warp_name(int op)
@@ -132,8 +132,8 @@ static uint64_t shuffled(thread *t, const thread *lane, uint32_t mask)
     }
     if (mask >> from & 1)
         return lane[from].value;
-    // The tail of a shift is undefined and harmless until used; asking for one lane by name is
-    // meant.
+    // The tail of a shift is undefined, and harmless until it is used. But a lane that is asked for by
+    // its number is meant.
     if (device.config.check && (t->wait_op == SIMT_SHFL || t->wait_op == SIMT_SHFL_XOR))
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL,
               "name the source lane in the mask, and let it take part",
@@ -176,7 +176,7 @@ static uint64_t reduced(int op, const thread *lane, uint32_t mask)
     return r;
 }
 
-// Every lane of the mask has come; t is the last, or null.
+// Every lane of the mask has come. t came last, or is null.
 static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *last)
 {
     thread *lane = &b->thread[warp * LANES];
@@ -358,7 +358,7 @@ static void thread_done(thread *t)
     if (!next)
         report_unwritten(b);
     if (_setjmp(f->here))
-        return; // some thread begins on this stack
+        return; // some thread starts on this stack
     free_fiber(b->slot, f);
     if (next)
         resume(next);
@@ -436,7 +436,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     memcpy(address, &now, (size_t)bytes);
     if (!t)
         return old;
-    // A poll, by atomicAdd(p, 0) or a CAS that fails, releases nothing.
+    // A read by atomicAdd(p, 0), or by a CAS that fails, releases nothing.
     int wrote =
         now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
     if (device.traced && wrote)

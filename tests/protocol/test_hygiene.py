@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""A user's names never meet the headers'. Every name that any header uses for a variable, a parameter or a member
+is a global of the user's here, in his namespace, and part of every expression he gives; or it is a macro of his.
+Nothing changes."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example, inclusion,
+                     parameters, pattern, text, uses)
+
+SIMT_LIB = os.environ.get("SIMT_LIB")
+# Not variables: words of the language, of CUDA, and of the assembler; types and functions; attributes.
+NOT_OURS = set("""
+    alignas asm bool break case char const constexpr continue default do double else enum extern false float for if
+    inline int long operator return short signed sizeof static static_assert struct switch true typedef union unsigned
+    void volatile while
+    cp async ca cg shared global commit_group wait_group ld cs v4 u32 memory r l
+    blockDim blockIdx gridDim threadIdx dim3 size_t uint4 x y z memcpy clock64 printf
+    gridDim blockDim dynamicSmemBytes stream aligned may_alias unused always_inline
+    """.split())
+
+
+def names():
+    """Every name in lower case in the code of the headers, except those above."""
+    found = set()
+    for header in HEADERS:
+        code = re.sub(r"//.*|\"(\\.|[^\"\n])*\"", "", text(header))
+        code = re.sub(r"^\s*#\s*(?!define).*", "", code, flags=re.M)
+        found |= set(re.findall(r"(?<![\w#.>])[a-z]\w*(?!\w*\()", code))
+    return sorted(name for name in found - NOT_OURS
+                  if not name.startswith(("coarsen_", "cuda", "__", "atomic", "uint", "vector_functions")))
+
+
+NAMES = names()
+ZERO = f"({' + '.join(NAMES)} - {len(NAMES)})"  # 0, if each of them is the user's
+GLOBALS = "".join(f"static __constant__ int {name} = 1;\n" for name in NAMES) + f"#define ZERO {ZERO}\n"
+# A user's expressions, each of which reads all of his globals.
+EXPRESSIONS = {
+    "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
+    "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)", "COARSEN_MAP": None,
+}
+CALLS = {
+    "REDUCE": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result = 0, wanted = 0;
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, 4) || cudaMalloc(&scratch, bytes + 16) ||
+        {name}_scratch_init(scratch, bytes, 0))
+        return 1;
+    for (int e = 0; e < N; e++)
+        wanted += (host[e] = (float)(e % 7)) * {twice} + {index} * (float)e;
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(in, out, N, scratch, bytes, 0) ||
+        cudaMemcpy(&result, out, 4, cudaMemcpyDeviceToHost))
+        return 1;
+    return result != wanted;
+}}
+""",
+    "HISTOGRAM": """
+static int check_{name}(void)
+{{
+    unsigned char *in, host[N];
+    unsigned int *counts, result[16], wanted[16] = {{}};
+    void *scratch;
+    if (cudaMalloc((void **)&in, N) || cudaMalloc((void **)&counts, 64) || cudaMalloc(&scratch, 1 << 16))
+        return 1;
+    for (int e = 0; e < N; e++)
+        wanted[host[e] = (unsigned char)(e * e % 16)]++;
+    (void)scratch;
+    if (cudaMemcpy(in, host, N, cudaMemcpyHostToDevice) || {name}_launch(in, counts, N, {scratch}0) ||
+        cudaMemcpy(result, counts, 64, cudaMemcpyDeviceToHost))
+        return 1;
+    return memcmp(result, wanted, 64) != 0;
+}}
+""",
+    "MAP": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result[N];
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 31);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(in, in, in, out, N, 3.0f, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++)
+        if (result[e] != host[e] * host[e] + host[e] * 3)
+            return 1;
+    return 0;
+}}
+""",
+    "FUSE": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result = 0, wanted = 0;
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, 4) || cudaMalloc(&scratch, bytes) ||
+        {name}_scratch_init(scratch, bytes, 0))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 5), wanted += host[e] * host[e] + host[e] * 3;
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) ||
+        {name}_launch(in, in, in, out, N, 3.0f, scratch, bytes, 0) || cudaMemcpy(&result, out, 4, cudaMemcpyDeviceToHost))
+        return 1;
+    return result != wanted;
+}}
+""",
+}
+RUNGS = [header for header in HEADERS if pattern(header) in CALLS and "/block/" not in header]
+
+
+def included(header, name):
+    """The inclusion of a rung by this user, and a function that checks what it does."""
+    kind = pattern(header)
+    changes = {"COARSEN_NAME": name}
+    taken = parameters(header)
+    lift = "COARSEN_LIFT" in taken
+    if kind in ("REDUCE", "FUSE"):
+        changes |= {"COARSEN_TYPE": "float"}
+        changes |= {key: EXPRESSIONS[key] for key in ("COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_ATOMIC")
+                    if key in taken}
+    if kind == "HISTOGRAM":
+        changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
+    source = inclusion(header, again=True, **changes)
+    if kind in ("MAP", "FUSE"):
+        changes |= {"COARSEN_INPUTS": "3", "COARSEN_SCALAR": "float", "COARSEN_MAP": None, "COARSEN_TYPE": "float"}
+        source = ("#define COARSEN_MAP(a, b, c, s) ((a) * (b) + (c) * (s) + ZERO)\n" +
+                  inclusion(header, again=True, **changes))
+    return source + CALLS[kind].format(name=name, twice=2 if lift else 1, index=1 if lift else 0,
+                                       scratch="scratch, 1 << 16, " if "private_global" in header else "")
+
+
+def build_and_run(source, folder):
+    if not SIMT_LIB:
+        pytest.skip("SIMT_LIB is not set: run this through ./run test")
+    said = compile_source([*CXX, "-x", "c++", "-O1", "-w", *SIMT, f"-I{INCLUDE}", "-c"], source, folder,
+                          flags=["-o", "test.o"])
+    assert said == ""
+    subprocess.run([*CXX, "test.o", SIMT_LIB, "-pthread", "-ldl", "-o", "test"], cwd=folder, check=True)
+    return subprocess.run([folder / "test"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def program(rungs, around=("namespace user {\n", "}\n"), before="", mine=GLOBALS):
+    """A program with those rungs, each between the lines around; it prints which of them are wrong."""
+    parts = ["#include <cuda_runtime.h>\n#include <stdio.h>\n#include <string.h>\n#define N 5000\n", before]
+    calls = []
+    for place, (begin, end) in enumerate([around] if isinstance(around[0], str) else around):
+        parts += [begin, mine]
+        for number, header in enumerate(rungs):
+            parts.append(included(header, f"rung_{number}"))
+            scope = re.sub(r"namespace (\w+).*", r"\1::", begin.strip()) if "namespace" in begin else ""
+            calls.append(f'    if ({scope}check_rung_{number}())\n        puts("{scope}{header} is wrong");\n')
+        parts += ["#undef ZERO\n", end]
+    return "".join([*parts, "int main()\n{\n", *calls, '    puts("done");\n}\n'])
+
+
+def test_names_are_found():
+    """What this file looks for is what it means to: if the headers are written otherwise, it must follow."""
+    assert {"n", "width", "in", "out", "sum", "head", "t", "lane", "value", "blocks", "ticket", "row"} <= set(NAMES)
+
+
+def test_globals(tmp_path):
+    """In two namespaces, one after the other, with all names as globals."""
+    result = build_and_run(program(RUNGS, [("namespace foo {\n", "}\n"), ("namespace bar {\n", "}\n")]), tmp_path)
+    assert result.stdout == "done\n" and result.returncode == 0
+
+
+def test_macros(tmp_path):
+    """All names as macros: with arguments, which a header would call by mistake, then as names of themselves; and
+    those that a kernel's author is likely to have, some of which have a value."""
+    bad = "".join(f"#define {name}(...) [[wrong]]\n" for name in {*NAMES, "min", "max", "swap", "row", "col"})
+    bad += "".join(f"#define {name} 3\n" for name in "N M K T S BLOCK THREADS WIDTH NAME_kernel TILE DEPTH".split())
+    bad += "".join(f"#define {name} threadIdx.{name[1]}\n#define b{name[1]} blockIdx.{name[1]}\n" for name in ("tx", "ty"))
+    bad += "#define NAME_(x) x\n#define tid threadIdx.x\n#define gid (blockIdx.x * blockDim.x + threadIdx.x)\n"
+    same = "".join(f"#define {name} {name}\n" for name in NAMES)
+    for macros in bad, same:
+        others = "".join(inclusion(header, again=True, COARSEN_NAME=f"other_{number}")
+                         for number, header in enumerate(HEADERS)
+                         if header not in RUNGS and "COARSEN_NAME" in parameters(header))
+        source = program(RUNGS, before="#define HOST_N 5000\n" + macros, mine="#define ZERO 0\n" + others)
+        source = source.replace("#define N 5000\n", "").replace("host[N]", "host[HOST_N]").replace("result[N]", "result[HOST_N]")
+        source = re.sub(r"\bN\b(?! 3)", "HOST_N", source)
+        result = build_and_run(source, tmp_path)
+        assert result.stdout == "done\n" and result.returncode == 0
+
+
+def test_the_width_of_a_bin(tmp_path):
+    """What was wrong once: all elements fell in bin 0, as a header had a parameter `width`."""
+    result = build_and_run("""
+        #include <stdio.h>
+        #include <cuda_runtime.h>
+        static __constant__ float width = 10;
+        #define COARSEN_NAME tens
+        #define COARSEN_TYPE float
+        #define NUM_BINS     10
+        #define COARSEN_BIN(v) ((int)((v) / width))
+        #include <coarsen/histogram.h>
+        int main()
+        {
+            float *in, host[100];
+            unsigned int *counts, result[10];
+            for (int i = 0; i < 100; i++)
+                host[i] = (float)i;
+            cudaMalloc((void **)&in, sizeof(host)), cudaMalloc((void **)&counts, sizeof(result));
+            cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice);
+            if (tens_launch(in, counts, 100, 0))
+                return 1;
+            cudaMemcpy(result, counts, sizeof(result), cudaMemcpyDeviceToHost);
+            for (int b = 0; b < 10; b++)
+                printf("%u ", result[b]);
+        }
+        """, tmp_path)
+    assert result.stdout.split() == ["10"] * 10
+
+
+COMPILERS = {
+    "nvcc": [*NVCC, "-arch=sm_80", "-Werror=all-warnings", f"-Xcompiler={','.join(STRICT)}", "-c", "-o", "test.o"],
+    "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c", "-o", "test.o"],
+}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_places(compiler, tmp_path):
+    """Every header in a namespace, in another one after it, and in extern "C"."""
+    if compiler == "nvcc" and not NVCC:
+        pytest.skip(NO_NVCC)
+    source = "#include <cuda_runtime.h>\n"
+    templates = [header for header in HEADERS if "COARSEN_NAME" in parameters(header)]
+    for begin, end, tag in (("namespace foo {", "}", "f"), ("namespace bar {", "}", "b"), ('extern "C" {', "}", "c")):
+        source += begin + "\n"
+        for number, header in enumerate(templates):
+            assert example(header)[0] == "", "an example that needs another inclusion first: include that here, too"
+            source += inclusion(header, again=True, COARSEN_NAME=f"{tag}{number}")
+        source += end + "\n"
+    assert compile_source([*COMPILERS[compiler], f"-I{INCLUDE}"], source, tmp_path) == ""
+
+
+STRICTER = ["-Wundef", "-Wshadow", "-Wsign-conversion", "-Wold-style-cast"]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("header", HEADERS)
+def test_quiet(header, compiler, tmp_path):
+    """No warning of these kinds in a header; nvcc's own headers give some."""
+    if compiler == "nvcc" and not NVCC:
+        pytest.skip(NO_NVCC)
+    flags = [f"-Xcompiler={','.join(STRICTER)}"] if compiler == "nvcc" else STRICTER
+    command = [flag for flag in COMPILERS[compiler] if "Werror" not in flag]
+    globals_too = "static int n = 1, sum = 2, width = 3;\nint use_globals(void);\nint use_globals(void)\n{\n    return n + sum + width;\n}\n"
+    said = compile_source([*command, *flags, f"-I{INCLUDE}"], globals_too + inclusion(header) + uses(header), tmp_path)
+    assert [line for line in said.splitlines() if "coarsen/" in line and ("warning" in line or "error" in line)] == []
+    assert "exit status" not in said
