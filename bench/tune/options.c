@@ -382,27 +382,39 @@ static void define(parse *p, const char *format, ...)
     snprintf(macros + used, room, "#define TUNE_%s\n", line);
 }
 
-// Of "sum,min,max" the word that was typed, or the first.
+// The words of "f32,f64,i32", ending in NULL; at the next call they are gone.
+static const char *const *split(const char *list)
+{
+    enum { MOST = 32 };
+    static char text[256];
+    static const char *word[MOST];
+    char *rest = NULL;
+    int count = 0;
+    snprintf(text, sizeof(text), "%s", list ? list : "");
+    for (char *w = strtok_r(text, ",", &rest); w && count < MOST - 1;
+         w = strtok_r(NULL, ",", &rest))
+        word[count++] = w;
+    word[count] = NULL;
+    return word;
+}
+
+// Of a list that the file gives, the word that was typed or the first.
 static const char *choose(struct argp_state *state, parse *p, const char *list, const char *typed)
 {
-    static char words[256];
-    const char *word[32] = {NULL};
-    char all[256] = "", *rest = NULL;
-    snprintf(words, sizeof(words), "%s", list);
-    int count = 0, at = 0;
-    for (char *w = strtok_r(words, ", ", &rest); w && count < 31; w = strtok_r(NULL, ", ", &rest)) {
-        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", count ? ", " : "", w);
-        word[count++] = w;
+    const char *const *const words = split(list);
+    const char *const closest = typed ? suggestion(typed, words) : "";
+    char all[256] = "";
+    for (int w = 0; words[w]; w++) {
+        if (!typed || strcmp(words[w], typed) == 0)
+            return words[w];
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", w ? ", " : "", words[w]);
     }
-    while (typed && word[at] && strcmp(word[at], typed) != 0)
-        at++;
-    if (word[at])
-        return word[at];
-    *p->place = '\0'; // it is not the file's
+    if (!typed)
+        mistake(state, "\"%s\" names none to choose from", list);
+    *p->place = '\0'; // the mistake is not the file's
     if (list == p->types)
-        mistake(state, "--type: %s takes %s, not \"%s\"%s", p->name, all, typed,
-                suggestion(typed, word));
-    mistake(state, "--op: \"%s\" is not one of %s%s", typed, all, suggestion(typed, word));
+        mistake(state, "--type: %s takes %s, not \"%s\"%s", p->name, all, typed, closest);
+    mistake(state, "--op: \"%s\" is not one of %s%s", typed, all, closest);
 }
 
 static void take_type(struct argp_state *state, parse *p)
@@ -412,10 +424,12 @@ static void take_type(struct argp_state *state, parse *p)
     const char *const c = tune_problem_type(&p->to->problem, type, message, sizeof(message));
     if (!c)
         mistake(state, "--type: %s", message);
+    *p->own.macros = '\0';
     define(p, "TYPE %s", c);
     define(p, "TYPE_%s", type);
 }
 
+// What is known when all is typed.
 static void take_rest(struct argp_state *state, parse *p)
 {
     static const char *const data[][2] = {{"uniform", ""},
@@ -450,19 +464,22 @@ static void take_rest(struct argp_state *state, parse *p)
 
 static error_t take(int key, char *arg, struct argp_state *state);
 
-// The next word, as a shell takes it: 'quoted', "quoted" or up to a blank. NULL: there is none.
+// The next word, as a shell takes it, quotes and all. NULL: there is none.
 static char *next_word(struct argp_state *state, char **from)
 {
     static const char blanks[] = " \t\r\n";
-    char *word = *from + strspn(*from, blanks);
+    char *const word = *from + strspn(*from, blanks), *at = word, *to = word, quote = '\0';
     if (*word == '\0')
         return NULL;
-    const char quote = *word == '\'' || *word == '"' ? *word++ : '\0';
-    char *const end = quote ? strchr(word, quote) : word + strcspn(word, blanks);
-    if (!end)
-        mistake(state, "a %c is missing after %.40s", quote, word);
-    *from = end + (*end != '\0');
-    *end = '\0';
+    for (; *at && (quote || !strchr(blanks, *at)); at++)
+        if (quote ? *at == quote : *at == '\'' || *at == '"')
+            quote = quote ? '\0' : *at;
+        else
+            *to++ = *at;
+    *from = at + (*at != '\0');
+    *to = '\0';
+    if (quote)
+        mistake(state, "a %c is missing after %.*s", quote, (int)strcspn(word, "\n"), word);
     return word;
 }
 
@@ -495,43 +512,43 @@ static void take_line(struct argp_state *state, char *line)
     }
 }
 
-// Whether the line is "// tune: ..." or, of one type alone, "// tune f32: ...".
-static bool is_described(struct argp_state *state, parse *p, char *line, char **options_of)
+// The options of a line "// tune: ..." or, where the elements are of that type, "// tune f32: ...".
+// NULL: it is another line.
+static char *options_in(struct argp_state *state, const parse *p, char *line)
 {
-    char *type = line + strspn(line, " \t"), *rest = NULL;
+    char *type = line + strspn(line, " \t");
     if (strncmp(type, "// tune", 7) != 0 || (type[7] != ':' && type[7] != ' '))
-        return false;
+        return NULL;
     type += 7 + (type[7] == ' ');
     char *const colon = type + strcspn(type, ": \n");
     if (*colon != ':')
-        return false;
+        return NULL;
     *colon = '\0';
-    *options_of = colon + 1;
     if (*type == '\0' || strcmp(type, p->to->problem.type) == 0)
-        return true;
-    char *const types = strdup(p->types ? p->types : "");
-    bool known = false;
-    for (char *t = types ? strtok_r(types, ", ", &rest) : NULL; t; t = strtok_r(NULL, ", ", &rest))
-        known = known || strcmp(t, type) == 0;
-    free(types);
-    if (!known)
-        mistake(state, "\"%s\" is none of the file's types: name it above, as --type f32,%s", type,
-                type);
-    return false;
+        return colon + 1;
+    for (const char *const *types = split(p->types);; types++)
+        if (!*types)
+            mistake(state,
+                    "\"%s\" is none of the types that the lines above have: give --type f32,%s",
+                    type, type);
+        else if (strcmp(*types, type) == 0)
+            return NULL;
 }
 
+// Takes what the file says of itself, as if it were typed before the rest.
 static void describe(struct argp_state *state, parse *p)
 {
     FILE *const file = p->file ? fopen(p->file, "r") : NULL;
-    char *line = NULL, *options_of = NULL;
+    char *line = NULL;
     size_t room = 0;
     if (p->file && !file && strcmp(p->name, p->file) != 0)
         mistake(state, "%s: %s: build coarsen-tune again, where coarsen is now", p->file,
                 strerror(errno));
     for (int number = 1; file && getline(&line, &room, file) > 0; number++) {
         snprintf(p->place, sizeof(p->place), "%s:%d: ", p->file, number);
-        if (is_described(state, p, line, &options_of)) {
-            take_line(state, options_of);
+        char *const said = options_in(state, p, line);
+        if (said) {
+            take_line(state, said);
             line = NULL; // its words are kept
             room = 0;
         }

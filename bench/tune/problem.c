@@ -505,7 +505,9 @@ bool tune_problem_own(tune_problem *problem, const tune_own *own, char *message,
     char why[512];
     if (own->flop &&
         !tune_evaluate(problem, NULL, problem->rules, own->flop, &problem->flop, why, sizeof(why)))
-        return tune_fail(message, size, "--flop: %s", why);
+        return tune_fail(message, size, "--flop: \"%s\": %s", own->flop, why);
+    if (isnan(problem->flop))
+        return tune_fail(message, size, "--flop: \"%s\" divides by zero", own->flop);
 
     char *const source = include("--source", own->source, message, size);
     if (!source)

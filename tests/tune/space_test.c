@@ -349,6 +349,39 @@ static void test_problems(void)
     }
 }
 
+static bool equal(const char *a, const char *b)
+{
+    return !a || !b ? a == b : strcmp(a, b) == 0;
+}
+
+// Given by its name, and as --source its file.
+static void test_source(void)
+{
+    for (int i = 0; tune_patterns[i]; i++) {
+        static tune_options by_name, by_file;
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/%s.cu", TUNE_PATTERNS, tune_patterns[i]);
+        tune_options_parse(
+            4, (char *[]){"coarsen-tune", (char *)tune_patterns[i], "--n", "500", NULL}, &by_name);
+        tune_options_parse(5, (char *[]){"coarsen-tune", "--n", "500", "--source", path, NULL},
+                           &by_file);
+        const tune_problem *const a = &by_name.problem, *const b = &by_file.problem;
+        bool same =
+            a->knobs == b->knobs && a->sizes == b->sizes && a->buffers == b->buffers &&
+            a->rules == b->rules && a->data == b->data && a->flop == b->flop &&
+            equal(a->type, b->type) && equal(a->label, b->label) && equal(a->source, b->source) &&
+            equal(a->reference, b->reference) && equal(a->run, b->run) && equal(a->work, b->work) &&
+            equal(a->tolerance, b->tolerance) && memcmp(a->knob, b->knob, sizeof(a->knob)) == 0 &&
+            memcmp(a->size, b->size, sizeof(a->size)) == 0 &&
+            memcmp(a->buffer, b->buffer, sizeof(a->buffer)) == 0;
+        for (int r = 0; r < a->rules && same; r++)
+            same =
+                equal(a->rule[r].name, b->rule[r].name) && equal(a->rule[r].text, b->rule[r].text);
+        tap_ok(same && a->shipped && !b->shipped, "%s by its name and by its file",
+               tune_patterns[i]);
+    }
+}
+
 static void test_expressions(void)
 {
     static const struct {
@@ -412,5 +445,6 @@ int main(void)
     test_numbers();
     test_expressions();
     test_problems();
+    test_source();
     return tap_done();
 }

@@ -150,6 +150,53 @@ MISTAKES = [
 ]
 
 
+# What a file says of itself, in its first lines, and what is wrong with the last of them.
+FILE = "// tune: --size n=100 --knob BLOCK_DIM=64,128 --out 'float y[n]' --kernel mine --grid n"
+DESCRIPTIONS = [
+    (["// tune: 64"], '1: "64" should be an option and its value, like --knob COARSE_FACTOR=1:32:*2'),
+    (["", "  // tune: --knbo K=1"], "2: --knbo is no option that a file may have; did you mean knob?"),
+    (["// tune: --csv x.csv"], "1: --csv is no option that a file may have\n"),
+    (["// tune: --source x.cu"], "1: --source is no option that a file may have\n"),
+    (["// tune: --knob K=1 --size"], "1: --size has no value: it should be like --knob COARSE_FACTOR=1:32:*2"),
+    (["// tune: --out 'float y[n]"], "1: a ' is missing after float y[n]"),
+    (["// tune: --knob K=x"], f'1: --knob: K: "x" {VALUES}'),
+    ([FILE, "// tune: --knob BLOCK_DIM=1"], "2: --knob: BLOCK_DIM is given twice: list its values in one"),
+    ([FILE, "// tune: --default K=1"], "2: --default: there is no knob K: give --knob K=VALUES first"),
+    ([FILE, "// tune: --default BLOCK_DIM=1,2"], '2: --default: "BLOCK_DIM=1,2" has more than one value'),
+    ([FILE, "// tune: --require 'BLOCK_DIM * ITEMS < n'"],
+     '2: --require: "BLOCK_DIM * ITEMS < n": no knob, size or --let is called "ITEMS"'),
+    ([FILE, "// tune: --require 'BLOCK_DIM <'"],
+     '2: --require: "BLOCK_DIM <": a number or a name is missing before ""'),
+    ([FILE, "// tune: --let 'BLOCK_DIM / 2'"],
+     '2: --let: "BLOCK_DIM / 2": "BLOCK_DIM / 2" should be like threads=BM / TM, a name and an expression'),
+    ([FILE, *["// tune: --let a=1"] * 17], "18: --let: \"a=1\": there may be 16 of --let and --require at most"),
+    ([FILE, "// tune: --size n=5"], '2: --size: "n" is a size already: each needs a name of its own'),
+    (["// tune: --in 'float x'"], f'1: --in: "float x" {LIKE}'),
+    (["// tune: --grid '(n'"], '1: --grid: "(n" should be one to three expressions, parted by commas'),
+    (["// tune: --launch go"], "1: --launch: \"go\" should be a call, like 'mine_launch(x, y, n, 0)'"),
+    (["// tune: --tolerance 1,2"], '1: --tolerance: "1,2" is not a number from 0 on, nor an expression of the sizes'),
+    (["// tune: --type f32,f23", "// tune: --type f23"],
+     '2: --type: "f23" is not one of f32, f64, i32, u32, u16, u8'),
+    (["// tune: --type ,"], '1: "," names none to choose from'),
+    (["// tune f32: --knob K=1"],
+     '1: "f32" is none of the types that the lines above have: give --type f32,f32'),
+    (["// tune: --inputs 4"], '1: --inputs: "4" is not a whole number from 1 to 3'),
+]
+# A file that says all of itself, with what is typed besides, and what is wrong with that.
+DESCRIBED = [
+    (["--knob", "BLOCKDIM=64"], "--knob: said.cu has no knob BLOCKDIM: it has BLOCK_DIM; did you mean BLOCK_DIM?"),
+    (["--default", "K=1"], "--default: there is no knob K: give --knob K=VALUES first"),
+    (["--require", "BLOCK_DIM > 2 * n"],
+     "--knob: no setting is left that said.cu takes: it requires BLOCK_DIM > 2 * n"),
+    (["--flop", "2 * m"], '--flop: "2 * m": no knob, size or --let is called "m"'),
+    (["--flop", "n / 0"], '--flop: "n / 0" divides by zero'),
+    (["--n", "5", "--n", "6"], '--n: "n" is a size already: each needs a name of its own'),
+    (["--in", "float y[n]"], '--in: "y" is a buffer already: each needs a name of its own'),
+    (["--type", "f32"], "--type is for coarsen's patterns, not for a kernel of your own"),
+    (["--launch", "go(y)"], "--source needs one of --kernel NAME"),
+]
+
+
 def tune(args, folder):
     return subprocess.run([TUNE, *args], cwd=folder, capture_output=True, text=True, timeout=60)
 
@@ -172,6 +219,22 @@ def test_mistakes(folder):
             wrong.append(f"{args}\n  exit {said.returncode}, wanted: {message}\n  said: {said.stderr}{said.stdout}")
     assert not wrong, "\n".join(wrong)
     assert sorted(folder.iterdir()) == before
+
+
+def test_mistakes_in_a_file(folder):
+    wrong = []
+    for lines, message in DESCRIPTIONS:
+        (folder / "said.cu").write_text("\n".join(lines) + "\n")
+        said = tune(["--source", "said.cu"], folder)
+        if said.returncode != 2 or f"coarsen-tune: said.cu:{message}" not in said.stderr or said.stdout:
+            wrong.append(f"{lines}\n  exit {said.returncode}, wanted: {message}\n  said: {said.stderr}{said.stdout}")
+    (folder / "said.cu").write_text(f"{FILE}\n")
+    for args, message in DESCRIBED:
+        said = tune(["--source", "said.cu", *args], folder)
+        if said.returncode != 2 or f"coarsen-tune: {message}" not in said.stderr or said.stdout:
+            wrong.append(f"{args}\n  exit {said.returncode}, wanted: {message}\n  said: {said.stderr}{said.stdout}")
+    (folder / "said.cu").unlink()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_information(folder):

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(not TUNE, reason="COARSEN_TUNE is not set: run t
 works = pytest.mark.skipif(not NVRTC or not shutil.which(CXX[0]),
                            reason="no libnvrtc.so, or no g++: install the CUDA Toolkit and g++")
 
+PATTERN_FILES = INCLUDE.parent / "bench" / "tune" / "patterns"
 COPY = """
 __global__ void copy(const int *x, int *y, size_t n)
 {
@@ -172,6 +173,20 @@ def test_pattern(pattern, tuned):
     header = (folder / "tuned.h").read_text()
     for knob in knobs:
         assert f"#define COARSEN_{pattern.upper()}_{knob} {chosen[knob]}\n" in header
+
+
+@works
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pattern_by_its_file(pattern, world, tuned):
+    """It is loaded as any --source; but only by its name it is coarsen's, with defaults to mark."""
+    folder = tuned[0]
+    size, knobs, _, _ = PATTERNS[pattern]
+    given = sum((["--knob", f"{knob}={','.join(values)}"] for knob, values in knobs.items()), [])
+    said = tune(world, folder, "--source", PATTERN_FILES / f"{pattern}.cu", *size, *given, "--no-cache", "--device",
+                "mine.txt", "--csv", "source.csv")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert [{**row, "default": ""} for row in rows_of(folder / "source.csv")] == [
+        {**row, "default": ""} for row in rows_of(folder / f"{pattern}.csv")]
 
 
 @works
@@ -341,6 +356,54 @@ def test_kernel(call, world, tmp_path):
     assert [(row["CF"], row["status"], row["reason"]) for row in rows] == [("1", "ok", ""), ("3", "ok", "")]
     assert all(row[name] == value for row in rows for name, value in counts.items())
     assert int(rows[0]["blocks"]) > int(rows[1]["blocks"])
+
+
+DESCRIBED = """
+// A kernel of my own. Tune it with coarsen-tune --source:
+//
+// tune: --type f32,i32 --size rows=30 --size cols=20 --knob CF=1:16:+1 --default CF=2
+// tune: --in 'TUNE_TYPE x[rows * cols]' --out "TUNE_TYPE y[rows * cols]"
+// tune: --kernel twice --block 32 --grid 'coarsen_ceil_div(rows * cols, 32 * CF)' --args 'x, y, rows * cols'
+// tune: --reference twice.cu
+// tune f32: --tolerance 'off(rows)' --flop 'rows * cols'
+// tune: --let twice='2 * CF' --require 'twice % 3 != 0 && twice < rows'
+// tune this by hand: no
+#if defined TUNE_TYPE_f32 && defined TUNE_DATA_skewed
+static inline double off(size_t rows)
+{
+    return rows / 10.0;
+}
+#endif
+#ifdef TUNE_REFERENCE
+#define ADDED 0
+#else
+#define ADDED 2
+#endif
+__global__ void twice(const TUNE_TYPE *x, TUNE_TYPE *y, size_t n)
+{
+    for (size_t k = 0, i = blockIdx.x * (size_t)32 * CF + threadIdx.x; k < CF; k++, i += 32)
+        if (i < n)
+            y[i] = 2 * x[i] + ADDED;
+}
+"""
+
+
+@works
+def test_described(world, tmp_path):
+    """A file that says all of itself, from anywhere; what is typed comes after it."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "twice.cu").write_text(DESCRIBED)
+    for args, factors, title, status in [
+        # ADDED, 2, is within rows / 10 = 3; but not with 10 rows.
+        (["--data", "skewed"], "1 2 4 5 7 8 10 11 13 14", "f32, skewed, rows = 30, cols = 20", "ok"),
+        (["--data", "skewed", "--size", "rows=10"], "1 2 4", "f32, skewed, rows = 10, cols = 20", "wrong"),
+        (["--type", "i32", "--n", "16", "--knob", "CF=5:8:+1"], "5 7", "i32, rows = 16, cols = 16", "wrong"),
+    ]:
+        said = tune(world, tmp_path, "--source", "folder/twice.cu", *args, "--no-cache", "--csv", "x.csv")
+        rows = rows_of(tmp_path / "x.csv")
+        assert [row["CF"] for row in rows] == factors.split() and {row["status"] for row in rows} == {status}, said
+        assert said.stdout.startswith(f"twice {title}\n")
+        assert ("GFLOP/s" in said.stdout) == (status == "ok")
 
 
 FAULTS = """

@@ -54,11 +54,10 @@ static __global__ void tuned_kernel(TUNED_INPUTS(const TUNE_TYPE *in_), TUNE_TYP
 }
 
 static inline cudaError_t tuned_launch(TUNED_INPUTS(const TUNE_TYPE *in_), TUNE_TYPE *out, size_t n,
-                                       cudaStream_t stream)
+                                       cudaStream_t)
 {
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(coarsen_ceil_div(n, 256), 256, 0, stream);
-    return cudaLaunchKernelEx(&config, tuned_kernel, TUNED_INPUTS(in_), out, n);
+    return tune_launch_kernel(tune_dim(coarsen_ceil_div(n, 256)), 256, 0, tuned_kernel,
+                              TUNED_INPUTS(in_), out, n);
 }
 
 #endif

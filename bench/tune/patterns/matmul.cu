@@ -77,12 +77,10 @@ static __global__ void tuned_kernel(size_t rows, size_t cols, size_t inner, TUNE
 static inline cudaError_t tuned_launch(size_t rows, size_t cols, size_t inner, TUNE_TYPE alpha,
                                        const TUNE_TYPE *m, size_t ldm, const TUNE_TYPE *n,
                                        size_t ldn, TUNE_TYPE beta, TUNE_TYPE *p, size_t ldp,
-                                       cudaStream_t stream)
+                                       cudaStream_t)
 {
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(coarsen_ceil_div(rows * cols, 256), 256, 0, stream);
-    return cudaLaunchKernelEx(&config, tuned_kernel, rows, cols, inner, alpha, m, ldm, n, ldn, beta,
-                              p, ldp);
+    return tune_launch_kernel(tune_dim(coarsen_ceil_div(rows * cols, 256)), 256, 0, tuned_kernel,
+                              rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp);
 }
 
 #endif

@@ -98,10 +98,9 @@ static inline size_t tuned_scratch_bytes(size_t)
 }
 
 static inline cudaError_t tuned_launch(const TUNE_TYPE *in, result *out, size_t n, void *, size_t,
-                                       cudaStream_t stream)
+                                       cudaStream_t)
 {
-    const cudaLaunchConfig_t config = coarsen_launch_config(1, 1024, 0, stream);
-    return cudaLaunchKernelEx(&config, tuned_kernel, in, out, n);
+    return tune_launch_kernel(1, 1024, 0, tuned_kernel, in, out, n);
 }
 
 #endif

@@ -220,6 +220,12 @@ static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
 #define cudaLaunchKernelEx(config, ...)                                                            \
     tune_launch(TUNE_TEXT(TUNE_FIRST(__VA_ARGS__, )), config, __VA_ARGS__)
 
+// For --grid: a / b rounded up.
+static inline size_t coarsen_ceil_div(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
 // What the tuner launches a user's kernel with: grid and block are lists of one to three numbers.
 #define tune_launch_kernel(grid, block, shared_bytes, ...)                                         \
     tune_launch(TUNE_TEXT(TUNE_FIRST(__VA_ARGS__, )), grid, block, shared_bytes, __VA_ARGS__)
