@@ -115,14 +115,6 @@ static inline cudaError_t tune_occupancy(int *blocks, const char *text, unsigned
     return cudaSuccess;
 }
 
-static inline size_t tune_resident_blocks(const char *text, unsigned int threads,
-                                          size_t shared_bytes, cudaError_t *status)
-{
-    int blocks = 0;
-    *status = tune_occupancy(&blocks, text, threads, shared_bytes);
-    return (size_t)tune_plan->processors * blocks;
-}
-
 static inline plan_launch *tune_next_launch(void)
 {
     if (tune_plan->launches < 0 || tune_plan->launches == PLAN_LAUNCHES) {
@@ -231,8 +223,5 @@ static inline size_t coarsen_ceil_div(size_t a, size_t b)
     tune_launch(TUNE_TEXT(TUNE_FIRST(__VA_ARGS__, )), grid, block, shared_bytes, __VA_ARGS__)
 
 #include <coarsen/base.h>
-// There the kernel has lost its name.
-#define coarsen_resident_blocks(kernel, threads, shared_bytes, status)                             \
-    tune_resident_blocks(TUNE_TEXT(kernel), threads, shared_bytes, status)
 
 #endif
