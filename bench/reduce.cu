@@ -78,6 +78,7 @@ template <typename T> struct rung {
     bool in_place;    // overwrites its input
     int max_exponent; // one block takes too long beyond
     std::function<size_t(size_t)> scratch_bytes;
+    std::function<cudaError_t(void *, size_t, cudaStream_t)> scratch_init;
     std::function<cudaError_t(T *, T *, size_t, void *, size_t, cudaStream_t)> launch;
     std::function<void(bench_entry *)> describe;
 };
@@ -106,13 +107,15 @@ template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
         add<REDUCE_TYPE>(rungs<REDUCE_TYPE>(),                                                     \
                          {kernel, "", in_place, max_exponent,                                      \
                           COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_bytes),        \
+                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_init),         \
                           COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _launch), nullptr})
 
 #define VARIANT(stem)                                                                              \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
         variants(),                                                                                \
         {#stem, SWEEP_KNOBS, false, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),            \
-         COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {                         \
+         COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch),   \
+         [](bench_entry *entry) {                                                                  \
              bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
          }})
 
@@ -243,7 +246,8 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
             if (e > r.max_exponent)
                 continue;
             const size_t scratch_bytes = r.scratch_bytes(n);
-            const std::shared_ptr<void> scratch = bench_zeroed(scratch_bytes);
+            const std::shared_ptr<void> scratch = bench_alloc(scratch_bytes);
+            BENCH_CHECK(r.scratch_init(scratch.get(), scratch_bytes, 0));
             bench_entry entry = sum;
             entry.kernel = r.kernel;
             entry.knobs = r.knobs;

@@ -283,8 +283,12 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define coarsen_launch_config   COARSEN_(coarsen_launch_config)
 #define coarsen_multiprocessors COARSEN_(coarsen_multiprocessors)
 #define coarsen_shared_limit    COARSEN_(coarsen_shared_limit)
-#define coarsen_resident_blocks COARSEN_(coarsen_resident_blocks)
 #define coarsen_bytes_ok        COARSEN_(coarsen_bytes_ok)
+#ifdef COARSEN_RESIDENT_BLOCKS // coarsen-tune's: it plans launches, and needs the kernel's name
+#define coarsen_resident_blocks COARSEN_RESIDENT_BLOCKS
+#else
+#define coarsen_resident_blocks COARSEN_(coarsen_resident_blocks)
+#endif
 
 // a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
 COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)
@@ -338,6 +342,7 @@ COARSEN_HOST size_t coarsen_shared_limit(cudaError_t *status)
     return *status == cudaSuccess ? (size_t)bytes : 0;
 }
 
+#ifndef COARSEN_RESIDENT_BLOCKS
 // Lets the kernel have so many bytes of dynamic shared memory, up to coarsen_shared_limit(), and
 // says how many blocks of it the current device holds at once, or 0 with the error in *status.
 COARSEN_HOST size_t coarsen_resident_blocks(const void *kernel, unsigned int threads,
@@ -353,6 +358,7 @@ COARSEN_HOST size_t coarsen_resident_blocks(const void *kernel, unsigned int thr
                                                                 shared_bytes);
     return *status == cudaSuccess ? processors * (size_t)blocks : 0;
 }
+#endif
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
 // unless n is 0, aligned, and neither the size nor the end address overflows.

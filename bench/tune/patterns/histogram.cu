@@ -6,7 +6,7 @@
 // tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=1024
 // tune: --knob CFACTOR=1:32:*2 --default CFACTOR=4
 // tune: --in 'TUNE_TYPE in[n]' --out 'unsigned int counts[TUNE_BINS]'
-// tune: --launch 'tuned_launch(in, counts, n, NULL, 0, 0)'
+// tune: --launch 'tuned_launch(in, counts, n, 0)'
 // tune: --reference histogram.cu
 
 // Even ranges of all values; each value its own where there are bins enough.
@@ -42,8 +42,8 @@ static __global__ void tuned_kernel(const TUNE_TYPE *in, unsigned int *counts, s
     }
 }
 
-static inline cudaError_t tuned_launch(const TUNE_TYPE *in, unsigned int *counts, size_t n, void *,
-                                       size_t, cudaStream_t stream)
+static inline cudaError_t tuned_launch(const TUNE_TYPE *in, unsigned int *counts, size_t n,
+                                       cudaStream_t stream)
 {
     const cudaError_t status = cudaMemsetAsync(counts, 0, TUNE_BINS * sizeof(unsigned int), stream);
     if (status != cudaSuccess)

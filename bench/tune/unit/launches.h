@@ -224,9 +224,32 @@ static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
 #define tune_launch_kernel(grid, block, shared_bytes, ...)                                         \
     tune_launch(TUNE_TEXT(TUNE_FIRST(__VA_ARGS__, )), grid, block, shared_bytes, __VA_ARGS__)
 
-#include <coarsen/base.h>
-// There the kernel has lost its name.
-#define coarsen_resident_blocks(kernel, threads, shared_bytes, status)                             \
+// In place of coarsen's own function, in which the kernel has lost its name.
+#define COARSEN_RESIDENT_BLOCKS(kernel, threads, shared_bytes, status)                             \
     tune_resident_blocks(TUNE_TEXT(kernel), threads, shared_bytes, status)
+#include <coarsen/base.h>
+
+// ---- For the expressions of --grid and its like, and for references ------------------------------
+
+static inline size_t coarsen_ceil_div(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline size_t coarsen_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline cudaLaunchConfig_t coarsen_launch_config(size_t blocks, unsigned int threads,
+                                                       size_t shared_bytes, cudaStream_t stream)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned int)blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    return config;
+}
 
 #endif
