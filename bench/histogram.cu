@@ -32,6 +32,14 @@ VARIANT(interleaved, 0);
 #include <coarsen/histogram/vectorized.h>
 VARIANT(vectorized, 0);
 
+#define COARSEN_NAME SWEEP_NAME(aggregated)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/aggregated.h>
+VARIANT(aggregated, 0);
+
 #define COARSEN_NAME SWEEP_NAME(per_lane)
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -245,6 +253,12 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 
 #define SWEEP_VARIANT "histogram.cu"
 #include "sweep.h"
+#define SWEEP_BLOCK_DIM                                                                            \
+    1024 // at a factor of 4 vectorized and aggregated spill registers, at 2 they don't
+#define SWEEP_COARSE_FACTOR 3
+#include "histogram.cu"
+#undef SWEEP_COARSE_FACTOR
+#undef SWEEP_BLOCK_DIM
 
 // ---- data -----------------------------------------------------------------------------------------
 

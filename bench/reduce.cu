@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
-// and a device copy; with --sweep, every pair of knobs of the two rungs that have a COARSE_FACTOR.
+// and a device copy; with --sweep, every pair of knobs of the three rungs that have a COARSE_FACTOR.
 //
 // The file includes itself: once for each type, for the rungs as they come, and once for each pair
 // of knobs.
@@ -15,6 +15,13 @@
 #define COARSE_FACTOR        SWEEP_COARSE_FACTOR
 #include <coarsen/reduce/coarsened.h>
 VARIANT(coarsened);
+
+#define COARSEN_NAME  SWEEP_NAME(last_block)
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/reduce/last_block.h>
+VARIANT(last_block);
 
 #define COARSEN_NAME  SWEEP_NAME(single_pass)
 #define COARSEN_TYPE  float
@@ -51,6 +58,11 @@ RUNG(multiblock, "multiblock", false, 40);
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/coarsened.h>
 RUNG(coarsened, "coarsened", false, 40);
+
+#define COARSEN_NAME COARSEN_JOIN(last_block_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/last_block.h>
+RUNG(last_block, "last_block", false, 40);
 
 #define COARSEN_NAME COARSEN_JOIN(single_pass_, REDUCE_TYPE)
 #define COARSEN_TYPE REDUCE_TYPE
