@@ -52,9 +52,10 @@ static void check(cudaError_t status, const char *name)
     exit(1);
 }
 
+typedef cudaError_t (*initialiser)(void *, size_t, cudaStream_t);
 typedef cudaError_t (*launcher)(const float *, float *, size_t, void *, size_t, cudaStream_t);
 
-static void count(const char *name, launcher launch, size_t n)
+static void count(const char *name, initialiser init, launcher launch, size_t n)
 {
     float *in, *out;
     void *scratch;
@@ -63,7 +64,7 @@ static void count(const char *name, launcher launch, size_t n)
     check(cudaMalloc((void **)&out, sizeof(float)), name);
     check(cudaMalloc(&scratch, scratch_bytes), name);
     check(cudaMemset(in, 0, n * sizeof(float)), name);
-    check(cudaMemset(scratch, 0, scratch_bytes), name);
+    check(init(scratch, scratch_bytes, 0), name);
     check(launch(in, out, n, scratch, scratch_bytes, 0), name);
     check(cudaDeviceSynchronize(), name);
 #ifdef SIMT
@@ -78,7 +79,7 @@ static void count(const char *name, launcher launch, size_t n)
     check(cudaFree(scratch), name);
 }
 
-#define COUNT(name, n) count(#name, (launcher)name##_launch, n)
+#define COUNT(name, n) count(#name, name##_scratch_init, (launcher)name##_launch, n)
 
 int main(void)
 {

@@ -53,7 +53,6 @@
 #include <coarsen/reduce.h>
 
 #define COARSEN_NAME      dot
-#define COARSEN_REDUCE    sum
 #define COARSEN_TYPE      float
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((a) * (b))
@@ -108,7 +107,7 @@
 #define COARSEN_NAME         coarse_blocks
 #define COARSEN_TYPE         float
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
-#include <coarsen/fuse/block_coarsened.h>
+#include <coarsen/reduce/block_coarsened.h>
 
 // ---- The reference, in double -------------------------------------------------------------------------
 
@@ -374,7 +373,8 @@ int main(int argc, char **argv)
         d.out = (float *)out.get();
         d.scratch_bytes = std::max(dot_scratch_bytes(n), spread_scratch_bytes(n));
         d.cub_bytes = 16 << 20;
-        const std::shared_ptr<void> scratch = bench_zeroed(d.scratch_bytes);
+        const std::shared_ptr<void> scratch = bench_alloc(d.scratch_bytes);
+        BENCH_CHECK(dot_scratch_init(scratch.get(), d.scratch_bytes, 0));
         const std::shared_ptr<void> cub_scratch = bench_alloc(d.cub_bytes);
         d.scratch = scratch.get();
         d.cub_scratch = cub_scratch.get();

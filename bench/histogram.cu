@@ -32,6 +32,14 @@ VARIANT(interleaved, 0);
 #include <coarsen/histogram/vectorized.h>
 VARIANT(vectorized, 0);
 
+#define COARSEN_NAME SWEEP_NAME(aggregated)
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    SWEEP_BLOCK_DIM
+#define CFACTOR      SWEEP_COARSE_FACTOR
+#include <coarsen/histogram/aggregated.h>
+VARIANT(aggregated, 0);
+
 #define COARSEN_NAME SWEEP_NAME(per_lane)
 #define COARSEN_TYPE unsigned char
 #define NUM_BINS     256
@@ -57,7 +65,7 @@ RUNG(basic, "basic", 24);
 #define NUM_BINS     PROBLEM_BINS
 #define COARSEN_BIN  PROBLEM_BIN
 #include <coarsen/histogram/private_global.h>
-RUNG(private_global, "private_global", 24);
+RUNG_SCRATCH(private_global, "private_global", 24);
 
 #if PROBLEM_BINS <= 12288
 #define COARSEN_NAME PROBLEM_NAME(private_shared)
@@ -134,11 +142,21 @@ struct PROBLEM {
 template <typename T> struct rung {
     const char *kernel, *knobs;
     int max_exponent; // beyond, it takes too long or too much memory
-    std::function<size_t(size_t)> scratch_bytes;
+    std::function<size_t(size_t)> scratch_bytes; // if it takes a scratch
     std::function<cudaError_t(const T *, unsigned int *, size_t, void *, size_t, cudaStream_t)>
         launch;
     std::function<void(bench_entry *)> describe;
 };
+
+// A launcher that takes no scratch, as one that does.
+template <typename T>
+static std::function<cudaError_t(const T *, unsigned int *, size_t, void *, size_t, cudaStream_t)>
+no_scratch(cudaError_t (*launch)(const T *, unsigned int *, size_t, cudaStream_t))
+{
+    return [=](const T *in, unsigned int *counts, size_t n, void *, size_t, cudaStream_t stream) {
+        return launch(in, counts, n, stream);
+    };
+}
 
 template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
 {
@@ -151,13 +169,20 @@ static std::vector<rung<unsigned char>> variants;
 #define RUNG(stem, kernel, max_exponent)                                                           \
     static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) = add<PROBLEM_TYPE>(                \
         PROBLEM_NAME(rungs),                                                                       \
+        {kernel, "", max_exponent, nullptr,                                                        \
+         no_scratch<PROBLEM_TYPE>(PROBLEM_NAME(COARSEN_JOIN(stem, _launch))), nullptr})
+
+#define RUNG_SCRATCH(stem, kernel, max_exponent)                                                   \
+    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) = add<PROBLEM_TYPE>(                \
+        PROBLEM_NAME(rungs),                                                                       \
         {kernel, "", max_exponent, PROBLEM_NAME(COARSEN_JOIN(stem, _scratch_bytes)),               \
          PROBLEM_NAME(COARSEN_JOIN(stem, _launch)), nullptr})
 
 #define VARIANT(stem, shared_bytes)                                                                \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<unsigned char>(                 \
-        variants, {#stem, SWEEP_KNOBS, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),         \
-                   COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {               \
+        variants, {#stem, SWEEP_KNOBS, 40, nullptr,                                                \
+                   no_scratch<unsigned char>(COARSEN_JOIN(SWEEP_NAME(stem), _launch)),             \
+                   [](bench_entry *entry) {                                                        \
                        bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel),             \
                                        SWEEP_BLOCK_DIM, shared_bytes);                             \
                    }})
@@ -228,6 +253,12 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 
 #define SWEEP_VARIANT "histogram.cu"
 #include "sweep.h"
+#define SWEEP_BLOCK_DIM                                                                            \
+    1024 // at a factor of 4 vectorized and aggregated spill registers, at 2 they don't
+#define SWEEP_COARSE_FACTOR 3
+#include "histogram.cu"
+#undef SWEEP_COARSE_FACTOR
+#undef SWEEP_BLOCK_DIM
 
 // ---- data -----------------------------------------------------------------------------------------
 
@@ -364,7 +395,7 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
         contest.entries.push_back(cub);
 
         for (const rung<T> &r : list) {
-            const size_t scratch_bytes = r.scratch_bytes(n);
+            const size_t scratch_bytes = r.scratch_bytes ? r.scratch_bytes(n) : 0;
             if (e > r.max_exponent || scratch_bytes > (size_t)16 << 30)
                 continue;
             const std::shared_ptr<void> scratch = bench_alloc(scratch_bytes);

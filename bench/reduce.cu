@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
-// and a device copy. With --sweep: every pair of knobs of the two rungs that have a COARSE_FACTOR.
+// and a device copy. With --sweep: every pair of knobs of the three rungs that have a COARSE_FACTOR.
 //
 // The file includes itself, once for each type (the rungs with their default knobs) and once for each
 // pair of knobs.
@@ -15,6 +15,13 @@
 #define COARSE_FACTOR        SWEEP_COARSE_FACTOR
 #include <coarsen/reduce/coarsened.h>
 VARIANT(coarsened);
+
+#define COARSEN_NAME  SWEEP_NAME(last_block)
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/reduce/last_block.h>
+VARIANT(last_block);
 
 #define COARSEN_NAME  SWEEP_NAME(single_pass)
 #define COARSEN_TYPE  float
@@ -52,6 +59,11 @@ RUNG(multiblock, "multiblock", false, 40);
 #include <coarsen/reduce/coarsened.h>
 RUNG(coarsened, "coarsened", false, 40);
 
+#define COARSEN_NAME COARSEN_JOIN(last_block_, REDUCE_TYPE)
+#define COARSEN_TYPE REDUCE_TYPE
+#include <coarsen/reduce/last_block.h>
+RUNG(last_block, "last_block", false, 40);
+
 #define COARSEN_NAME COARSEN_JOIN(single_pass_, REDUCE_TYPE)
 #define COARSEN_TYPE REDUCE_TYPE
 #include <coarsen/reduce/single_pass.h>
@@ -78,6 +90,7 @@ template <typename T> struct rung {
     bool in_place;    // overwrites its input
     int max_exponent; // beyond, one block takes too long
     std::function<size_t(size_t)> scratch_bytes;
+    std::function<cudaError_t(void *, size_t, cudaStream_t)> scratch_init;
     std::function<cudaError_t(T *, T *, size_t, void *, size_t, cudaStream_t)> launch;
     std::function<void(bench_entry *)> describe;
 };
@@ -106,13 +119,15 @@ template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
         add<REDUCE_TYPE>(rungs<REDUCE_TYPE>(),                                                     \
                          {kernel, "", in_place, max_exponent,                                      \
                           COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_bytes),        \
+                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_init),         \
                           COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _launch), nullptr})
 
 #define VARIANT(stem)                                                                              \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
         variants(),                                                                                \
         {#stem, SWEEP_KNOBS, false, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),            \
-         COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {                         \
+         COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch),   \
+         [](bench_entry *entry) {                                                                  \
              bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
          }})
 
@@ -243,7 +258,8 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
             if (e > r.max_exponent)
                 continue;
             const size_t scratch_bytes = r.scratch_bytes(n);
-            const std::shared_ptr<void> scratch = bench_zeroed(scratch_bytes);
+            const std::shared_ptr<void> scratch = bench_alloc(scratch_bytes);
+            BENCH_CHECK(r.scratch_init(scratch.get(), scratch_bytes, 0));
             bench_entry entry = sum;
             entry.kernel = r.kernel;
             entry.knobs = r.knobs;

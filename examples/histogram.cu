@@ -127,8 +127,7 @@ static void label_tone(int bin, char text[16])
 // The kinds of bins: what is counted, and the names of the bins.
 typedef struct {
     int bins;
-    cudaError_t (*launch)(const unsigned char *, unsigned long long *, size_t, void *, size_t,
-                          cudaStream_t);
+    cudaError_t (*launch)(const unsigned char *, unsigned long long *, size_t, cudaStream_t);
     void (*label)(int bin, char text[16]);
 } kind;
 
@@ -185,7 +184,7 @@ int main(int argc, char **argv)
     unsigned long long counts[26];
     const size_t bytes = (size_t)k.bins * sizeof(*counts);
     unsigned long long *const out = (unsigned long long *)device_alloc(bytes);
-    CHECK(k.launch(in, out, n, NULL, 0, 0));
+    CHECK(k.launch(in, out, n, 0));
     CHECK(cudaMemcpy(counts, out, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(out));
     CHECK(cudaFree(in));

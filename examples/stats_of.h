@@ -54,7 +54,7 @@ static void STATS_JOIN(_stats)(const void *array, size_t n)
     static_assert(sizeof(STATS_SUM) <= sizeof(STATS_JOIN(_at)), "the argmin's is the largest");
     const size_t bytes = STATS_JOIN(_argmin_scratch_bytes)(n);
     void *scratch = device_alloc(bytes);
-    CHECK(cudaMemset(scratch, 0, bytes));
+    CHECK(STATS_JOIN(_argmin_scratch_init)(scratch, bytes, 0));
 
     CHECK(STATS_JOIN(_sum_launch)(in, &out->sum, n, scratch, bytes, 0));
     CHECK(STATS_JOIN(_argmin_launch)(in, &out->min, n, scratch, bytes, 0));

@@ -18,7 +18,6 @@
 #include <coarsen/map.h>
 
 #define COARSEN_NAME      fuse_dot
-#define COARSEN_REDUCE    fuse_sum
 #define COARSEN_TYPE      float
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((a) * (b))
@@ -55,7 +54,7 @@ static void fuse_reset(void)
     if (fuse.n > 0)
         CHECK(cudaMemsetAsync(fuse.products, 0xff, fuse.n * sizeof(float), 0)); // NaN
     CHECK(cudaMemsetAsync(fuse.out, 0xff, sizeof(float), 0));
-    CHECK(cudaMemsetAsync(fuse.scratch, 0, fuse.scratch_bytes, 0));
+    CHECK(fuse_dot_scratch_init(fuse.scratch, fuse.scratch_bytes, 0));
 }
 
 static bool fuse_result(char text[LADDER_TEXT])

@@ -99,7 +99,7 @@ static void histogram_begin(const ladder_input *input)
         histogram.wanted[histogram_bin_of(input->values[i], scale)]++;
 
     histogram.n = input->n;
-    histogram.scratch_bytes = private_global_scratch_bytes(input->n); // the others need none
+    histogram.scratch_bytes = private_global_scratch_bytes(input->n); // the others take none
     histogram.input = (float *)device_copy(input->values, input->n * sizeof(float));
     histogram.scratch = device_alloc(histogram.scratch_bytes);
     histogram.counts = (unsigned int *)device_alloc(sizeof(histogram.wanted));
@@ -133,9 +133,7 @@ static size_t histogram_bytes(size_t n)
     return n * sizeof(float);
 }
 
-#define LAUNCH(rung)                                                                               \
-    rung##_launch(histogram.input, histogram.counts, histogram.n, histogram.scratch,               \
-                  histogram.scratch_bytes, 0)
+#define LAUNCH(rung) rung##_launch(histogram.input, histogram.counts, histogram.n, 0)
 
 static cudaError_t histogram_basic(void)
 {
@@ -144,7 +142,8 @@ static cudaError_t histogram_basic(void)
 
 static cudaError_t histogram_private_global(void)
 {
-    return LAUNCH(private_global);
+    return private_global_launch(histogram.input, histogram.counts, histogram.n, histogram.scratch,
+                                 histogram.scratch_bytes, 0);
 }
 
 static cudaError_t histogram_private_shared(void)

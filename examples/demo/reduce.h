@@ -31,6 +31,12 @@
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/coarsened.h>
 
+#define COARSEN_NAME  last_block
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     256
+#define COARSE_FACTOR 4
+#include <coarsen/reduce/last_block.h>
+
 #define COARSEN_NAME single_pass
 #define COARSEN_TYPE float
 #include <coarsen/reduce/single_pass.h>
@@ -56,7 +62,9 @@ static void reduce_begin(const ladder_input *input)
         input->exact ? 0 : ((double)input->n / 512 + 64) * (FLT_EPSILON / 2) * magnitude;
 
     reduce.n = input->n;
-    reduce.scratch_bytes = single_pass_scratch_bytes(input->n); // the others need less
+    const size_t last_bytes = last_block_scratch_bytes(input->n);
+    const size_t single_bytes = single_pass_scratch_bytes(input->n); // the others need less
+    reduce.scratch_bytes = last_bytes > single_bytes ? last_bytes : single_bytes;
     reduce.input = (float *)device_copy(input->values, input->n * sizeof(float));
     reduce.data = (float *)device_alloc(input->n * sizeof(float));
     reduce.out = (float *)device_alloc(sizeof(float));
@@ -69,7 +77,8 @@ static void reduce_reset(void)
         CHECK(cudaMemcpyAsync(reduce.data, reduce.input, reduce.n * sizeof(float),
                               cudaMemcpyDeviceToDevice, 0));
     CHECK(cudaMemsetAsync(reduce.out, 0xff, sizeof(float), 0)); // a NaN
-    CHECK(cudaMemsetAsync(reduce.scratch, 0, reduce.scratch_bytes, 0));
+    // Every rung's does the same.
+    CHECK(single_pass_scratch_init(reduce.scratch, reduce.scratch_bytes, 0));
 }
 
 static bool reduce_result(char text[LADDER_TEXT])
@@ -121,6 +130,11 @@ static cudaError_t reduce_coarsened(void)
     return LAUNCH(coarsened);
 }
 
+static cudaError_t reduce_last_block(void)
+{
+    return LAUNCH(last_block);
+}
+
 static cudaError_t reduce_single_pass(void)
 {
     return LAUNCH(single_pass);
@@ -149,9 +163,13 @@ static const ladder_rung reduce_rungs[] = {
      "A thread first adds 4 pairs in a register, with no barrier and no idle thread: 4\n"
      "times fewer trees, barriers and atomics.",
      reduce_coarsened},
+    {"last_block", "no commits",
+     "Each block leaves its sum in memory, and the last block to finish adds them up: one\n"
+     "launch, and the same bits on every run. The price: a fence per block.",
+     reduce_last_block},
     {"single_pass", "wide loads, shuffles",
      "16 bytes per load, and shuffles for the tree's last steps. The last block to start\n"
-     "collects the others' sums: no second launch, and the same bits on every run.",
+     "collects the others' sums, each of which carries its own flag: no fence.",
      reduce_single_pass},
 };
 

@@ -20,7 +20,8 @@
 //     shared.h        + the tree is in shared memory
 //     multiblock.h    + many blocks, each commits by an atomic
 //     coarsened.h     + a thread adds up COARSE_FACTOR pairs before the tree
-//     single_pass.h   + wide loads, shuffles, and slots in place of the atomics
+//     last_block.h    + no commits: the last block to finish adds up
+//     single_pass.h   + wide loads, shuffles, and slots in place of the fence
 //
 // Why the last: it is the fastest at every size, it takes any operator on any type, and it gives the
 // same bits on every run. simple.h is the one to take for an operator that does not commute.

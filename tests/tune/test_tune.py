@@ -195,11 +195,12 @@ def test_header(tuned):
     folder = tuned[0]
     chosen, = [row for row in rows_of(folder / "reduce.csv") if row["chosen"] == "1"]
     source = '#include "tuned.h"\n#define COARSEN_NAME sum\n#define COARSEN_TYPE float\n#include <coarsen/reduce.h>\n'
-    flags = [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, f"-I{INCLUDE}", "-c", "-o", "test.o"]
-    check = 'static_assert(sum_block_dim == %s, "BLOCK_DIM");\n'
     assert chosen["BLOCK_DIM"] != "512"  # reduce.h's own
-    assert compile_source([*flags, "-DCOARSEN_SM=90"], source + check % chosen["BLOCK_DIM"], folder) == ""
-    assert compile_source([*flags, "-DCOARSEN_SM=80"], source + check % "512", folder) == ""
+    for sm, block_dim in ("90", chosen["BLOCK_DIM"]), ("80", "512"):
+        flags = [*CXX, "-x", "c++", f"-I{INCLUDE}", f"-DCOARSEN_SM={sm}"]
+        assert compile_source([*flags, "-O1", *SIMT, *STRICT, "-c", "-o", "test.o"], source, folder) == ""
+        text = compile_source([*flags, "-E", "-P", "-D__CUDACC_RTC__"], source, folder)  # without the runtime
+        assert f"__launch_bounds__({block_dim})" in text
 
 
 # ---- Devices and what has to be there -------------------------------------------------------------

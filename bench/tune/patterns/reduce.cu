@@ -13,19 +13,8 @@
 #include <math.h>
 
 // Sums of ints may overflow, which only an unsigned type defines. The reference adds floats up in
-// double. COARSEN_GREATEST and COARSEN_LEAST need a builtin that NVRTC lacks.
-#if defined TUNE_TYPE_i32
-#define TUNED_GREATEST 2147483647
-#define TUNED_LEAST    (-2147483647 - 1)
-#elif defined TUNE_TYPE_f32
-#define TUNED_ROUNDING 0x1p-24 // half a unit in the last place of 1
-#define TUNED_GREATEST 0x1.fffffep127f
-#define TUNED_LEAST    -0x1.fffffep127f
-#else
-#define TUNED_ROUNDING 0x1p-53
-#define TUNED_GREATEST 0x1.fffffffffffffp1023
-#define TUNED_LEAST    -0x1.fffffffffffffp1023
-#endif
+// double. TUNED_ROUNDING: half a unit in the last place of 1.
+#define TUNED_ROUNDING (sizeof(TUNE_TYPE) == 8 ? 0x1p-53 : 0x1p-24)
 #if defined TUNE_OP_sum && defined TUNE_TYPE_i32
 typedef unsigned int result, exact;
 #elif defined TUNE_OP_sum
@@ -56,10 +45,10 @@ static inline double tolerance(double n)
 #define COARSEN_ACC result
 #elif defined TUNE_OP_min
 #define COARSEN_OP       COARSEN_MIN
-#define COARSEN_IDENTITY TUNED_GREATEST
+#define COARSEN_IDENTITY COARSEN_GREATEST(TUNE_TYPE)
 #else
 #define COARSEN_OP       COARSEN_MAX
-#define COARSEN_IDENTITY TUNED_LEAST
+#define COARSEN_IDENTITY COARSEN_LEAST(TUNE_TYPE)
 #endif
 
 #ifndef TUNE_REFERENCE

@@ -52,11 +52,16 @@
 // Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr et
 // al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
-// Tuned, they are a set: where one is given, the rest may not fit it.
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include "../base.h"
+#include "../block/copy.h"
+#include "../block/vector.h"
+
+// Tuned, they are a set: where one is given, the rest may not fit it. After the opening, as a tuned BN or
+// TN is so many bytes, which #if can't work out.
 #if defined(COARSEN_MATMUL_BM) && !defined(COARSEN_SHAPE) && !defined(BM) && !defined(BN) &&       \
-    !defined(BK) && !defined(TM) && !defined(TN) && !defined(COARSEN_BM) &&                        \
-    !defined(COARSEN_BN) && !defined(COARSEN_BK) && !defined(COARSEN_TM) &&                        \
-    !defined(COARSEN_TN) && !defined(COARSEN_SLICES) && !defined(COARSEN_STAGES)
+    !defined(BK) && !defined(TM) && !defined(TN) && !defined(COARSEN_SLICES) &&                    \
+    !defined(COARSEN_STAGES)
 #define BM             COARSEN_MATMUL_BM
 #define BN             COARSEN_MATMUL_BN
 #define BK             COARSEN_MATMUL_BK
@@ -65,10 +70,6 @@
 #define COARSEN_SLICES COARSEN_MATMUL_SLICES
 #define COARSEN_STAGES COARSEN_MATMUL_STAGES
 #endif
-#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
-#include "../base.h"
-#include "../block/copy.h"
-#include "../block/vector.h"
 
 #ifndef COARSEN_SHAPE // a part of the names, where matmul.h includes this file once per shape
 #define COARSEN_SHAPE

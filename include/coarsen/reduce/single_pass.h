@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/single_pass.h: reduction, sixth rung. Over coarsened.h:
-// wide loads, warp shuffles, and no commits: the block that started last collects the partials.
+// coarsen/reduce/single_pass.h: reduction, seventh rung. Over last_block.h:
+// wide loads, warp shuffles, and no fence: the block that started last collects the partials.
 //
 //     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
