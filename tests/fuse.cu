@@ -15,42 +15,33 @@
 #define COARSE_FACTOR 2
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME     greatest
-#define COARSEN_TYPE     float
-#define COARSEN_OP       COARSEN_MAX
-#define COARSEN_IDENTITY 0.0f
-#define BLOCK_DIM        96
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME wide_sum
-#define COARSEN_TYPE long long
-#include <coarsen/reduce.h>
-
 #define COARSEN_NAME      dot
-#define COARSEN_REDUCE    sum
 #define COARSEN_TYPE      float
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((a) * (b))
+#define BLOCK_DIM         64
 #define COARSE_FACTOR     2
 #include <coarsen/fuse.h>
 
 #define COARSEN_NAME            distance // the sum of (s x - y)^2 z
-#define COARSEN_REDUCE          sum
 #define COARSEN_TYPE            float
 #define COARSEN_INPUTS          3
 #define COARSEN_SCALAR          float
 #define COARSEN_MAP(x, y, z, s) (((s) * (x) - (y)) * ((s) * (x) - (y)) * (z))
+#define BLOCK_DIM               64
 #include <coarsen/fuse.h>
 
-#define COARSEN_NAME   max_abs
-#define COARSEN_REDUCE greatest
-#define COARSEN_TYPE   float
-#define COARSEN_MAP(a) fabsf(a)
-#define COARSE_FACTOR  1
+#define COARSEN_NAME     max_abs
+#define COARSEN_TYPE     float
+#define COARSEN_MAP(a)   fabsf(a)
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY 0.0f
+#define BLOCK_DIM        96
+#define COARSE_FACTOR    1
 #include <coarsen/fuse.h>
 
 #define COARSEN_NAME      mixed // bytes and shorts to 64 bits
-#define COARSEN_REDUCE    wide_sum
+#define COARSEN_ACC       long long
 #define COARSEN_TYPE      unsigned char
 #define COARSEN_TYPE_B    short
 #define COARSEN_INPUTS    2
@@ -141,7 +132,7 @@
 #define COARSEN_LIFT(x, i)   ((x) * (x))
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #define BLOCK_DIM            64
-#include <coarsen/fuse/block_coarsened.h>
+#include <coarsen/reduce/block_coarsened.h>
 
 #define COARSEN_NAME     blocks_max // by the lock
 #define COARSEN_TYPE     float
@@ -149,7 +140,7 @@
 #define COARSEN_IDENTITY COARSEN_LEAST(float)
 #define BLOCK_DIM        32
 #define COARSE_FACTOR    3
-#include <coarsen/fuse/block_coarsened.h>
+#include <coarsen/reduce/block_coarsened.h>
 
 // ---- Running ------------------------------------------------------------------------------------
 
@@ -175,13 +166,15 @@ struct input {
     }
 };
 
-// One value on the device, and scratch for whatever is to make it.
+// One value on the device, and scratch for whatever is to make it: as it came, without scratch_init.
 template <class A> struct result {
     test_array out, scratch;
 
-    explicit result(size_t scratch_bytes) : out(sizeof(A), 16), scratch(scratch_bytes)
+    result(size_t bytes, cudaError_t (*scratch_init)(void *, size_t, cudaStream_t))
+        : out(sizeof(A), 16), scratch(bytes)
     {
-        scratch.zero();
+        if (scratch_init)
+            CHECK(scratch_init(scratch.get(), bytes, 0));
     }
     A *get() const
     {
@@ -210,33 +203,33 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
         most = fmaxf(most, a.host[i]);
     }
     *which = "dot";
-    const result<float> dot(dot_scratch_bytes(n));
+    const result<float> dot(dot_scratch_bytes(n), dot_scratch_init);
     for (int twice = 0; twice < 2; twice++)
         if (!dot.is(
                 dot_launch(a.get(), b.get(), dot.get(), n, dot.scratch.get(), dot.scratch.bytes, 0),
                 wanted_dot))
             return false;
     *which = "three arrays and a scalar";
-    const result<float> distance(distance_scratch_bytes(n));
+    const result<float> distance(distance_scratch_bytes(n), distance_scratch_init);
     if (!distance.is(distance_launch(a.get(), b.get(), c.get(), distance.get(), n, 2.0f,
                                      distance.scratch.get(), distance.scratch.bytes, 0),
                      wanted_distance))
         return false;
     *which = "max |x|";
-    const result<float> max_abs(max_abs_scratch_bytes(n));
+    const result<float> max_abs(max_abs_scratch_bytes(n), max_abs_scratch_init);
     if (!max_abs.is(max_abs_launch(a.get(), max_abs.get(), n, max_abs.scratch.get(),
                                    max_abs.scratch.bytes, 0),
                     wanted_max))
         return false;
     *which = "sum of squares, by COARSEN_LIFT";
-    const result<float> squares(squares_scratch_bytes(n));
+    const result<float> squares(squares_scratch_bytes(n), squares_scratch_init);
     if (!squares.is(squares_launch(a.get(), squares.get(), n, squares.scratch.get(),
                                    squares.scratch.bytes, 0),
                     wanted_squares))
         return false;
     *which = "in two kernels";
     const test_array made(n * 4);
-    const result<float> two(sum_scratch_bytes(n));
+    const result<float> two(sum_scratch_bytes(n), sum_scratch_init);
     cudaError_t status = multiply_launch(a.get(), b.get(), (float *)made.get(), n, 0);
     if (status == cudaSuccess)
         status =
@@ -244,13 +237,13 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
     if (!two.is(status, wanted_dot))
         return false;
     *which = "blocks coarsened";
-    const result<float> block(blocks_scratch_bytes(n));
+    const result<float> block(blocks_scratch_bytes(n), NULL);
     if (!block.is(
             blocks_launch(a.get(), block.get(), n, block.scratch.get(), block.scratch.bytes, 0),
             wanted_squares))
         return false;
     *which = "blocks coarsened, under a lock";
-    const result<float> locked(blocks_max_scratch_bytes(n));
+    const result<float> locked(blocks_max_scratch_bytes(n), NULL);
     return locked.is(
         blocks_max_launch(a.get(), locked.get(), n, locked.scratch.get(), locked.scratch.bytes, 0),
         most);
@@ -285,7 +278,7 @@ static void check_types(void)
     const test_array a(n, 3), b(n * 2, 6);
     a.fill(x.data());
     b.fill(y.data());
-    const result<long long> out(mixed_scratch_bytes(n));
+    const result<long long> out(mixed_scratch_bytes(n), mixed_scratch_init);
     tap_ok(out.is(mixed_launch((unsigned char *)a.get(), (short *)b.get(), out.get(), n,
                                out.scratch.get(), out.scratch.bytes, 0),
                   wanted),
@@ -378,8 +371,8 @@ static void check_moments(void)
     const test_array in(n * 4), out(sizeof(moments)), scratch(spread_scratch_bytes(n));
     const test_array out_f32(sizeof(moments_f32)), scratch_f32(spread_f32_scratch_bytes(n));
     in.fill(v.data());
-    scratch.zero();
-    scratch_f32.zero();
+    CHECK(spread_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(spread_f32_scratch_init(scratch_f32.get(), scratch_f32.bytes, 0));
     CHECK(
         spread_launch((float *)in.get(), (moments *)out.get(), n, scratch.get(), scratch.bytes, 0));
     CHECK(spread_f32_launch((float *)in.get(), (moments_f32 *)out_f32.get(), n, scratch_f32.get(),
@@ -420,7 +413,7 @@ static void check_saved(void)
     const size_t n = 16384;
     const input a(n, 0, 1), b(n, 0, 2);
     const test_array made(n * 4);
-    const result<float> out(dot_scratch_bytes(n));
+    const result<float> out(dot_scratch_bytes(n), dot_scratch_init);
     float *const work = (float *)made.get();
     void *const scratch = out.scratch.get();
     const size_t bytes = out.scratch.bytes;
@@ -463,7 +456,7 @@ static void check_block_coarsening(void)
 {
     const size_t n = 8192;
     const input a(n, 0, 1);
-    const result<float> out(16);
+    const result<float> out(16, NULL);
     static const struct {
         const char *name;
         cudaError_t (*launch)(const float *, float *, size_t, void *, size_t, cudaStream_t);

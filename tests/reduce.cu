@@ -258,10 +258,11 @@ template <class T, class A> struct rung {
     const char *name;
     size_t (*scratch_bytes)(size_t);
     cudaError_t (*launch)(const T *, A *, size_t, void *, size_t, cudaStream_t);
-    bool zeroed; // scratch is zeroed once; if not, it may hold anything
+    cudaError_t (*scratch_init)(void *, size_t, cudaStream_t); // null: scratch may hold anything
 };
-#define RUNG(name, T, A)   (rung<T, A>{#name, name##_scratch_bytes, name##_launch, false})
-#define ZEROED(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch, true})
+#define RUNG(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch, NULL})
+#define READY(name, T, A)                                                                          \
+    (rung<T, A>{#name, name##_scratch_bytes, name##_launch, name##_scratch_init})
 
 // Rungs that work in place take T *; the harness gives every launch an array of its own.
 #define IN_PLACE(name, T)                                                                          \
@@ -269,7 +270,7 @@ template <class T, class A> struct rung {
                 [](const T *in, T *out, size_t n, void *scratch, size_t bytes, cudaStream_t s) {   \
                     return name##_launch((T *)in, out, n, scratch, bytes, s);                      \
                 },                                                                                 \
-                false})
+                NULL})
 
 template <class T, class A> struct launched {
     cudaError_t status;
@@ -287,9 +288,7 @@ static launched<T, A> run(const rung<T, A> &r, const std::vector<T> &x, size_t o
     test_array scratch(r.scratch_bytes(n));
     launched<T, A> got;
     memset(&got, 0, sizeof(got));
-    if (r.zeroed)
-        scratch.zero();
-    got.status = cudaSuccess;
+    got.status = r.scratch_init ? r.scratch_init(scratch.get(), scratch.bytes, 0) : cudaSuccess;
     for (int i = 0; i < times && got.status == cudaSuccess; i++) {
         if (n > 0)
             in.fill(x.data());
@@ -471,7 +470,7 @@ static void check_same_bits(void)
     double exact = 0, magnitude = 0;
     for (size_t i = 0; i < x.size(); i++)
         exact += x[i], magnitude += fabs((double)x[i]);
-    const rung<float, float> r = ZEROED(reduce_f32, float, float);
+    const rung<float, float> r = READY(reduce_f32, float, float);
     bool ok = true;
     float first = 0;
     for (int k = 0; k < 6; k++) {
@@ -500,7 +499,7 @@ static void check_waits(void)
     config.order = SIMT_SHUFFLE;
     for (config.seed = 1; config.seed <= 40; config.seed++) {
         simt_set_config(&config);
-        const launched<int, int> got = run(ZEROED(single_i32, int, int), x, 0);
+        const launched<int, int> got = run(READY(single_i32, int, int), x, 0);
         ok &= got.status == cudaSuccess && got.result == 4099;
     }
     simt_set_config(&before);
@@ -515,7 +514,7 @@ static void check_scratch_left_zero(void)
     std::vector<float> x(n, 1.0f);
     std::vector<char> left(bytes);
     in.fill(x.data());
-    scratch.zero();
+    CHECK(reduce_f32_scratch_init(scratch.get(), bytes, 0));
     CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, 0));
     CHECK(cudaDeviceSynchronize());
     scratch.read(left.data());
@@ -584,16 +583,19 @@ static void check_device_functions(void)
 
 #endif
 
+#define COARSEN_NAME meet
+#include <coarsen/block/grid.h>
+
 // The lock and the last block, in a kernel of their own.
 static __global__ void last_block(const int *in, int *partials, unsigned int *words, int *out)
 {
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = in[blockIdx.x];
-        coarsen_lock(words + 1);
+        meet_lock(words + 1);
         out[1] += in[blockIdx.x];
-        coarsen_unlock(words + 1);
+        meet_unlock(words + 1);
     }
-    if (!coarsen_last_block(words) || threadIdx.x != 0)
+    if (!meet_last_block(words) || threadIdx.x != 0)
         return;
     out[0] = 0;
     for (unsigned int b = 0; b < gridDim.x; b++)
@@ -628,7 +630,7 @@ static void check_last_block(void)
         }
     }
     test_order(0);
-    tap_ok(ok, "coarsen_last_block sees all blocks; coarsen_lock loses no update");
+    tap_ok(ok, "NAME_last_block sees all blocks; NAME_lock loses no update");
 }
 
 #ifdef SIMT
@@ -693,7 +695,7 @@ static void check_graph(void)
         want += x[i] = small_float(test_random(11, i));
     test_array in(n * 4), out(4), atomic_out(4), scratch(bytes), lock(16);
     in.fill(x.data());
-    scratch.zero();
+    CHECK(reduce_f32_scratch_init(scratch.get(), bytes, 0));
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -771,11 +773,12 @@ static void check_big(void)
     const u64 want = n + 199;
     const rung<unsigned char, u64> rungs[] = {
         RUNG(big_shared, unsigned char, u64), RUNG(big_multiblock, unsigned char, u64),
-        RUNG(big_coarsened, unsigned char, u64), ZEROED(sum_u8, unsigned char, u64)};
+        RUNG(big_coarsened, unsigned char, u64), READY(sum_u8, unsigned char, u64)};
     for (size_t i = 0; i < sizeof(rungs) / sizeof(*rungs); i++) {
         test_array out(8), scratch(rungs[i].scratch_bytes(n));
         u64 got = 0;
-        scratch.zero();
+        if (rungs[i].scratch_init)
+            CHECK(rungs[i].scratch_init(scratch.get(), scratch.bytes, 0));
         CHECK(rungs[i].launch(x, (u64 *)out.get(), n, scratch.get(), scratch.bytes, 0));
         CHECK(cudaDeviceSynchronize());
         out.read(&got);
@@ -866,30 +869,30 @@ int main(void)
         });
 #endif
 #if TESTED(single_pass)
-    check_errors(ZEROED(reduce_f32, float, float));
-    check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
-    check(ZEROED(single_i32, int, int), all, any_int, wrapped_sum());
-    check(ZEROED(single_f32, float, float), all, small_float, sum_of<float>());
-    check(ZEROED(reduce_f32, float, float), all, small_float, sum_of<float>());
+    check_errors(READY(reduce_f32, float, float));
+    check_errors(READY(sum_u8, unsigned char, unsigned long long));
+    check(READY(single_i32, int, int), all, any_int, wrapped_sum());
+    check(READY(single_f32, float, float), all, small_float, sum_of<float>());
+    check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
-        ZEROED(reduce_f64, double, double), all,
+        READY(reduce_f64, double, double), all,
         [](uint64_t bits) { return (double)(int64_t)(bits >> 30) / 16; }, sum_of<double>());
     check(
-        ZEROED(reduce_i64, long long, long long), all,
+        READY(reduce_i64, long long, long long), all,
         [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());
     check(
-        ZEROED(reduce_u64, unsigned long long, unsigned long long), all,
+        READY(reduce_u64, unsigned long long, unsigned long long), all,
         [](uint64_t bits) { return (unsigned long long)bits; }, sum_of<unsigned long long>());
     check(
-        ZEROED(reduce_u32, unsigned int, unsigned int), all,
+        READY(reduce_u32, unsigned int, unsigned int), all,
         [](uint64_t bits) { return (unsigned int)bits; }, sum_of<unsigned int>());
     check(
-        ZEROED(sum_u8, unsigned char, unsigned long long), all,
+        READY(sum_u8, unsigned char, unsigned long long), all,
         [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
-    check(ZEROED(min_f32, float, float), all, nan_float, best_value<-1>());
-    check(ZEROED(squares_i32, short, long long), all, any_short, squares_and_indices);
+    check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
+    check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
     check(
-        ZEROED(reduce_triple, triple, triple), all,
+        READY(reduce_triple, triple, triple), all,
         [](uint64_t bits) {
             return triple{(unsigned int)bits, (unsigned int)(bits >> 16),
                           (unsigned int)(bits >> 32)};
@@ -902,7 +905,7 @@ int main(void)
         });
 #ifndef SIMT
     check(
-        ZEROED(sum_f16, __half, float), all,
+        READY(sum_f16, __half, float), all,
         [](uint64_t bits) { return __float2half(small_float(bits)); },
         [](const std::vector<__half> &x) {
             float sum = 0;
@@ -920,7 +923,7 @@ int main(void)
 #endif
 #if TESTED(arg)
     check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
-    check(ZEROED(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+    check(READY(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
 #endif
 
     check_last_block();
