@@ -48,6 +48,57 @@
 #define COARSEN_MAP(a, b) ((long long)(a) * (b))
 #include <coarsen/fuse.h>
 
+// With a constructor, which makes what no sum begins with.
+struct counter {
+    unsigned long long sum, count;
+    __host__ __device__ counter() : sum(77), count(77)
+    {
+    }
+    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
+        : sum(sum), count(count)
+    {
+    }
+};
+static inline __host__ __device__ counter counter_add(counter a, counter b)
+{
+    return counter(a.sum + b.sum, a.count + b.count);
+}
+static inline bool operator==(counter a, counter b)
+{
+    return a.sum == b.sum && a.count == b.count;
+}
+
+#define COARSEN_NAME      count_pairs // 12 bytes a pair, to 16
+#define COARSEN_TYPE      unsigned long long
+#define COARSEN_TYPE_B    unsigned int
+#define COARSEN_INPUTS    2
+#define COARSEN_MAP(a, b) counter((a) * (b), 1)
+#define COARSEN_ACC       counter
+#define COARSEN_OP        counter_add
+#define COARSEN_IDENTITY  counter(0, 0)
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
+#include <coarsen/fuse.h>
+
+#define COARSEN_NAME       count_blocks
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_LIFT(x, i) counter(x, (i) + 1)
+#define COARSEN_ACC        counter
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/block_coarsened.h>
+
+#define COARSEN_NAME         sevens // a map that looks at neither array, an operator at one side
+#define COARSEN_TYPE         int
+#define COARSEN_INPUTS       2
+#define COARSEN_SCALAR       int
+#define COARSEN_MAP(a, b, s) (s)
+#define COARSEN_OP(a, b)     (b)
+#define COARSEN_IDENTITY     7
+#define BLOCK_DIM            64
+#include <coarsen/fuse.h>
+
 // The same, of one array, by reduce.h alone; and in two kernels, by map.h and then reduce.h.
 #define COARSEN_NAME       squares
 #define COARSEN_TYPE       float
@@ -283,6 +334,35 @@ static void check_types(void)
                                out.scratch.get(), out.scratch.bytes, 0),
                   wanted),
            "fused: bytes times shorts, to 64 bits");
+
+    std::vector<unsigned long long> wide(n);
+    std::vector<unsigned int> narrow(n);
+    counter pairs(0, 0), singles(0, 0);
+    for (size_t i = 0; i < n; i++) {
+        wide[i] = test_random(3, i);
+        narrow[i] = (unsigned int)test_random(4, i);
+        pairs = counter(pairs.sum + wide[i] * narrow[i], pairs.count + 1);
+        singles = counter(singles.sum + narrow[i], singles.count + i + 1);
+    }
+    const test_array c(n * 8, 8), d(n * 4, 4);
+    c.fill(wide.data());
+    d.fill(narrow.data());
+    const result<counter> of_two(count_pairs_scratch_bytes(n), count_pairs_scratch_init);
+    tap_ok(of_two.is(count_pairs_launch((unsigned long long *)c.get(), (unsigned int *)d.get(),
+                                        of_two.get(), n, of_two.scratch.get(), of_two.scratch.bytes,
+                                        0),
+                     pairs),
+           "fused: a type with a constructor");
+    const result<counter> of_one(count_blocks_scratch_bytes(n), NULL);
+    tap_ok(of_one.is(count_blocks_launch((unsigned int *)d.get(), of_one.get(), n,
+                                         of_one.scratch.get(), of_one.scratch.bytes, 0),
+                     singles),
+           "blocks coarsened: a type with a constructor");
+    const result<int> seven(sevens_scratch_bytes(n), sevens_scratch_init);
+    tap_ok(seven.is(sevens_launch((int *)d.get(), (int *)d.get(), seven.get(), n, 7,
+                                  seven.scratch.get(), seven.scratch.bytes, 0),
+                    7),
+           "fused: a map that looks at no array, and an operator that looks at one side");
 }
 
 static void check_errors(void)
@@ -306,6 +386,8 @@ static void check_errors(void)
     ok &= distance_launch(x, y, NULL, z, n, 1, s, bytes, 0) == wrong;
     ok &= blocks_launch(NULL, z, n, s, bytes, 0) == wrong;
     ok &= blocks_launch(x, z, n, s, 0, 0) == wrong;
+    ok &= blocks_launch(x, z, n, s, 3, 0) == wrong;
+    ok &= blocks_launch(x, z, n, (char *)s + 2, bytes, 0) == wrong;
     ok &= cudaDeviceSynchronize() == cudaSuccess;
     tap_ok(ok, "fused: wrong arguments return cudaErrorInvalidValue");
     tap_ok(a.untouched() && b.untouched() && out.untouched() && scratch.untouched(),
@@ -395,6 +477,19 @@ static void check_moments(void)
 }
 
 #ifdef SIMT
+
+// A scratch that was not made ready ends the launch.
+static void check_unready(void)
+{
+    const size_t n = 4099, bytes = dot_scratch_bytes(n);
+    for (unsigned int word : {0xffffffffu, 0x01010101u, 3u}) {
+        const simt_kind kind = test_unready(bytes, word, [&](void *scratch) {
+            const float *const x = (const float *)test_zeros(n * 4);
+            return dot_launch(x, x, (float *)test_zeros(4), n, scratch, bytes, 0);
+        });
+        tap_ok(kind == SIMT_TRAP, "fused: a scratch of words 0x%x: %s", word, simt_kind_name(kind));
+    }
+}
 
 // ---- Counts -------------------------------------------------------------------------------------
 
@@ -490,6 +585,7 @@ int main(void)
     check_chain();
     check_moments();
 #ifdef SIMT
+    check_unready();
     check_saved();
     check_block_coarsening();
 #endif
