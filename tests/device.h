@@ -7,6 +7,7 @@
 //     test_array in(bytes, offset);       // device memory between two guards, `offset` bytes past 256-byte
 //     ...                                 //     alignment, filled with POISON
 //     tap_ok(in.intact(), "...");         // whether the guards still hold what was put there
+//     test_unready(bytes, word, launch);  // simt: what a scratch that was not made ready leads to
 //     for (int k = 0; k < test_order_count(); k++)
 //         test_order(k);                  // sets the order of blocks, on simt; returns its name
 //
@@ -161,5 +162,38 @@ static inline const char *test_order(int k)
     return "GPU";
 #endif
 }
+
+#ifdef SIMT
+
+// What ended a launch on `bytes` of scratch that was not made ready: each of its words is `word`. The
+// launch allocates its arrays itself, and no test_array may be there, as the device is reset. SIMT_OK if
+// nothing ended it. On a GPU a trap ends the program's use of it.
+template <class Launch>
+static inline simt_kind test_unready(size_t bytes, unsigned int word, Launch launch)
+{
+    void *scratch = NULL;
+    const std::vector<unsigned int> words(bytes / 4, word);
+    CHECK(cudaMalloc(&scratch, bytes));
+    CHECK(cudaMemcpy(scratch, words.data(), bytes / 4 * 4, cudaMemcpyHostToDevice));
+    simt_print_reports(0);
+    cudaError_t status = launch(scratch);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    simt_print_reports(1);
+    const simt_kind kind = simt_last_report()->kind;
+    cudaDeviceReset();
+    return status == cudaSuccess ? SIMT_OK : kind;
+}
+
+// n bytes of zeros on the device, until it is reset.
+static inline void *test_zeros(size_t bytes)
+{
+    void *zeros = NULL;
+    CHECK(cudaMalloc(&zeros, bytes));
+    CHECK(cudaMemset(zeros, 0, bytes));
+    return zeros;
+}
+
+#endif
 
 #endif // TEST_DEVICE_H

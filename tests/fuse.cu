@@ -15,46 +15,88 @@
 #define COARSE_FACTOR 2
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME     greatest
-#define COARSEN_TYPE     float
-#define COARSEN_OP       COARSEN_MAX
-#define COARSEN_IDENTITY 0.0f
-#define BLOCK_DIM        96
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME wide_sum
-#define COARSEN_TYPE long long
-#include <coarsen/reduce.h>
-
 #define COARSEN_NAME      dot
-#define COARSEN_REDUCE    sum
 #define COARSEN_TYPE      float
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((a) * (b))
+#define BLOCK_DIM         64
 #define COARSE_FACTOR     2
 #include <coarsen/fuse.h>
 
 #define COARSEN_NAME            distance // the sum of (s x - y)^2 z
-#define COARSEN_REDUCE          sum
 #define COARSEN_TYPE            float
 #define COARSEN_INPUTS          3
 #define COARSEN_SCALAR          float
 #define COARSEN_MAP(x, y, z, s) (((s) * (x) - (y)) * ((s) * (x) - (y)) * (z))
+#define BLOCK_DIM               64
 #include <coarsen/fuse.h>
 
-#define COARSEN_NAME   max_abs
-#define COARSEN_REDUCE greatest
-#define COARSEN_TYPE   float
-#define COARSEN_MAP(a) fabsf(a)
-#define COARSE_FACTOR  1
+#define COARSEN_NAME     max_abs
+#define COARSEN_TYPE     float
+#define COARSEN_MAP(a)   fabsf(a)
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY 0.0f
+#define BLOCK_DIM        96
+#define COARSE_FACTOR    1
 #include <coarsen/fuse.h>
 
 #define COARSEN_NAME      mixed // bytes and shorts to 64 bits
-#define COARSEN_REDUCE    wide_sum
+#define COARSEN_ACC       long long
 #define COARSEN_TYPE      unsigned char
 #define COARSEN_TYPE_B    short
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((long long)(a) * (b))
+#include <coarsen/fuse.h>
+
+// With a constructor, which makes what no sum begins with.
+struct counter {
+    unsigned long long sum, count;
+    __host__ __device__ counter() : sum(77), count(77)
+    {
+    }
+    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
+        : sum(sum), count(count)
+    {
+    }
+};
+static inline __host__ __device__ counter counter_add(counter a, counter b)
+{
+    return counter(a.sum + b.sum, a.count + b.count);
+}
+static inline bool operator==(counter a, counter b)
+{
+    return a.sum == b.sum && a.count == b.count;
+}
+
+#define COARSEN_NAME      count_pairs // 12 bytes a pair, to 16
+#define COARSEN_TYPE      unsigned long long
+#define COARSEN_TYPE_B    unsigned int
+#define COARSEN_INPUTS    2
+#define COARSEN_MAP(a, b) counter((a) * (b), 1)
+#define COARSEN_ACC       counter
+#define COARSEN_OP        counter_add
+#define COARSEN_IDENTITY  counter(0, 0)
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
+#include <coarsen/fuse.h>
+
+#define COARSEN_NAME       count_blocks
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_LIFT(x, i) counter(x, (i) + 1)
+#define COARSEN_ACC        counter
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/block_coarsened.h>
+
+#define COARSEN_NAME         sevens // a map that looks at neither array, an operator at one side
+#define COARSEN_TYPE         int
+#define COARSEN_INPUTS       2
+#define COARSEN_SCALAR       int
+#define COARSEN_MAP(a, b, s) (s)
+#define COARSEN_OP(a, b)     (b)
+#define COARSEN_IDENTITY     7
+#define BLOCK_DIM            64
 #include <coarsen/fuse.h>
 
 // The same, of one array, by reduce.h alone; and in two kernels, by map.h and then reduce.h.
@@ -141,7 +183,7 @@
 #define COARSEN_LIFT(x, i)   ((x) * (x))
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #define BLOCK_DIM            64
-#include <coarsen/fuse/block_coarsened.h>
+#include <coarsen/reduce/block_coarsened.h>
 
 #define COARSEN_NAME     blocks_max // by the lock
 #define COARSEN_TYPE     float
@@ -149,7 +191,7 @@
 #define COARSEN_IDENTITY COARSEN_LEAST(float)
 #define BLOCK_DIM        32
 #define COARSE_FACTOR    3
-#include <coarsen/fuse/block_coarsened.h>
+#include <coarsen/reduce/block_coarsened.h>
 
 // ---- Running ------------------------------------------------------------------------------------
 
@@ -175,13 +217,15 @@ struct input {
     }
 };
 
-// One value on the device, and scratch for whatever is to make it.
+// One value on the device, and scratch for whatever is to make it: as it came, without scratch_init.
 template <class A> struct result {
     test_array out, scratch;
 
-    explicit result(size_t scratch_bytes) : out(sizeof(A), 16), scratch(scratch_bytes)
+    result(size_t bytes, cudaError_t (*scratch_init)(void *, size_t, cudaStream_t))
+        : out(sizeof(A), 16), scratch(bytes)
     {
-        scratch.zero();
+        if (scratch_init)
+            CHECK(scratch_init(scratch.get(), bytes, 0));
     }
     A *get() const
     {
@@ -210,33 +254,33 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
         most = fmaxf(most, a.host[i]);
     }
     *which = "dot";
-    const result<float> dot(dot_scratch_bytes(n));
+    const result<float> dot(dot_scratch_bytes(n), dot_scratch_init);
     for (int twice = 0; twice < 2; twice++)
         if (!dot.is(
                 dot_launch(a.get(), b.get(), dot.get(), n, dot.scratch.get(), dot.scratch.bytes, 0),
                 wanted_dot))
             return false;
     *which = "three arrays and a scalar";
-    const result<float> distance(distance_scratch_bytes(n));
+    const result<float> distance(distance_scratch_bytes(n), distance_scratch_init);
     if (!distance.is(distance_launch(a.get(), b.get(), c.get(), distance.get(), n, 2.0f,
                                      distance.scratch.get(), distance.scratch.bytes, 0),
                      wanted_distance))
         return false;
     *which = "max |x|";
-    const result<float> max_abs(max_abs_scratch_bytes(n));
+    const result<float> max_abs(max_abs_scratch_bytes(n), max_abs_scratch_init);
     if (!max_abs.is(max_abs_launch(a.get(), max_abs.get(), n, max_abs.scratch.get(),
                                    max_abs.scratch.bytes, 0),
                     wanted_max))
         return false;
     *which = "sum of squares, by COARSEN_LIFT";
-    const result<float> squares(squares_scratch_bytes(n));
+    const result<float> squares(squares_scratch_bytes(n), squares_scratch_init);
     if (!squares.is(squares_launch(a.get(), squares.get(), n, squares.scratch.get(),
                                    squares.scratch.bytes, 0),
                     wanted_squares))
         return false;
     *which = "in two kernels";
     const test_array made(n * 4);
-    const result<float> two(sum_scratch_bytes(n));
+    const result<float> two(sum_scratch_bytes(n), sum_scratch_init);
     cudaError_t status = multiply_launch(a.get(), b.get(), (float *)made.get(), n, 0);
     if (status == cudaSuccess)
         status =
@@ -244,13 +288,13 @@ static bool right_at(size_t n, size_t at_a, size_t at_b, const char **which)
     if (!two.is(status, wanted_dot))
         return false;
     *which = "blocks coarsened";
-    const result<float> block(blocks_scratch_bytes(n));
+    const result<float> block(blocks_scratch_bytes(n), NULL);
     if (!block.is(
             blocks_launch(a.get(), block.get(), n, block.scratch.get(), block.scratch.bytes, 0),
             wanted_squares))
         return false;
     *which = "blocks coarsened, under a lock";
-    const result<float> locked(blocks_max_scratch_bytes(n));
+    const result<float> locked(blocks_max_scratch_bytes(n), NULL);
     return locked.is(
         blocks_max_launch(a.get(), locked.get(), n, locked.scratch.get(), locked.scratch.bytes, 0),
         most);
@@ -285,11 +329,40 @@ static void check_types(void)
     const test_array a(n, 3), b(n * 2, 6);
     a.fill(x.data());
     b.fill(y.data());
-    const result<long long> out(mixed_scratch_bytes(n));
+    const result<long long> out(mixed_scratch_bytes(n), mixed_scratch_init);
     tap_ok(out.is(mixed_launch((unsigned char *)a.get(), (short *)b.get(), out.get(), n,
                                out.scratch.get(), out.scratch.bytes, 0),
                   wanted),
            "fused: bytes times shorts, to 64 bits");
+
+    std::vector<unsigned long long> wide(n);
+    std::vector<unsigned int> narrow(n);
+    counter pairs(0, 0), singles(0, 0);
+    for (size_t i = 0; i < n; i++) {
+        wide[i] = test_random(3, i);
+        narrow[i] = (unsigned int)test_random(4, i);
+        pairs = counter(pairs.sum + wide[i] * narrow[i], pairs.count + 1);
+        singles = counter(singles.sum + narrow[i], singles.count + i + 1);
+    }
+    const test_array c(n * 8, 8), d(n * 4, 4);
+    c.fill(wide.data());
+    d.fill(narrow.data());
+    const result<counter> of_two(count_pairs_scratch_bytes(n), count_pairs_scratch_init);
+    tap_ok(of_two.is(count_pairs_launch((unsigned long long *)c.get(), (unsigned int *)d.get(),
+                                        of_two.get(), n, of_two.scratch.get(), of_two.scratch.bytes,
+                                        0),
+                     pairs),
+           "fused: a type with a constructor");
+    const result<counter> of_one(count_blocks_scratch_bytes(n), NULL);
+    tap_ok(of_one.is(count_blocks_launch((unsigned int *)d.get(), of_one.get(), n,
+                                         of_one.scratch.get(), of_one.scratch.bytes, 0),
+                     singles),
+           "blocks coarsened: a type with a constructor");
+    const result<int> seven(sevens_scratch_bytes(n), sevens_scratch_init);
+    tap_ok(seven.is(sevens_launch((int *)d.get(), (int *)d.get(), seven.get(), n, 7,
+                                  seven.scratch.get(), seven.scratch.bytes, 0),
+                    7),
+           "fused: a map that looks at no array, and an operator that looks at one side");
 }
 
 static void check_errors(void)
@@ -313,6 +386,8 @@ static void check_errors(void)
     ok &= distance_launch(x, y, NULL, z, n, 1, s, bytes, 0) == wrong;
     ok &= blocks_launch(NULL, z, n, s, bytes, 0) == wrong;
     ok &= blocks_launch(x, z, n, s, 0, 0) == wrong;
+    ok &= blocks_launch(x, z, n, s, 3, 0) == wrong;
+    ok &= blocks_launch(x, z, n, (char *)s + 2, bytes, 0) == wrong;
     ok &= cudaDeviceSynchronize() == cudaSuccess;
     tap_ok(ok, "fused: wrong arguments return cudaErrorInvalidValue");
     tap_ok(a.untouched() && b.untouched() && out.untouched() && scratch.untouched(),
@@ -378,8 +453,8 @@ static void check_moments(void)
     const test_array in(n * 4), out(sizeof(moments)), scratch(spread_scratch_bytes(n));
     const test_array out_f32(sizeof(moments_f32)), scratch_f32(spread_f32_scratch_bytes(n));
     in.fill(v.data());
-    scratch.zero();
-    scratch_f32.zero();
+    CHECK(spread_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(spread_f32_scratch_init(scratch_f32.get(), scratch_f32.bytes, 0));
     CHECK(
         spread_launch((float *)in.get(), (moments *)out.get(), n, scratch.get(), scratch.bytes, 0));
     CHECK(spread_f32_launch((float *)in.get(), (moments_f32 *)out_f32.get(), n, scratch_f32.get(),
@@ -403,6 +478,19 @@ static void check_moments(void)
 
 #ifdef SIMT
 
+// A scratch that was not made ready ends the launch.
+static void check_unready(void)
+{
+    const size_t n = 4099, bytes = dot_scratch_bytes(n);
+    for (unsigned int word : {0xffffffffu, 0x01010101u, 3u}) {
+        const simt_kind kind = test_unready(bytes, word, [&](void *scratch) {
+            const float *const x = (const float *)test_zeros(n * 4);
+            return dot_launch(x, x, (float *)test_zeros(4), n, scratch, bytes, 0);
+        });
+        tap_ok(kind == SIMT_TRAP, "fused: a scratch of words 0x%x: %s", word, simt_kind_name(kind));
+    }
+}
+
 // ---- Counts -------------------------------------------------------------------------------------
 
 static unsigned long long bytes_since_reset(void)
@@ -420,7 +508,7 @@ static void check_saved(void)
     const size_t n = 16384;
     const input a(n, 0, 1), b(n, 0, 2);
     const test_array made(n * 4);
-    const result<float> out(dot_scratch_bytes(n));
+    const result<float> out(dot_scratch_bytes(n), dot_scratch_init);
     float *const work = (float *)made.get();
     void *const scratch = out.scratch.get();
     const size_t bytes = out.scratch.bytes;
@@ -463,7 +551,7 @@ static void check_block_coarsening(void)
 {
     const size_t n = 8192;
     const input a(n, 0, 1);
-    const result<float> out(16);
+    const result<float> out(16, NULL);
     static const struct {
         const char *name;
         cudaError_t (*launch)(const float *, float *, size_t, void *, size_t, cudaStream_t);
@@ -497,6 +585,7 @@ int main(void)
     check_chain();
     check_moments();
 #ifdef SIMT
+    check_unready();
     check_saved();
     check_block_coarsening();
 #endif

@@ -5,8 +5,7 @@
 
 #include "device.h"
 
-#include <coarsen/base.h>
-
+#include <algorithm>
 #include <functional>
 
 // ---- The inclusions -----------------------------------------------------------------------------
@@ -167,8 +166,8 @@ static bytes wanted(const rung &r, const bytes &in, size_t width, size_t height)
             for (size_t x = 0; x < width; x++) {
                 const size_t top = y < r.radius ? 0 : y - r.radius;
                 const size_t left = x < r.radius ? 0 : x - r.radius;
-                const size_t bottom = coarsen_min(y + r.radius + 1, height);
-                const size_t right = coarsen_min(x + r.radius + 1, width);
+                const size_t bottom = std::min(y + r.radius + 1, height);
+                const size_t right = std::min(x + r.radius + 1, width);
                 const size_t count = (bottom - top) * (right - left);
                 const unsigned int sum = sums[bottom * pitch + right] - sums[top * pitch + right] -
                                          sums[bottom * pitch + left] + sums[top * pitch + left];
@@ -285,7 +284,10 @@ static cudaError_t count_rolling_32_launch(const unsigned char *in, unsigned cha
                                            size_t width, size_t height, cudaStream_t stream)
 {
     const unsigned int columns = 2, rows = 32;
-    const cudaLaunchConfig_t config = coarsen_launch_config(1, 128, 0, stream);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(128);
+    config.stream = stream;
     return cudaLaunchKernelEx(&config, count_rolling_kernel, in, out, width, height, columns, rows);
 }
 #endif

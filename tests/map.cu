@@ -54,6 +54,13 @@
 #define BLOCK_DIM         64
 #include MAP_HEADER
 
+#define COARSEN_NAME   MAP_NAME(halves) // a struct to another, with a constructor
+#define COARSEN_TYPE   triple
+#define COARSEN_OUT    half_of
+#define COARSEN_MAP(t) half_of((t).x, (t).z)
+#define BLOCK_DIM      32
+#include MAP_HEADER
+
 static void MAP_NAME(test)(void)
 {
     const rung r = {MAP_TEXT,
@@ -62,7 +69,8 @@ static void MAP_NAME(test)(void)
                     MAP_NAME(saxpy_launch),
                     MAP_NAME(mixed_launch),
                     MAP_NAME(narrow_launch),
-                    MAP_NAME(triples_launch)};
+                    MAP_NAME(triples_launch),
+                    MAP_NAME(halves_launch)};
     check(r);
 }
 
@@ -87,6 +95,17 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
     return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
 }
 
+struct half_of {
+    unsigned short low, high;
+    __host__ __device__ half_of() : low(7), high(7)
+    {
+    }
+    __host__ __device__ half_of(unsigned int low, unsigned int high)
+        : low((unsigned short)low), high((unsigned short)high)
+    {
+    }
+};
+
 struct rung {
     const char *name;
     cudaError_t (*square)(const float *, float *, size_t, cudaStream_t);
@@ -96,6 +115,7 @@ struct rung {
                          cudaStream_t);
     cudaError_t (*narrow)(const long long *, unsigned char *, size_t, shifted, cudaStream_t);
     cudaError_t (*triples)(const triple *, const triple *, triple *, size_t, cudaStream_t);
+    cudaError_t (*halves)(const triple *, half_of *, size_t, cudaStream_t);
 };
 
 static const size_t sizes[] = {0,   1,   2,   15,  16,  17,   31,   32,   33,   63,   64,  65,
@@ -133,6 +153,10 @@ template <class T> struct input {
     }
 };
 
+static bool same(half_of a, half_of b)
+{
+    return a.low == b.low && a.high == b.high;
+}
 static bool same(triple a, triple b)
 {
     return a.x == b.x && a.y == b.y && a.z == b.z;
@@ -211,6 +235,14 @@ static bool right_at(const rung &r, size_t n, const size_t *at, const char **whi
         test_array out(n * 12, at[3] * 12);
         if (!made<triple>(r.triples(a.get(), b.get(), (triple *)out.get(), n, 0), out, n,
                           [&](size_t i) { return triple_add(a.host[i], b.host[i]); }))
+            return false;
+    }
+    {
+        *which = "12 bytes to 4 with a constructor";
+        input<triple> a(n, at[0], 1);
+        test_array out(n * 4, at[3] * 4);
+        if (!made<half_of>(r.halves(a.get(), (half_of *)out.get(), n, 0), out, n,
+                           [&](size_t i) { return half_of(a.host[i].x, a.host[i].z); }))
             return false;
     }
     return true;

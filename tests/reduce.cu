@@ -27,6 +27,23 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
     return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
 }
 
+// With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
+// nothing wrote.
+struct counter {
+    unsigned long long sum, count;
+    __host__ __device__ counter() : sum(77), count(77)
+    {
+    }
+    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
+        : sum(sum), count(count)
+    {
+    }
+};
+static inline __host__ __device__ counter counter_add(counter a, counter b)
+{
+    return counter(a.sum + b.sum, a.count + b.count);
+}
+
 #define COARSEN_NAME f32_at
 #define COARSEN_TYPE float
 #include <coarsen/arg.h>
@@ -54,6 +71,13 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define BLOCK_DIM        96
 #include <coarsen/reduce/simple.h>
 
+#define COARSEN_NAME     simple_counter
+#define COARSEN_TYPE     counter
+#define COARSEN_OP       counter_add
+#define COARSEN_IDENTITY counter(0, 0)
+#define BLOCK_DIM        64
+#include <coarsen/reduce/simple.h>
+
 #endif
 
 #if TESTED(convergent)
@@ -76,6 +100,13 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define COARSEN_TYPE     int
 #define COARSEN_OP       COARSEN_MAX
 #define COARSEN_IDENTITY COARSEN_LEAST(int)
+#include <coarsen/reduce/convergent.h>
+
+#define COARSEN_NAME     convergent_counter
+#define COARSEN_TYPE     counter
+#define COARSEN_OP       counter_add
+#define COARSEN_IDENTITY counter(0, 0)
+#define BLOCK_DIM        64
 #include <coarsen/reduce/convergent.h>
 
 #endif
@@ -109,6 +140,15 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define COARSEN_IDENTITY COARSEN_GREATEST(long long)
 #include <coarsen/reduce/shared.h>
 
+#define COARSEN_NAME       shared_counter
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter(x, 1)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/shared.h>
+
 #endif
 
 #if TESTED(multiblock)
@@ -122,6 +162,22 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define COARSEN_TYPE         float
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #define BLOCK_DIM            96
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME       multiblock_counter
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter(x, 1)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/multiblock.h>
+
+#define COARSEN_NAME     multiblock_same // of an operator that looks at one side, all elements being 7
+#define COARSEN_TYPE     int
+#define COARSEN_OP(a, b) (b)
+#define COARSEN_IDENTITY 7
+#define BLOCK_DIM        64
 #include <coarsen/reduce/multiblock.h>
 
 #endif
@@ -151,6 +207,15 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define COARSEN_IDENTITY 0u
 #define COARSEN_ATOMIC   atomicXor
 #define BLOCK_DIM        64
+#include <coarsen/reduce/coarsened.h>
+
+#define COARSEN_NAME       coarsened_counter
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter(x, 1)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
 #include <coarsen/reduce/coarsened.h>
 
 #endif
@@ -220,6 +285,29 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME       single_counter
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter(x, 1)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/single_pass.h>
+
+#define COARSEN_NAME     single_same // of an operator that looks at one side, all elements being 7
+#define COARSEN_TYPE     int
+#define COARSEN_OP(a, b) (b)
+#define COARSEN_IDENTITY 7
+#define BLOCK_DIM        64
+#include <coarsen/reduce/single_pass.h>
+
+#define COARSEN_NAME     least_pointer
+#define COARSEN_TYPE     float *
+#define COARSEN_OP       COARSEN_MIN
+#define COARSEN_IDENTITY ((float *)~(size_t)0)
+#define BLOCK_DIM        64
+#include <coarsen/reduce.h>
+
 #ifndef SIMT
 #include <cuda_fp16.h>
 #define COARSEN_NAME sum_f16
@@ -227,6 +315,69 @@ static inline __host__ __device__ triple triple_add(triple a, triple b)
 #define COARSEN_ACC  float
 #include <coarsen/reduce.h>
 #endif
+
+#endif
+
+#if TESTED(last_block)
+
+#define COARSEN_NAME  last_i32
+#define COARSEN_TYPE  int
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 1
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME  last_f32
+#define COARSEN_TYPE  float
+#define BLOCK_DIM     96
+#define COARSE_FACTOR 3
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME last_256
+#define COARSEN_TYPE float
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME last_u8
+#define COARSEN_TYPE unsigned char
+#define COARSEN_ACC  unsigned long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME     last_max
+#define COARSEN_TYPE     float
+#define COARSEN_OP       COARSEN_MAX
+#define COARSEN_IDENTITY COARSEN_LEAST(float)
+#define BLOCK_DIM        32
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME       last_squares
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        long long
+#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + (long long)(i))
+#define BLOCK_DIM          64
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME     last_triple
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define BLOCK_DIM        64
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME       last_counter
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter(x, 1)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          64
+#include <coarsen/reduce/last_block.h>
+
+#define COARSEN_NAME     last_same // of an operator that looks at one side, all elements being 7
+#define COARSEN_TYPE     int
+#define COARSEN_OP(a, b) (b)
+#define COARSEN_IDENTITY 7
+#define BLOCK_DIM        64
+#include <coarsen/reduce/last_block.h>
 
 #endif
 
@@ -258,10 +409,11 @@ template <class T, class A> struct rung {
     const char *name;
     size_t (*scratch_bytes)(size_t);
     cudaError_t (*launch)(const T *, A *, size_t, void *, size_t, cudaStream_t);
-    bool zeroed; // scratch is zeroed once; if not, it may hold anything
+    cudaError_t (*scratch_init)(void *, size_t, cudaStream_t); // null: scratch may hold anything
 };
-#define RUNG(name, T, A)   (rung<T, A>{#name, name##_scratch_bytes, name##_launch, false})
-#define ZEROED(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch, true})
+#define RUNG(name, T, A) (rung<T, A>{#name, name##_scratch_bytes, name##_launch, NULL})
+#define READY(name, T, A)                                                                          \
+    (rung<T, A>{#name, name##_scratch_bytes, name##_launch, name##_scratch_init})
 
 // Rungs that work in place take T *; the harness gives every launch an array of its own.
 #define IN_PLACE(name, T)                                                                          \
@@ -269,7 +421,7 @@ template <class T, class A> struct rung {
                 [](const T *in, T *out, size_t n, void *scratch, size_t bytes, cudaStream_t s) {   \
                     return name##_launch((T *)in, out, n, scratch, bytes, s);                      \
                 },                                                                                 \
-                false})
+                NULL})
 
 template <class T, class A> struct launched {
     cudaError_t status;
@@ -286,10 +438,8 @@ static launched<T, A> run(const rung<T, A> &r, const std::vector<T> &x, size_t o
     test_array in(n * sizeof(T), offset * sizeof(T)), out(sizeof(A), 16);
     test_array scratch(r.scratch_bytes(n));
     launched<T, A> got;
-    memset(&got, 0, sizeof(got));
-    if (r.zeroed)
-        scratch.zero();
-    got.status = cudaSuccess;
+    memset((void *)&got, 0, sizeof(got));
+    got.status = r.scratch_init ? r.scratch_init(scratch.get(), scratch.bytes, 0) : cudaSuccess;
     for (int i = 0; i < times && got.status == cudaSuccess; i++) {
         if (n > 0)
             in.fill(x.data());
@@ -319,6 +469,10 @@ static bool same(f32_at a, f32_at b)
 static bool same(affine a, affine b)
 {
     return a.a == b.a && a.b == b.b;
+}
+static bool same(counter a, counter b)
+{
+    return a.sum == b.sum && a.count == b.count;
 }
 static bool same(triple a, triple b)
 {
@@ -461,9 +615,7 @@ template <class T, class A> static void check_errors(const rung<T, A> &r)
 
 // ---- What is promised beyond the result ---------------------------------------------------------
 
-#if TESTED(single_pass)
-
-static void check_same_bits(void)
+static void check_same_bits(const rung<float, float> &r)
 {
     std::vector<float> x(40009);
     for (size_t i = 0; i < x.size(); i++)
@@ -471,7 +623,6 @@ static void check_same_bits(void)
     double exact = 0, magnitude = 0;
     for (size_t i = 0; i < x.size(); i++)
         exact += x[i], magnitude += fabs((double)x[i]);
-    const rung<float, float> r = ZEROED(reduce_f32, float, float);
     bool ok = true;
     float first = 0;
     for (int k = 0; k < 6; k++) {
@@ -481,12 +632,48 @@ static void check_same_bits(void)
         first = got.result;
     }
     test_order(0);
-    tap_ok(ok, "reduce: the same bits on every run, in every order of blocks");
+    tap_ok(ok, "%s: the same bits on every run, in every order of blocks", r.name);
     // Each thread adds a run of its own and the tree adds the threads: the error grows with the
     // depth, some 32 additions here, not with n.
-    tap_ok(fabs(first - exact) <= 32 * 0x1p-24 * magnitude, "reduce: rounding error %.3g of %.3g",
-           fabs(first - exact), 32 * 0x1p-24 * magnitude);
+    tap_ok(fabs(first - exact) <= 32 * 0x1p-24 * magnitude, "%s: rounding error %.3g of %.3g",
+           r.name, fabs(first - exact), 32 * 0x1p-24 * magnitude);
 }
+
+// A scratch for more serves for less, as it is.
+static void check_one_scratch(const rung<float, float> &r)
+{
+    const size_t n = 40009, bytes = r.scratch_bytes(n);
+    const test_array in(n * sizeof(float)), out(sizeof(float)), scratch(bytes);
+    const std::vector<float> x(n, 1.0f);
+    bool ok = true;
+    in.fill(x.data());
+    CHECK(r.scratch_init(scratch.get(), bytes, 0));
+    for (size_t m = n; m > 0; m = m * 2 / 3) {
+        float sum = 0;
+        CHECK(r.launch((float *)in.get(), (float *)out.get(), m, scratch.get(), bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(&sum);
+        ok &= sum == (float)m;
+    }
+    tap_ok(ok && scratch.intact(), "%s: one scratch serves any smaller n", r.name);
+}
+
+#ifdef SIMT
+// A scratch that was not made ready ends the launch, and what it wrote is of no use.
+template <class T, class A> static void check_unready(const rung<T, A> &r, size_t n)
+{
+    for (unsigned int word : {0xffffffffu, 0x01010101u, 3u}) {
+        const simt_kind kind = test_unready(r.scratch_bytes(n), word, [&](void *scratch) {
+            return r.launch((const T *)test_zeros(n * sizeof(T)), (A *)test_zeros(sizeof(A)), n,
+                            scratch, r.scratch_bytes(n), 0);
+        });
+        tap_ok(kind == SIMT_TRAP, "%s: n = %zu, a scratch of words 0x%x: %s", r.name, n, word,
+               simt_kind_name(kind));
+    }
+}
+#endif
+
+#if TESTED(single_pass)
 
 #ifdef SIMT
 // The block that started last may well be done before another has left its sum.
@@ -500,7 +687,7 @@ static void check_waits(void)
     config.order = SIMT_SHUFFLE;
     for (config.seed = 1; config.seed <= 40; config.seed++) {
         simt_set_config(&config);
-        const launched<int, int> got = run(ZEROED(single_i32, int, int), x, 0);
+        const launched<int, int> got = run(READY(single_i32, int, int), x, 0);
         ok &= got.status == cudaSuccess && got.result == 4099;
     }
     simt_set_config(&before);
@@ -515,7 +702,7 @@ static void check_scratch_left_zero(void)
     std::vector<float> x(n, 1.0f);
     std::vector<char> left(bytes);
     in.fill(x.data());
-    scratch.zero();
+    CHECK(reduce_f32_scratch_init(scratch.get(), bytes, 0));
     CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, 0));
     CHECK(cudaDeviceSynchronize());
     scratch.read(left.data());
@@ -523,16 +710,6 @@ static void check_scratch_left_zero(void)
     for (size_t i = 0; i < bytes; i++)
         zero &= left[i] == 0;
     tap_ok(zero, "reduce: scratch is left zero");
-    // A scratch for more serves for less, as it is.
-    bool ok = true;
-    for (size_t m = n; m > 0; m = m * 2 / 3) {
-        float sum = 0;
-        CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), m, scratch.get(), bytes, 0));
-        CHECK(cudaDeviceSynchronize());
-        out.read(&sum);
-        ok &= sum == (float)m;
-    }
-    tap_ok(ok, "reduce: one scratch serves any smaller n");
 }
 
 // The levels below the launcher, in a kernel of the user's own.
@@ -583,53 +760,6 @@ static void check_device_functions(void)
 }
 
 #endif
-
-// The lock and the last block, in a kernel of their own.
-static __global__ void last_block(const int *in, int *partials, unsigned int *words, int *out)
-{
-    if (threadIdx.x == 0) {
-        partials[blockIdx.x] = in[blockIdx.x];
-        coarsen_lock(words + 1);
-        out[1] += in[blockIdx.x];
-        coarsen_unlock(words + 1);
-    }
-    if (!coarsen_last_block(words) || threadIdx.x != 0)
-        return;
-    out[0] = 0;
-    for (unsigned int b = 0; b < gridDim.x; b++)
-        out[0] += partials[b];
-}
-
-static void check_last_block(void)
-{
-    const int grid = 37;
-    std::vector<int> x(grid);
-    int want = 0;
-    for (int i = 0; i < grid; i++)
-        want += x[i] = (int)(test_random(5, i) % 1000);
-    bool ok = true;
-    for (int k = 0; k < test_order_count(); k++) {
-        test_order(k);
-        test_array in(grid * 4), partials(grid * 4), words(8), out(8);
-        in.fill(x.data());
-        words.zero();
-        for (int launch = 0; launch < 2; launch++) {
-            out.zero();
-            cudaLaunchConfig_t config = {};
-            config.gridDim = dim3(grid);
-            config.blockDim = dim3(64);
-            CHECK(cudaLaunchKernelEx(&config, last_block, (const int *)in.get(),
-                                     (int *)partials.get(), (unsigned int *)words.get(),
-                                     (int *)out.get()));
-            CHECK(cudaDeviceSynchronize());
-            int got[2];
-            out.read(got);
-            ok &= got[0] == want && got[1] == want;
-        }
-    }
-    test_order(0);
-    tap_ok(ok, "coarsen_last_block sees all blocks; coarsen_lock loses no update");
-}
 
 #ifdef SIMT
 
@@ -688,12 +818,14 @@ static void check_graph(void)
 {
     const size_t n = 1000003, bytes = reduce_f32_scratch_bytes(n);
     std::vector<float> x(n);
-    float want = 0, got[2] = {};
+    float want = 0, got[3] = {};
     for (size_t i = 0; i < n; i++)
         want += x[i] = small_float(test_random(11, i));
     test_array in(n * 4), out(4), atomic_out(4), scratch(bytes), lock(16);
+    test_array last_out(4), last_scratch(last_256_scratch_bytes(n));
     in.fill(x.data());
-    scratch.zero();
+    CHECK(last_256_scratch_init(last_scratch.get(), last_scratch.bytes, 0));
+    CHECK(reduce_f32_scratch_init(scratch.get(), bytes, 0));
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -703,6 +835,8 @@ static void check_graph(void)
         reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, stream));
     CHECK(multiblock_f32_launch((float *)in.get(), (float *)atomic_out.get(), n, lock.get(), 16,
                                 stream));
+    CHECK(last_256_launch((float *)in.get(), (float *)last_out.get(), n, last_scratch.get(),
+                          last_scratch.bytes, stream));
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
     bool ok = true;
@@ -712,10 +846,11 @@ static void check_graph(void)
         CHECK(cudaStreamSynchronize(stream));
         out.read(&got[0]);
         atomic_out.read(&got[1]);
-        ok &= got[0] == want && got[1] == want;
+        last_out.read(&got[2]);
+        ok &= got[0] == want && got[1] == want && got[2] == want;
     }
-    tap_ok(ok, "launches are captured in a graph and replayed: %g %g, want %g", got[0], got[1],
-           want);
+    tap_ok(ok, "launches are captured in a graph and replayed: %g %g %g, want %g", got[0], got[1],
+           got[2], want);
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));
     CHECK(cudaStreamDestroy(stream));
@@ -771,11 +906,13 @@ static void check_big(void)
     const u64 want = n + 199;
     const rung<unsigned char, u64> rungs[] = {
         RUNG(big_shared, unsigned char, u64), RUNG(big_multiblock, unsigned char, u64),
-        RUNG(big_coarsened, unsigned char, u64), ZEROED(sum_u8, unsigned char, u64)};
+        RUNG(big_coarsened, unsigned char, u64), READY(sum_u8, unsigned char, u64),
+        READY(last_u8, unsigned char, u64)};
     for (size_t i = 0; i < sizeof(rungs) / sizeof(*rungs); i++) {
         test_array out(8), scratch(rungs[i].scratch_bytes(n));
         u64 got = 0;
-        scratch.zero();
+        if (rungs[i].scratch_init)
+            CHECK(rungs[i].scratch_init(scratch.get(), scratch.bytes, 0));
         CHECK(rungs[i].launch(x, (u64 *)out.get(), n, scratch.get(), scratch.bytes, 0));
         CHECK(cudaDeviceSynchronize());
         out.read(&got);
@@ -813,11 +950,41 @@ int main(void)
             sum += (long long)x[i] * x[i] + (long long)i;
         return sum;
     };
+    auto any_triple = [](uint64_t bits) {
+        return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
+    };
+    auto all_triples = [](const std::vector<triple> &x) {
+        triple sum = {0, 0, 0};
+        for (size_t i = 0; i < x.size(); i++)
+            sum = triple_add(sum, x[i]);
+        return sum;
+    };
+    auto any_unsigned_short = [](uint64_t bits) { return (unsigned short)bits; };
+    auto all_counted = [](const std::vector<unsigned short> &x) {
+        counter sum(0, 0);
+        for (size_t i = 0; i < x.size(); i++)
+            sum = counter(sum.sum + x[i], sum.count + 1);
+        return sum;
+    };
+    auto any_counter = [](uint64_t bits) { return counter(bits, bits >> 7); };
+    auto all_counters = [](const std::vector<counter> &x) {
+        counter sum(0, 0);
+        for (size_t i = 0; i < x.size(); i++)
+            sum = counter_add(sum, x[i]);
+        return sum;
+    };
+    auto seven = [](uint64_t) { return 7; };
+    auto last_of = [](const std::vector<int> &x) { return x.empty() ? 7 : x.back(); };
+    // Of one rung alone, tests/faults.py uses some of these.
+    (void)any_int, (void)any_short, (void)squares_and_indices, (void)any_triple, (void)all_triples;
+    (void)any_unsigned_short, (void)all_counted, (void)any_counter, (void)all_counters;
+    (void)seven, (void)last_of, (void)all, (void)one_block;
 
 #if TESTED(simple)
     check_errors(IN_PLACE(simple_f32, float));
     check(IN_PLACE(simple_i32, int), one_block, any_int, wrapped_sum());
     check(IN_PLACE(simple_f32, float), one_block, small_float, sum_of<float>());
+    check(IN_PLACE(simple_counter, counter), one_block, any_counter, all_counters);
     check(
         IN_PLACE(simple_affine, affine), one_block,
         [](uint64_t bits) {
@@ -834,12 +1001,15 @@ int main(void)
     check_errors(IN_PLACE(convergent_f32, float));
     check(IN_PLACE(convergent_i32, int), one_block, any_int, wrapped_sum());
     check(IN_PLACE(convergent_f32, float), one_block, small_float, sum_of<float>());
+    check(IN_PLACE(convergent_counter, counter), one_block, any_counter, all_counters);
     check(IN_PLACE(max_i32, int), one_block, any_int, best_value<1>());
 #endif
 #if TESTED(shared)
     check_errors(RUNG(shared_f32, float, float));
     check(RUNG(shared_i32, int, int), one_block, any_int, wrapped_sum());
     check(RUNG(shared_f32, float, float), one_block, small_float, sum_of<float>());
+    check(RUNG(shared_counter, unsigned short, counter), one_block, any_unsigned_short,
+          all_counted);
     check(RUNG(shared_lift, short, long long), one_block, any_short, squares_and_indices);
     check(
         RUNG(min_i64, long long, long long), one_block,
@@ -849,11 +1019,14 @@ int main(void)
     check_errors(RUNG(multiblock_f32, float, float));
     check(RUNG(multiblock_i32, int, int), all, any_int, wrapped_sum());
     check(RUNG(multiblock_f32, float, float), all, small_float, sum_of<float>());
+    check(RUNG(multiblock_counter, unsigned short, counter), all, any_unsigned_short, all_counted);
+    check(RUNG(multiblock_same, int, int), all, seven, last_of);
 #endif
 #if TESTED(coarsened)
     check_errors(RUNG(coarsened_f32, float, float));
     check(RUNG(coarsened_i32, int, int), all, any_int, wrapped_sum());
     check(RUNG(coarsened_f32, float, float), all, small_float, sum_of<float>());
+    check(RUNG(coarsened_counter, unsigned short, counter), all, any_unsigned_short, all_counted);
     check(RUNG(max_f32, float, float), all, nan_float, best_value<1>());
     check(
         RUNG(xor_u32, unsigned int, unsigned int), all,
@@ -866,43 +1039,43 @@ int main(void)
         });
 #endif
 #if TESTED(single_pass)
-    check_errors(ZEROED(reduce_f32, float, float));
-    check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
-    check(ZEROED(single_i32, int, int), all, any_int, wrapped_sum());
-    check(ZEROED(single_f32, float, float), all, small_float, sum_of<float>());
-    check(ZEROED(reduce_f32, float, float), all, small_float, sum_of<float>());
+    check_errors(READY(reduce_f32, float, float));
+    check_errors(READY(sum_u8, unsigned char, unsigned long long));
+    check(READY(single_i32, int, int), all, any_int, wrapped_sum());
+    check(READY(single_f32, float, float), all, small_float, sum_of<float>());
+    check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
-        ZEROED(reduce_f64, double, double), all,
+        READY(reduce_f64, double, double), all,
         [](uint64_t bits) { return (double)(int64_t)(bits >> 30) / 16; }, sum_of<double>());
     check(
-        ZEROED(reduce_i64, long long, long long), all,
+        READY(reduce_i64, long long, long long), all,
         [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());
     check(
-        ZEROED(reduce_u64, unsigned long long, unsigned long long), all,
+        READY(reduce_u64, unsigned long long, unsigned long long), all,
         [](uint64_t bits) { return (unsigned long long)bits; }, sum_of<unsigned long long>());
     check(
-        ZEROED(reduce_u32, unsigned int, unsigned int), all,
+        READY(reduce_u32, unsigned int, unsigned int), all,
         [](uint64_t bits) { return (unsigned int)bits; }, sum_of<unsigned int>());
     check(
-        ZEROED(sum_u8, unsigned char, unsigned long long), all,
+        READY(sum_u8, unsigned char, unsigned long long), all,
         [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
-    check(ZEROED(min_f32, float, float), all, nan_float, best_value<-1>());
-    check(ZEROED(squares_i32, short, long long), all, any_short, squares_and_indices);
+    check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
+    check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
     check(
-        ZEROED(reduce_triple, triple, triple), all,
-        [](uint64_t bits) {
-            return triple{(unsigned int)bits, (unsigned int)(bits >> 16),
-                          (unsigned int)(bits >> 32)};
-        },
-        [](const std::vector<triple> &x) {
-            triple sum = {0, 0, 0};
-            for (size_t i = 0; i < x.size(); i++)
-                sum = triple_add(sum, x[i]);
-            return sum;
+        READY(least_pointer, float *, float *), all,
+        [](uint64_t bits) { return (float *)(size_t)(bits >> 1); },
+        [](const std::vector<float *> &x) {
+            float *least = (float *)~(size_t)0;
+            for (float *p : x)
+                least = (size_t)p < (size_t)least ? p : least;
+            return least;
         });
+    check(READY(single_counter, unsigned short, counter), all, any_unsigned_short, all_counted);
+    check(READY(single_same, int, int), all, seven, last_of);
+    check(READY(reduce_triple, triple, triple), all, any_triple, all_triples);
 #ifndef SIMT
     check(
-        ZEROED(sum_f16, __half, float), all,
+        READY(sum_f16, __half, float), all,
         [](uint64_t bits) { return __float2half(small_float(bits)); },
         [](const std::vector<__half> &x) {
             float sum = 0;
@@ -911,19 +1084,42 @@ int main(void)
             return sum;
         });
 #endif
-    check_same_bits();
+    check_same_bits(READY(reduce_f32, float, float));
+    check_one_scratch(READY(reduce_f32, float, float));
     check_scratch_left_zero();
     check_device_functions();
 #ifdef SIMT
     check_waits();
+    check_unready(READY(reduce_f32, float, float), 40009);
+    check_unready(READY(single_i32, int, int), 257);
+#endif
+#endif
+#if TESTED(last_block)
+    check_errors(READY(last_f32, float, float));
+    check_errors(READY(last_u8, unsigned char, unsigned long long));
+    check(READY(last_i32, int, int), all, any_int, wrapped_sum());
+    check(READY(last_f32, float, float), all, small_float, sum_of<float>());
+    check(READY(last_256, float, float), all, small_float, sum_of<float>());
+    check(
+        READY(last_u8, unsigned char, unsigned long long), all,
+        [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
+    check(READY(last_max, float, float), all, nan_float, best_value<1>());
+    check(READY(last_squares, short, long long), all, any_short, squares_and_indices);
+    check(READY(last_triple, triple, triple), all, any_triple, all_triples);
+    check(READY(last_counter, unsigned short, counter), all, any_unsigned_short, all_counted);
+    check(READY(last_same, int, int), all, seven, last_of);
+    check_same_bits(READY(last_256, float, float));
+    check_one_scratch(READY(last_f32, float, float));
+#ifdef SIMT
+    check_unready(READY(last_f32, float, float), 1153);
+    check_unready(READY(last_i32, int, int), 4099);
 #endif
 #endif
 #if TESTED(arg)
     check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
-    check(ZEROED(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+    check(READY(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
 #endif
 
-    check_last_block();
 #ifdef SIMT
     check_counts();
 #else

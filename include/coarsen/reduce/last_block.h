@@ -81,6 +81,8 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
         partials[blockIdx.x] = partial[0];
     if (!COARSEN_(last_block)(arrived))
         return;
+    if (t == 0 && arrived[1] != 0) // the counter may have begun below the number of blocks
+        __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
 
     sum = COARSEN_(identity)();
     for (unsigned int b = t; b < gridDim.x; b += BLOCK_DIM)
@@ -98,7 +100,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 
 #ifndef __CUDACC_RTC__
 
-// The counter, in 16 bytes, and a partial result per block.
+// The counter and zeros, in 16 bytes, and a partial result per block.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     const size_t blocks = coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);
