@@ -277,11 +277,6 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define coarsen_multiprocessors COARSEN_(coarsen_multiprocessors)
 #define coarsen_shared_limit    COARSEN_(coarsen_shared_limit)
 #define coarsen_bytes_ok        COARSEN_(coarsen_bytes_ok)
-#ifdef COARSEN_RESIDENT_BLOCKS // coarsen-tune's: it plans launches, and needs the kernel's name
-#define coarsen_resident_blocks COARSEN_RESIDENT_BLOCKS
-#else
-#define coarsen_resident_blocks COARSEN_(coarsen_resident_blocks)
-#endif
 
 // a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
 COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)

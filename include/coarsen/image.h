@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image.h: pictures of 8-bit samples, to gray or blurred. This is the rung to use: a blur where
-// COARSEN_RADIUS is defined, and RGB to gray where it is not. The rungs' top comments are the manuals of
-// parameters, arguments and errors.
+// coarsen/image.h: images of 8-bit samples: a blur if COARSEN_RADIUS is defined, otherwise RGB to
+// gray. Use this one. The manuals are the top comments of the rungs that it takes.
 //
 //     #define COARSEN_NAME gray
 //     #include <coarsen/image.h>
@@ -16,22 +15,19 @@
 //     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //     blur_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// The ladders, each rung in a file of its own under image/, from the finest grain to the coarsest:
+// The ladders, one file per rung in image/, from the finest grain to the coarsest:
+//     grayscale_single.h      one pixel per thread
+//     grayscale_coarsened.h   + COARSE_FACTOR pixels per thread, BLOCK_DIM apart
+//     grayscale_vectorized.h  + 16 neighbours, 16 bytes per access: taken
 //
-//     grayscale_single.h      one pixel a thread
-//     grayscale_coarsened.h   + COARSE_FACTOR of them, BLOCK_DIM apart
-//     grayscale_vectorized.h  + 16 neighbours, 16 bytes an access: the one taken
+//     blur_single.h           one sample per thread, which adds up its whole box
+//     blur_coarsened.h        + COARSE_FACTOR samples down a column, each box made from the last
+//     blur_tiled.h            + the block's tile with its halo in shared memory: for radius 8 to 31
+//     blur_rolling.h          + 16 columns per thread, their sums in registers: for radius 1 to 7
 //
-//     blur_single.h           one sample a thread, its whole box added up
-//     blur_coarsened.h        + COARSE_FACTOR of them down a column, each box made from the last
-//     blur_tiled.h            + the block's tile, with its halo, in shared memory: taken for a radius
-//                             of 8 to 31
-//     blur_rolling.h          + 16 columns a thread, their sums rolling down the rows in registers:
-//                             taken for a radius of 1 to 7
-//
-// Why those: they are the fastest at every size measured. Coarsening saves grayscale no work, only
-// instructions and waiting; a blur it saves nearly all of its work, for neighbours share nearly all of
-// their boxes.
+// Why those: they are the fastest at every size measured. Coarsening saves no work in grayscale,
+// only instructions and waiting. In a blur it saves nearly all of the work, because neighbours
+// share nearly all of their boxes.
 
 #ifndef COARSEN_RADIUS
 #include "image/grayscale_vectorized.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul.h: the product of two matrices. This is the one to use: matmul/pipelined.h, whose top
-// comment is the manual of arguments, errors and costs, in four shapes of tile, of which each launch
-// takes the best for its sizes.
-//
+// coarsen/matmul.h: the product of two matrices. Use this one: matmul/pipelined.h, whose top
+// comment is the manual of arguments, errors and costs, in four tile shapes. Each launch takes the
+// best.
 //     P = alpha M N + beta P
 //
 //     #define COARSEN_NAME matmul_f32
@@ -18,21 +17,21 @@
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type: a number of 4 or 8 bytes               |
 //
-// The other parameters of the ladder are set here; one of yours is an error that says where it goes.
+// The other parameters of the ladder are errors here: TILE_WIDTH and COARSE_FACTOR belong to
+// matmul/coarsened.h; BM, BN, BK, TM, TN, COARSEN_SLICES and COARSEN_STAGES to matmul/pipelined.h.
 //
-// The ladder, each rung in a file of its own under matmul/, from the finest grain to the coarsest:
-//
-//     naive.h            a thread an element, straight from global memory
+// The ladder, one file per rung in matmul/, from the finest grain to the coarsest:
+//     naive.h            one thread per element, straight from global memory
 //     tiled.h            + tiles in shared memory
-//     coarsened.h        + a block makes COARSE_FACTOR tiles of P with one load of M's
-//     register_tiled.h   + a thread makes TM x TN elements, its operands in registers
-//     pipelined.h        + the next tiles are on their way while this one is multiplied
+//     coarsened.h        + a block makes COARSE_FACTOR tiles of P per load of a tile of M
+//     register_tiled.h   + a thread makes TM x TN elements, with its operands in registers
+//     pipelined.h        + the next tiles are copied while this one is multiplied
 //
-// Why the last: it is the fastest at every size. A tile of P as large as a block can make is the best
-// for a large matrix, but leaves the device idle where there are few: a smaller tile, with the depth
-// shared out among slices of the block, then costs more an element and is done sooner. Which one is
-// best is reckoned from waves: a device of so many multiprocessors makes as many tiles at a time.
-// Only a product of few elements and great depth finds no shape that fills the device.
+// Why the last: it is the fastest at every size. The largest tile of P that a block can make is the
+// best for a large matrix. If there are few tiles, it leaves the device idle. A smaller tile, with
+// the depth divided among slices of the block, then costs more per element but is done sooner. The
+// choice counts waves: a device makes as many tiles at a time as it has multiprocessors. For a
+// product of few elements and great depth, no shape fills the device.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -46,7 +45,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
 
-#define COARSEN_SHAPE _large // pipelined.h's own
+#define COARSEN_SHAPE _large // the defaults of pipelined.h
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _medium
@@ -83,7 +82,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                           const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
                                           COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 {
-    // cost: of an element, measured on an H200 at 4096 x 4096 x 4096, the large shape's being 1.
+    // cost: per element, measured on an H200 at 4096 x 4096 x 4096, relative to the large shape.
     const struct {
         size_t rows, cols, shared_bytes;
         double cost;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/aggregated.h: histogram, seventh rung. Over vectorized.h:
-// a run of equal bins is added up in a register.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/aggregated.h: seventh rung, vectorized.h + runs added up in a register.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
@@ -11,34 +9,27 @@
 //     #define CFACTOR      4
 //     #include <coarsen/histogram/aggregated.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 12288, which take 48 KiB   |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4                | 16-byte vectors a thread counts, from 1 to 32        |
-//
-// Defines NAME_add(copy, &run_bin, &run, x), NAME_flush(copy, run_bin, run) and NAME_kernel(in,
-// counts, n), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 12288, which take 48 KiB           |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// | CFACTOR        | 4            | 16-byte vectors per thread, from 1 to 32                     |
+// Defines NAME_flush(copy, run_bin, run), NAME_count_run(copy, &run_bin, &run, x), NAME_kernel(in,
+// counts, n), what block/vector.h defines, and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// Price saved: the atomics of a run but one, and the turns they take. Price paid: a comparison and
-// two registers an element, and lanes of a warp that part where their runs end. It pays where
-// neighbours are alike and atomics of one address take turns. An H200 adds a warp's ones to one
-// address of shared memory at once, so that it gains nothing there, and loses 41% on text.
-//
+// Price saved: a run of equal bins takes one atomic, and waits once. Price paid: one comparison per
+// element, two registers, and divergence where the runs of a warp's lanes end. It pays where
+// neighbours are alike and atomics on one address wait for each other. An H200 adds a warp's ones
+// to one address of shared memory at once, so there it gains nothing, and loses 41% on text.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.6.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
@@ -62,7 +53,7 @@ COARSEN_DEVICE void COARSEN_(flush)(unsigned int *copy, unsigned int run_bin, un
         atomicAdd(copy + run_bin, run);
 }
 
-// Counts x: one more of the run of *run_bin, or the first of the next one.
+// Counts x: it extends the run of *run_bin or starts a new run.
 COARSEN_DEVICE void COARSEN_(count_run)(unsigned int *copy, unsigned int *run_bin,
                                         unsigned int *run, COARSEN_TYPE x)
 {

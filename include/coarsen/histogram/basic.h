@@ -1,39 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/basic.h: histogram, first rung.
-// a thread for each element, an atomic addition for each.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/basic.h: histogram, first rung: one thread and one atomic per element.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
 //     #define NUM_BINS     256
 //     #include <coarsen/histogram/basic.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-//
-// Defines NAME_kernel(in, counts, n), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 2147483647                         |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// Defines NAME_kernel(in, counts, n) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// Price saved: none yet. Price paid: an atomic in global memory for each element. They take turns
-// where they meet in a bin, and the fewer bins are in use, the more of them meet.
-//
+// Price saved: none yet. Price paid: one global atomic per element. Atomics on the same bin wait
+// for each other: the fewer bins the data uses, the more of them wait.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.2.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM

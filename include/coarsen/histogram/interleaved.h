@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/interleaved.h: histogram, fifth rung. Over contiguous.h:
-// a thread's elements are as far apart as the grid is wide.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/interleaved.h: fifth rung, contiguous.h + a thread's elements one grid apart.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
@@ -11,31 +9,24 @@
 //     #define CFACTOR      4
 //     #include <coarsen/histogram/interleaved.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 12288, which take 48 KiB   |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4                | elements a thread counts, from 1 to 64               |
-//
-// Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 12288, which take 48 KiB           |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// | CFACTOR        | 4            | elements per thread, from 1 to 64                            |
+// Defines NAME_kernel(in, counts, n) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// Price saved: requests, as the lanes of a warp read neighbours again. Price paid: none over
-// contiguous.h, but that neighbours, which are often alike, now meet in a bin at the same time.
-//
+// Price saved: memory requests, because the lanes of a warp read neighbours again. Price paid: only
+// that neighbours, which are often alike, now reach the same bin at the same time.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM

@@ -1,64 +1,53 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/per_lane.h: histogram, eighth rung. Over vectorized.h:
-// a copy for each lane, no more blocks than the device holds, and any number of bins.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/per_lane.h: eighth rung, vectorized.h + a copy of the counts per lane, only as
+// many blocks as the device holds at once, and any number of bins.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
 //     #define NUM_BINS     256
 //     #include <coarsen/histogram/per_lane.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024 or tuned    | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
-//
-// tuned: COARSEN_HISTOGRAM_BLOCK_DIM and COARSEN_HISTOGRAM_CFACTOR, where they are defined, as they
-// are by a header that coarsen-tune wrote.
-//
-// Defines NAME_slot(copies, bin, lane), NAME_add(copy, copies, first_bin, width, x), NAME_count(in,
-// counts, n, width, block_dim, copies), NAME_kernel(in, counts, n, width) and NAME_small_kernel, which
-// is the same with 256 threads a block at most, and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default       | meaning                                                      |
+// |----------------|---------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required      | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required      | element type                                                 |
+// | NUM_BINS       | required      | number of bins, from 1 to 2147483647                         |
+// | COARSEN_BIN(x) | (x)           | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int  | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
+// | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
+// tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
+// Defines what block/vector.h defines, NAME_slot(copies, bin, lane), NAME_count_in_range(copy,
+// copies, first_bin, width, x), NAME_count_all(in, counts, n, full_width, block_dim, copies),
+// NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// How: the bins are rows of counters, in 32 columns at most; lane l adds to column l mod their
-// number. With 32 of them a warp's additions never meet, neither in a counter nor in a bank of
-// shared memory, whatever the data: one value takes as long as noise. There are as many columns as
-// 16 counters a thread make room for: 32 up to half as many bins as the block has threads, and half
-// as many for each doubling. Where a row has fewer than 32 columns, the rows of a bank are stirred
-// (NAME_slot), so that bins which are a power of two apart do not all fall in one bank. NAME_launch
-// says how much dynamic shared memory that takes, and how many blocks make a wave.
+// How: each bin is a row of counters in shared memory, in at most 32 columns. Lane l adds to column
+// l mod the number of columns. With 32 columns, the additions of a warp never share a counter or a
+// bank of shared memory, whatever the data: constant data takes as long as noise. The number of
+// columns is what 16 counters per thread allow: 32 if there are at most half as many bins as
+// threads in a block, and half as many columns each time the bins double. With fewer than 32
+// columns, the rows are swizzled (NAME_slot), so that bins a power of two apart do not all fall
+// into one bank. NAME_launch works out the dynamic shared memory and the number of blocks.
 //
-// A small array, of which blocks of 256 threads take no more than one for two multiprocessors, is
-// counted by such blocks, where BLOCK_DIM is more: they begin and end sooner.
+// Small arrays: blocks of 256 threads (if BLOCK_DIM is more) count an array for which they need at
+// most one block per two multiprocessors. They start and end sooner.
+// Many bins: a block of an H100 or H200 has shared memory for 58112 bins. More bins are counted in
+// ranges, and the blocks are divided among the ranges. The blocks of each range read the whole
+// array; every range except the first reads it from the L2 cache. The time is proportional to the
+// ranges. Above about 16 ranges, basic.h, which has none, is faster on spread-out data.
 //
-// More bins than a block has shared memory for, 58112 on an H100 or H200, are counted in ranges,
-// each by its share of the blocks. The blocks of every range read the whole array, all but the
-// first from the L2 cache. So the time is in proportion to the ranges; past sixteen or so basic.h,
-// which needs none, is faster on data that is spread out.
-//
-// Price saved: the turns that atomics take; and, with as many blocks as the device holds, which go
-// on until the array is done, most of the copies to set to zero and to add.
-// Price paid: shared memory, up to 64 bytes a thread.
-//
+// Price saved: atomics that wait for each other. The blocks, as many as the device holds, loop
+// until the array is done, so there are few copies to set to zero and add.
+// Price paid: shared memory, about 64 bytes per thread, or 4 bytes per bin where that is more.
 // Source: J. Gomez-Luna and others, An Optimized Approach to Histogram Computation on GPU (2013),
-// for copies that the lanes take turns at.
+// for copies that the lanes use in turn.
 
 #if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_HISTOGRAM_BLOCK_DIM)
 #define BLOCK_DIM COARSEN_HISTOGRAM_BLOCK_DIM
@@ -81,8 +70,8 @@
 
 #include "../block/vector.h"
 
-// The columns of counters, for a block of so many threads; as many counters as a block has room for
-// on any device; and the threads of a block that counts a small array.
+// The columns of counters in a block of so many threads; the counters that a block has room for on
+// every device; and the threads of a block that counts a small array.
 #define COARSEN_COPIES(threads)                                                                    \
     (NUM_BINS <= threads / 2   ? 32                                                                \
      : NUM_BINS <= threads     ? 16                                                                \
@@ -93,15 +82,14 @@
 #define COARSEN_ROOM      16384
 #define COARSEN_SMALL_DIM (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
-// Where the counter of a bin and a lane is. Rows are stirred within groups of 32 / copies, which fill
-// the 32 banks once.
+// The counter of a bin and a lane. Groups of 32 / copies rows, which fill the banks, are swizzled.
 COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int copies, unsigned int bin, unsigned int lane)
 {
     const unsigned int group = 32 / copies;
     return (bin ^ (bin / group % group)) * copies + lane % copies;
 }
 
-// Counts x if its bin is one of the width from first_bin on.
+// Counts x if its bin is in [first_bin, first_bin + width).
 COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int copies,
                                              unsigned int first_bin, unsigned int width,
                                              COARSEN_TYPE x)
@@ -111,7 +99,7 @@ COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int co
         atomicAdd(copy + COARSEN_(slot)(copies, row, threadIdx.x), 1u);
 }
 
-// The whole of a kernel, for blocks of so many threads: a constant, as copies is.
+// The whole kernel, for blocks of block_dim threads. block_dim and copies are constants.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                     unsigned int full_width, const unsigned int block_dim,
@@ -119,7 +107,7 @@ COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 {
     unsigned int *const copy = (unsigned int *)coarsen_shared;
     unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
-    if (NUM_BINS > COARSEN_ROOM) { // ranges, and this block's among those of its range
+    if (NUM_BINS > COARSEN_ROOM) { // the range of this block, and its place there
         const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
         first_bin = blockIdx.x % ranges * full_width;
         width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
@@ -159,8 +147,8 @@ COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 
     __syncthreads();
     for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
-        unsigned int count =
-            0; // the columns begin apart, so that a warp's threads keep to 32 banks
+        // The threads of a warp start at different columns, in 32 different banks.
+        unsigned int count = 0;
 #pragma unroll 4
         for (unsigned int k = 0; k < copies; k++)
             count += copy[COARSEN_(slot)(copies, row, k + row / (32 / copies))];
@@ -176,7 +164,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(count_all)(in, counts, n, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
 }
 
-// A small array is over before a block of many warps has well begun.
+// For small arrays, which are done before a block of many warps has started.
 COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
     COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                            unsigned int full_width)
@@ -190,9 +178,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                           cudaStream_t stream)
 {
-
-    // As few ranges as there can be, of as many bins each, but for the last; and as many blocks for
-    // each as the device holds. A block's own counters hold 2^32: it gets fewer elements than that.
+    // As few ranges as possible, of equal width except the last; and as many blocks as the device
+    // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
     cudaError_t status = cudaSuccess;
     size_t ranges = 1, width = NUM_BINS;
     if (NUM_BINS > COARSEN_ROOM) {
@@ -203,7 +190,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         width = coarsen_ceil_div(coarsen_ceil_div(NUM_BINS, ranges), 32) * 32;
         ranges = coarsen_ceil_div(NUM_BINS, width);
     }
-    // Small: in blocks of fewer threads, no more than a block for two multiprocessors.
+    // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_multiprocessors(&status);
     const bool small =
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;

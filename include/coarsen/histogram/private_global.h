@@ -1,43 +1,34 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/private_global.h: histogram, second rung. Over basic.h:
-// a copy of the counts for each block, in global memory.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/private_global.h: second rung, basic.h + a copy per block, in global memory.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
 //     #define NUM_BINS     256
 //     #include <coarsen/histogram/private_global.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 2147483647                 |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-//
-// Defines NAME_kernel(in, counts, n, copies), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        the copies of all blocks but the first
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 2147483647                         |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// Defines NAME_kernel(in, counts, n, copies) and
+//     size_t      NAME_scratch_bytes(size_t n)    the copies of all blocks except the first
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
+// scratch: device memory with any content, aligned as counts is; one per launch in flight. Errors:
+// cudaErrorInvalidValue for a null, misaligned or overflowing array, or a scratch that is too
+// small, with nothing written. Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: device memory, aligned as counts are, any content; one for each
-// launch that may run at the same time.
-// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array and for too small a
-// scratch, with nothing written. Deterministic. An unsigned int count that passes 2^32 goes on from
-// 0.
-//
-// Price saved: the meetings, of which only those within a block are left. The first block's copy is
-// counts itself, and the other blocks add theirs to it at the end.
-// Price paid: NUM_BINS counts a block to set to zero, to read back and to add, by as many atomics
-// again. It does not pay with fewer elements than bins in a block, and its scratch grows with n.
-//
+// Price saved: collisions. Atomics now collide only within a block. The first block's copy is
+// counts itself; at the end the other blocks add their copies to it.
+// Price paid: per block, NUM_BINS counts to set to zero, read back and add with as many atomics.
+// This does not pay if a block has fewer elements than bins. The scratch grows with n.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM

@@ -1,42 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/private_shared.h: histogram, third rung. Over private_global.h:
-// the copies are in shared memory.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/private_shared.h: third rung, private_global.h + copies in shared memory.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
 //     #define NUM_BINS     256
 //     #include <coarsen/histogram/private_shared.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 12288, which take 48 KiB   |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-//
-// Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 12288, which take 48 KiB           |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// Defines NAME_kernel(in, counts, n) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// Price saved: the trips to global memory, of which those to add the copies up are left: at most
-// NUM_BINS atomics a block. No scratch.
-// Price paid: shared memory, 4 NUM_BINS bytes a block. Still NUM_BINS counts to set to zero and to
-// add for each block of BLOCK_DIM elements, most of which run one after the other: see
-// contiguous.h.
-//
+// Price saved: global memory traffic. What is left is to add the copies: at most NUM_BINS atomics
+// per block. No scratch. Price paid: 4 NUM_BINS bytes of shared memory per block. There are still
+// NUM_BINS counts to set to zero and add per block of BLOCK_DIM elements, and most of these blocks
+// run one after the other: see contiguous.h.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/vectorized.h: histogram, sixth rung. Over interleaved.h:
-// 16 bytes a load, and CFACTOR loads before the first is used.
-//
-//     counts[b] = how many i in [0, n) have BIN(in[i]) == b, for each b in [0, NUM_BINS)
+// coarsen/histogram/vectorized.h: sixth rung, interleaved.h + 16-byte loads, CFACTOR in flight.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
@@ -11,33 +9,25 @@
 //     #define CFACTOR      4
 //     #include <coarsen/histogram/vectorized.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type                                         |
-// | NUM_BINS             | required         | number of bins, from 1 to 12288, which take 48 KiB   |
-// | COARSEN_BIN(x)       | (x)              | bin of element x, an integer; x is not counted if    |
-// |                      |                  | that is negative or not below NUM_BINS               |
-// | COARSEN_COUNT        | unsigned int     | type of a count: that or unsigned long long          |
-// | BLOCK_DIM            | 1024             | threads a block: a multiple of 32 from 32 to 1024    |
-// | CFACTOR              | 4                | 16-byte vectors a thread counts, from 1 to 32        |
-//
-// Defines NAME_add(copy, x), for any 32-bit counters, and NAME_kernel(in, counts, n), and
-//
-//     size_t      NAME_scratch_bytes(size_t n)        0
+// | parameter      | default      | meaning                                                      |
+// |----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME   | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE   | required     | element type                                                 |
+// | NUM_BINS       | required     | number of bins, from 1 to 12288, which take 48 KiB           |
+// | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
+// | CFACTOR        | 4            | 16-byte vectors per thread, from 1 to 32                     |
+// Defines NAME_kernel(in, counts, n), what block/vector.h defines, and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. counts: NUM_BINS of them, apart from in; what
-// they held is lost. scratch: not looked at; NULL will do.
+//                             cudaStream_t stream)
+// in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count that passes 2^32 goes on from 0.
+// Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// Price saved: load instructions and trips: a warp's load brings 512 bytes, and CFACTOR of them are
-// on their way at once. And 16 bytes of elements a thread make for fewer blocks yet.
-// Price paid: registers, 4 CFACTOR a thread, and the split at the ends of an array that is not
-// aligned.
-//
+// Price saved: load instructions and waiting. A load of a warp brings 512 bytes, and CFACTOR loads
+// are in flight at once. There are fewer blocks still, as a thread counts CFACTOR times 16 bytes.
+// Price paid: 4 CFACTOR registers per thread, and separate code for the unaligned ends of an array.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 9.5; V.
 // Volkov, Better Performance at Lower Occupancy (2010), for the loads in flight.
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/blur_coarsened.h: box blur, second rung. Over blur_single.h:
-// a thread makes COARSE_FACTOR samples, one below the other.
-//
+// coarsen/image/blur_coarsened.h: second rung, blur_single.h + COARSE_FACTOR rows per thread.
 //     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
-//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//                    |v - y| <= COARSEN_RADIUS inside the image, rounded to nearest, halves up
 //
 //     #define COARSEN_NAME     blur_rgb
 //     #define COARSEN_RADIUS   3
@@ -15,27 +13,23 @@
 //     size_t width = 640, height = 480;
 //     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// | parameter        | default  | meaning                                                 |
-// |------------------|----------|---------------------------------------------------------|
-// | COARSEN_NAME     | required | what every name this makes begins with                  |
-// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 31     |
-// | COARSEN_CHANNELS | 1        | samples a pixel, interleaved, from 1 (gray) to 4 (RGBA) |
-// | BLOCK_DIM        | 256      | threads a block: a multiple of 32 from 32 to 1024       |
-// | COARSE_FACTOR    | 8        | rows a thread makes of its column, from 1 to 1024       |
-//
-// Defines NAME_kernel and
-//
+// | parameter        | default  | meaning                                                         |
+// |------------------|----------|-----------------------------------------------------------------|
+// | COARSEN_NAME     | required | prefix of every name defined here                               |
+// | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 31             |
+// | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 256      | threads per block: a multiple of 32 from 32 to 1024             |
+// | COARSE_FACTOR    | 8        | rows that a thread makes of its column, from 1 to 1024          |
+// Defines NAME_kernel(in, out, width, height) and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
+// at any alignment, not overlapping. Sizes may be 0. Errors: cudaErrorInvalidValue for a null or
+// overflowing array, with nothing written. Deterministic, exact.
 //
-// in, out: height rows of width pixels of COARSEN_CHANNELS 8-bit samples, with nothing between pixels or
-// rows, in device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for
-// a null or overflowing array, with nothing written. Deterministic, exact.
-//
-// Price saved: additions and loads. The next box is the last one, less its first row and plus a new
-// one: 2 (2 COARSEN_RADIUS + 1) loads in place of (2 COARSEN_RADIUS + 1)^2, but for a thread's first.
-// Price paid: COARSE_FACTOR times fewer threads.
-//
+// Price saved: additions and loads. The next box is the last one minus its first row plus a new
+// row: 2 (2 COARSEN_RADIUS + 1) loads instead of (2 COARSEN_RADIUS + 1)^2, except for a thread's
+// first box. Price paid: COARSE_FACTOR times fewer threads.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
 #ifndef COARSEN_RADIUS
@@ -54,7 +48,7 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
-// The sum of one row of a box, from the samples left to right of the one there.
+// The sum of one row of a box: the sample at there, left pixels before it and right pixels after.
 COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there, size_t left, size_t right)
 {
     unsigned int sum = 0;
@@ -63,11 +57,11 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there, size_t lef
     return sum;
 }
 
-// A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
+// A block makes BLOCK_DIM samples of COARSE_FACTOR rows, and every gridDim.y-th strip after it.
 COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width,
                                      size_t height)
 {
-    const size_t samples = width * COARSEN_CHANNELS; // a row
+    const size_t samples = width * COARSEN_CHANNELS; // per row
     const size_t s = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (s >= samples)
         return;
@@ -77,7 +71,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out
 
     for (size_t first = (size_t)blockIdx.y * COARSE_FACTOR; first < height;
          first += (size_t)gridDim.y * COARSE_FACTOR) {
-        unsigned int sum = 0; // of the rows of the box above first, but for its last
+        unsigned int sum = 0; // of the box of row first - 1
         for (size_t v = first < COARSEN_RADIUS + 1 ? 0 : first - COARSEN_RADIUS - 1;
              v < height && v < first + COARSEN_RADIUS; v++)
             sum += COARSEN_(row)(in + v * samples + s, left, right);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/blur_rolling.h: box blur, fourth rung. Over blur_tiled.h:
-// no tile; a thread walks down the rows with the sums of 16 columns in its registers.
-//
+// coarsen/image/blur_rolling.h: fourth rung. Instead of blur_tiled.h's tile, a thread walks down
+// the rows with the sums of 16 columns in its registers.
 //     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
-//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//                    |v - y| <= COARSEN_RADIUS inside the image, rounded to nearest, halves up
 //
 //     #define COARSEN_NAME     blur_rgb
 //     #define COARSEN_RADIUS   3
@@ -15,32 +14,29 @@
 //     const unsigned char *pixels = (const unsigned char *)in;
 //     blur_rgb_launch(pixels, (unsigned char *)out, width, height, stream);
 //
-// | parameter        | default  | meaning                                                        |
-// |------------------|----------|----------------------------------------------------------------|
-// | COARSEN_NAME     | required | what every name this makes begins with                         |
-// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 7             |
-// | COARSEN_CHANNELS | 1        | 8-bit samples a pixel, interleaved, from 1 (gray) to 4 (RGBA)  |
-// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 192               |
-// | COARSE_FACTOR    | 48       | rows a thread makes of its 16 columns, about: from 1 to 1024   |
-//
-// Defines NAME_kernel(in, out, width, height, rows) and
-//
+// | parameter        | default  | meaning                                                         |
+// |------------------|----------|-----------------------------------------------------------------|
+// | COARSEN_NAME     | required | prefix of every name defined here                               |
+// | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 7              |
+// | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 128      | threads per block: a multiple of 32 from 32 to 192              |
+// | COARSE_FACTOR    | 48       | about how many rows per thread, of 16 columns, from 1 to 1024   |
+// Defines NAME_kernel(in, out, width, height, columns, rows), NAME_any_kernel (any alignment) and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
+// at any alignment (fast if in, out and the bytes of a row are multiples of 16), not overlapping.
+// Sizes may be 0. Errors: cudaErrorInvalidValue for a null or overflowing array, with nothing
+// written. Deterministic, exact.
 //
-// in, out: height rows of width pixels of COARSEN_CHANNELS samples, with nothing between the rows, in
-// device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for a null
-// or overflowing array, with nothing written. Deterministic, exact. Any alignment works; it is fast
-// when in, out and a row's bytes are multiples of 16.
-//
-// Price saved: the tile, its barriers and the passes over shared memory. A row that comes in is added
-// to the columns' sums, and the one that leaves is taken off again, whatever the radius is: both are
-// in registers, where the last 2 COARSEN_RADIUS + 1 rows wait. What a thread needs of its
-// neighbours' columns it gets by shuffles. Two sums share a register, hence the limit of the radius.
-// Price paid: registers, 4 for each row that waits; the lanes at a warp's ends, which only help; and
-// 2 COARSEN_RADIUS rows read before the first is made, so that a small COARSE_FACTOR reads much twice.
-// Cost: every sample read 1 + 2 COARSEN_RADIUS / COARSE_FACTOR times, written once.
-//
+// Price saved: the tile and its barriers. A row that enters is added to the columns' sums, and the
+// row that leaves is subtracted, whatever the radius. The last 2 COARSEN_RADIUS + 1 rows wait in
+// shared memory, where each thread uses only its own 16 columns. Shuffles bring the neighbours'
+// column sums. Two sums share a register, which limits the radius.
+// Price paid: 16 bytes of shared memory per thread and waiting row; the lanes at the ends of a
+// warp, which only help; and 2 COARSEN_RADIUS rows read before the first is made, so a small
+// COARSE_FACTOR reads many rows twice.
+// Cost: every sample is read about 1 + 2 COARSEN_RADIUS / COARSE_FACTOR times and written once.
 // Source: running sums are those of M. J. McDonnell, Box-filtering techniques (1981).
 
 #ifndef COARSEN_RADIUS
@@ -67,16 +63,16 @@
 
 #define COARSEN_SIDE  (2 * COARSEN_RADIUS + 1)
 #define COARSEN_BOX   (COARSEN_SIDE * COARSEN_SIDE)
-#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples on each side
 #define COARSEN_WORDS ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
-#define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // and in lanes of 16
-#define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples a warp makes of a row
+#define COARSEN_HALO  ((COARSEN_REACH + 15) / 16)         // the same, in lanes of 16 samples
+#define COARSEN_SPAN  (16 * (32 - 2 * COARSEN_HALO))      // samples per warp and row
 
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(vector);
 
-// 16 samples from there on: those that the row has, from a to b - 1; 0 for the others.
+// 16 samples: those that the row has, a to b - 1, and 0 for the others.
 COARSEN_DEVICE COARSEN_(vector)
     COARSEN_(load)(const unsigned char *from, int a, int b, bool aligned)
 {
@@ -102,16 +98,16 @@ COARSEN_DEVICE void COARSEN_(store)(unsigned char *to, int b, bool aligned, COAR
                 to[j] = (unsigned char)(means.word[j / 4] >> 8 * (j % 4));
 }
 
-// The columns' sums at p and p + 2, packed: p counts samples from the first of even and odd, which hold
-// the sums at 4k and 4k + 2, and those at 4k + 1 and 4k + 3.
+// The column sums at samples p and p + 2, packed. even[k] holds the sums at samples 4k and 4k + 2,
+// odd[k] those at 4k + 1 and 4k + 3.
 COARSEN_DEVICE unsigned int COARSEN_(pair)(const unsigned int *even, const unsigned int *odd, int p)
 {
     const unsigned int *const half = p % 2 == 0 ? even : odd;
     return p % 4 < 2 ? half[p / 4] : __funnelshift_r(half[p / 4], half[p / 4 + 1], 16);
 }
 
-// The sums of a row's boxes at the thread's 16 samples, from those of its columns and its neighbours'.
-// Those of word w: of samples 0 and 2 in sums[2 w], of 1 and 3 in sums[2 w + 1].
+// The box sums at the thread's 16 samples of a row, from its own and its neighbours' column sums.
+// Of word w, samples 0 and 2 are in sums[2 w], samples 1 and 3 in sums[2 w + 1].
 COARSEN_DEVICE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_even,
                                    const unsigned int *mine_odd)
 {
@@ -133,7 +129,7 @@ COARSEN_DEVICE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
 #pragma unroll
     for (int h = 0; h < 8; h++) {
         const int x = h / 2 * 4 + h % 2, p = x + 4 * COARSEN_WORDS;
-        const int before = x - COARSEN_CHANNELS; // a pixel before: is there a sum to go on from?
+        const int before = x - COARSEN_CHANNELS; // the pixel before: if its sum is there, update it
         if (before >= 0 && before % 4 < 2) {
             sums[h] = sums[before / 4 * 2 + before % 4] +
                       COARSEN_(pair)(even, odd, p + COARSEN_REACH) -
@@ -147,16 +143,16 @@ COARSEN_DEVICE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
     }
 }
 
-// A mean, in the top byte: (sum + count / 2) r, where r is 2^24 / count and up to 1 more, so that r count
-// = 2^24 + e with e <= count. It is exact, as (sum + count / 2) e < 2^24: the left side is at most
-// (255 * 225 + 112) * 225.
+// A mean, in the top byte: (sum + count / 2) r. r exceeds 2^24 / count by at most 1, so r count is
+// 2^24 + e with e <= count. The mean is exact because (sum + count / 2) e < 2^24: the left side is
+// at most (255 * 225 + 112) * 225.
 COARSEN_DEVICE unsigned int COARSEN_(mean)(unsigned int sum, unsigned int count,
                                            unsigned int reciprocal)
 {
     return sum * reciprocal + count / 2 * reciprocal;
 }
 
-// The four means of word w, of boxes that are whole.
+// The four means of word w, of whole boxes.
 COARSEN_DEVICE unsigned int COARSEN_(word)(const unsigned int *sums, int w)
 {
     const unsigned int reciprocal = (1u << 24) / COARSEN_BOX + 1;
@@ -167,8 +163,7 @@ COARSEN_DEVICE unsigned int COARSEN_(word)(const unsigned int *sums, int w)
     return __byte_perm(__byte_perm(m0, m1, 0x0073), __byte_perm(m2, m3, 0x0073), 0x5410);
 }
 
-// The same near a border. widths: as many columns as the box of each of the thread's samples has, 4 bits
-// each; rows: as many rows.
+// The same near a border. widths: the columns of each sample's box, 4 bits each. rows: their rows.
 COARSEN_DEVICE unsigned int COARSEN_(border_word)(const unsigned int *sums, int w,
                                                   const unsigned int *reciprocals,
                                                   unsigned long long widths, unsigned int rows)
@@ -182,7 +177,7 @@ COARSEN_DEVICE unsigned int COARSEN_(border_word)(const unsigned int *sums, int 
     return word;
 }
 
-// Those widths, for samples a to b - 1 of the 16 from x on.
+// The widths, for samples a to b - 1 of the 16 samples from x on.
 COARSEN_DEVICE unsigned long long COARSEN_(widths)(long long x, int a, int b, size_t width)
 {
     unsigned long long widths = 0;
@@ -195,8 +190,8 @@ COARSEN_DEVICE unsigned long long COARSEN_(widths)(long long x, int a, int b, si
     return widths;
 }
 
-// Adds the row that enters to the columns' sums and takes off the one that leaves, in whose place it
-// goes. The even samples' sums come from those of whole words, in fewer steps: all is modulo 2^32.
+// Adds the row that enters to the column sums, subtracts the row that leaves, and replaces it
+// in its slot. The even samples' sums come from sums of whole words, modulo 2^32, in fewer steps.
 COARSEN_DEVICE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd, COARSEN_(vector) * slot,
                                    COARSEN_(vector) enters)
 {
@@ -209,30 +204,29 @@ COARSEN_DEVICE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd, COARS
     }
 }
 
-// What one thread does: 16 samples of each row of its warp's strip.
+// The work of a thread: 16 samples of each row of its warp's strip.
 COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out, size_t width,
                                     size_t height, unsigned int columns, unsigned int strip_rows,
                                     bool aligned)
 {
-    __shared__ COARSEN_(vector)
-        ring[COARSEN_SIDE][BLOCK_DIM]; // the rows summed; a thread's are its own
+    __shared__ COARSEN_(vector) ring[COARSEN_SIDE][BLOCK_DIM]; // the summed rows, per thread
     __shared__ unsigned int reciprocals[COARSEN_BOX + 1];
-    __shared__ unsigned long long widths_of[BLOCK_DIM]; // for the border, out of the registers
+    __shared__ unsigned long long widths_of[BLOCK_DIM]; // for the border; saves registers
     for (unsigned int c = threadIdx.x; c <= COARSEN_BOX; c += BLOCK_DIM)
         reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
     __syncthreads();
 
-    // By a shuffle, which tells the compiler that it is the same in all lanes, and what depends on it.
+    // The shuffle tells the compiler that all lanes have the same value.
     const unsigned int warp =
         blockIdx.x * (BLOCK_DIM / 32) + __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     const size_t first = (size_t)(warp / columns) * strip_rows;
-    if (first >= height) // a whole warp
+    if (first >= height) // the same for the whole warp
         return;
     const long long row_samples = (long long)(width * COARSEN_CHANNELS);
     const int lane = threadIdx.x % 32;
     const long long x = (long long)(warp % columns) * COARSEN_SPAN + 16 * (lane - COARSEN_HALO);
 
-    // Of the thread's samples, those from a to b - 1 are in the row.
+    // Samples a to b - 1 of the thread are in the row.
     const int a = x < 0 ? 16 : 0;
     const int b = x >= row_samples ? 0 : row_samples - x < 16 ? (int)(row_samples - x) : 16;
     const bool inside = x >= COARSEN_REACH && x + 16 + COARSEN_REACH <= row_samples;
@@ -242,8 +236,8 @@ COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out,
         widths = COARSEN_(widths)(x, a, b, width);
     widths_of[threadIdx.x] = widths;
 
-    // Step i adds row first - COARSEN_RADIUS + i. There is one for i from begin to end - 1, and the boxes
-    // have all their rows for i from full_begin to end - 1.
+    // Step i adds row first - COARSEN_RADIUS + i, which exists if begin <= i < end. The boxes have
+    // all their rows if full_begin <= i < end.
     const int made = (int)coarsen_min(height - first, strip_rows);
     const int steps = made + 2 * COARSEN_RADIUS;
     const int begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
@@ -257,14 +251,14 @@ COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out,
     const unsigned char *from = in + (long long)(first - COARSEN_RADIUS) * row_samples + x;
     unsigned char *to = out + (long long)first * row_samples + x;
 
-    unsigned int whole[4] = {}, odd[4] = {}; // the columns' sums
+    unsigned int whole[4] = {}, odd[4] = {}; // the column sums
     const COARSEN_(vector) nothing = {};
     for (int i = 0; i < COARSEN_SIDE; i++)
         ring[i][threadIdx.x] = nothing;
     COARSEN_(vector) *const slots = &ring[0][threadIdx.x];
     unsigned int slot = 0;
 
-    COARSEN_(vector) next = nothing; // on its way while the row before it is worked on
+    COARSEN_(vector) next = nothing; // loads while the row before it is processed
     if ((unsigned int)(0 - begin) < loads)
         next = COARSEN_(load)(from, a, b, aligned);
     for (int i = 0; i < steps; i++) {
@@ -290,7 +284,7 @@ COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out,
         } else {
             const int oldest = i - 2 * COARSEN_RADIUS;
             const int rows = (i < end ? i + 1 : end) - (oldest > begin ? oldest : begin);
-            __syncwarp(); // or the compiler works out all that follows ahead of time, in registers
+            __syncwarp(); // otherwise the compiler computes what follows early, in registers
             const unsigned long long widths_here = widths_of[threadIdx.x];
 #pragma unroll
             for (int w = 0; w < 4; w++)
@@ -303,7 +297,7 @@ COARSEN_DEVICE void COARSEN_(strip)(const unsigned char *in, unsigned char *out,
     }
 }
 
-// rows: as many as a thread makes. in, out and a row's samples are multiples of 16.
+// rows: per thread. in, out and the samples per row are multiples of 16.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height,
                      unsigned int columns, unsigned int rows)
@@ -311,7 +305,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(strip)(in, out, width, height, columns, rows, true);
 }
 
-// The same for any alignment, a sample at a time.
+// The same for any alignment, sample by sample.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(any_kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height,
                          unsigned int columns, unsigned int rows)
@@ -342,8 +336,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    // Strips of COARSE_FACTOR rows, or of as many more as make the last wave of blocks a full one. Where
-    // they don't fill the device once, of fewer; but rows that only begin a strip cost, too.
+    // A strip has COARSE_FACTOR rows, or more to make the last wave of blocks a full one. It has
+    // fewer if the device would not be full once, but not too few: the rows that start it cost too.
     const size_t columns = coarsen_ceil_div(samples, COARSEN_SPAN);
     const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
     const size_t most = coarsen_ceil_div(height, COARSE_FACTOR < 8 ? COARSE_FACTOR : 8);

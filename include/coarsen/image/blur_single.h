@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/blur_single.h: box blur, first rung. One sample a thread: a pixel, where it is gray.
-//
+// coarsen/image/blur_single.h: box blur, first rung: one sample (in gray, one pixel) per thread.
 //     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
-//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//                    |v - y| <= COARSEN_RADIUS inside the image, rounded to nearest, halves up
 //
 //     #define COARSEN_NAME     blur_rgb
 //     #define COARSEN_RADIUS   3
@@ -13,25 +12,21 @@
 //     size_t width = 640, height = 480;
 //     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// | parameter        | default  | meaning                                                 |
-// |------------------|----------|---------------------------------------------------------|
-// | COARSEN_NAME     | required | what every name this makes begins with                  |
-// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 31     |
-// | COARSEN_CHANNELS | 1        | samples a pixel, interleaved, from 1 (gray) to 4 (RGBA) |
-// | BLOCK_DIM        | 256      | threads a block: a multiple of 32 from 32 to 1024       |
-//
-// Defines NAME_kernel and
-//
+// | parameter        | default  | meaning                                                         |
+// |------------------|----------|-----------------------------------------------------------------|
+// | COARSEN_NAME     | required | prefix of every name defined here                               |
+// | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 31             |
+// | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 256      | threads per block: a multiple of 32 from 32 to 1024             |
+// Defines NAME_kernel(in, out, width, height) and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
+// at any alignment, not overlapping. Sizes may be 0. Errors: cudaErrorInvalidValue for a null or
+// overflowing array, with nothing written. Deterministic, exact.
 //
-// in, out: height rows of width pixels of COARSEN_CHANNELS 8-bit samples, with nothing between pixels or
-// rows, in device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for
-// a null or overflowing array, with nothing written. Deterministic, exact.
-//
-// Price paid here: (2 COARSEN_RADIUS + 1)^2 loads and additions for each sample, nearly all of which the
-// neighbouring threads repeat.
-//
+// Price paid: (2 COARSEN_RADIUS + 1)^2 loads and additions per sample. Neighbouring threads repeat
+// nearly all of them.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 3.3.
 
 #ifndef COARSEN_RADIUS
@@ -44,11 +39,11 @@
 #define BLOCK_DIM 256
 #endif
 
-// A block for BLOCK_DIM samples of a row, and of every gridDim.y-th row after it.
+// A block makes BLOCK_DIM samples of a row, and of every gridDim.y-th row after it.
 COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width,
                                      size_t height)
 {
-    const size_t samples = width * COARSEN_CHANNELS; // a row
+    const size_t samples = width * COARSEN_CHANNELS; // per row
     const size_t s = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (s >= samples)
         return;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/blur_tiled.h: box blur, third rung. Over blur_coarsened.h:
-// the block first copies its tile to shared memory, with a halo of COARSEN_RADIUS pixels around it.
-//
+// coarsen/image/blur_tiled.h: third rung, blur_coarsened.h + the block's tile, with a halo of
+// COARSEN_RADIUS pixels, in shared memory.
 //     out[y][x][c] = the mean of in[v][u][c] over |u - x| <= COARSEN_RADIUS and
-//                    |v - y| <= COARSEN_RADIUS, as far as those exist, rounded to nearest, halves up
+//                    |v - y| <= COARSEN_RADIUS inside the image, rounded to nearest, halves up
 //
 //     #define COARSEN_NAME     blur_rgb
 //     #define COARSEN_RADIUS   3
@@ -14,29 +13,25 @@
 //     size_t width = 640, height = 480;
 //     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// | parameter        | default  | meaning                                                 |
-// |------------------|----------|---------------------------------------------------------|
-// | COARSEN_NAME     | required | what every name this makes begins with                  |
-// | COARSEN_RADIUS   | required | pixels to each side of the middle one: from 1 to 31     |
-// | COARSEN_CHANNELS | 1        | samples a pixel, interleaved, from 1 (gray) to 4 (RGBA) |
-// | BLOCK_DIM        | 128      | threads a block: a multiple of 32 from 32 to 1024       |
-// | COARSE_FACTOR    | 8        | rows a thread makes of its column, from 1 to 64         |
-//
-// Defines NAME_kernel and
-//
+// | parameter        | default  | meaning                                                         |
+// |------------------|----------|-----------------------------------------------------------------|
+// | COARSEN_NAME     | required | prefix of every name defined here                               |
+// | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 31             |
+// | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
+// | BLOCK_DIM        | 128      | threads per block: a multiple of 32 from 32 to 1024             |
+// | COARSE_FACTOR    | 8        | rows that a thread makes of its column, from 1 to 64            |
+// Defines NAME_kernel(in, out, width, height) and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
+// at any alignment, not overlapping. Sizes may be 0. Errors: cudaErrorInvalidValue for a null or
+// overflowing array, with nothing written. Deterministic, exact.
 //
-// in, out: height rows of width pixels of COARSEN_CHANNELS 8-bit samples, with nothing between pixels or
-// rows, in device memory, not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for
-// a null or overflowing array, with nothing written. Deterministic, exact.
-//
-// Price saved: global memory. What the threads of a block read over and over is read from there once,
-// and the halo twice or so.
-// Price paid: shared memory, (COARSE_FACTOR + 2 COARSEN_RADIUS) (BLOCK_DIM + 2 COARSEN_RADIUS
-// COARSEN_CHANNELS) bytes, which may not pass 48 KiB; a barrier; and the halo, which is the more of the
-// tile the larger the radius and the smaller the tile.
-//
+// Price saved: global memory traffic. The threads of a block read the same samples many times; now
+// global memory is read once for them, and about twice for the halo.
+// Price paid: two barriers per tile, and (COARSE_FACTOR + 2 COARSEN_RADIUS) (BLOCK_DIM + 2
+// COARSEN_RADIUS COARSEN_CHANNELS) bytes of shared memory, at most 48 KiB. The halo's share grows
+// with the radius and with a smaller tile.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 7.4.
 
 #ifndef COARSEN_RADIUS
@@ -55,14 +50,14 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples to each side
+#define COARSEN_REACH (COARSEN_RADIUS * COARSEN_CHANNELS) // samples on each side
 #define COARSEN_ROWS  (COARSE_FACTOR + 2 * COARSEN_RADIUS)
 #define COARSEN_WIDE  (BLOCK_DIM + 2 * COARSEN_REACH)
 static_assert(COARSEN_ROWS * COARSEN_WIDE <= 48 * 1024,
               "coarsen/image: the tile is over 48 KiB: take a smaller BLOCK_DIM, COARSE_FACTOR or "
               "COARSEN_RADIUS");
 
-// The sum of one row of a box. Where the image has ended, the tile holds 0.
+// The sum of one row of a box. Outside the image, the tile holds 0.
 COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there)
 {
     unsigned int sum = 0;
@@ -71,12 +66,12 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there)
     return sum;
 }
 
-// A block for BLOCK_DIM samples of COARSE_FACTOR rows, and of every gridDim.y-th such strip after it.
+// A block makes BLOCK_DIM samples of COARSE_FACTOR rows, and every gridDim.y-th strip after it.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height)
 {
     __shared__ unsigned char tile[COARSEN_ROWS][COARSEN_WIDE];
-    const size_t samples = width * COARSEN_CHANNELS; // a row
+    const size_t samples = width * COARSEN_CHANNELS; // per row
     const size_t block_s = (size_t)blockIdx.x * BLOCK_DIM, s = block_s + threadIdx.x;
     const size_t x = s / COARSEN_CHANNELS;
     const size_t left = coarsen_min(x, COARSEN_RADIUS);
@@ -86,14 +81,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
          first += (size_t)gridDim.y * COARSE_FACTOR) {
         for (unsigned int i = threadIdx.x; i < COARSEN_ROWS * COARSEN_WIDE; i += BLOCK_DIM) {
             const unsigned int row = i / COARSEN_WIDE, column = i % COARSEN_WIDE;
-            const size_t v = first + row - COARSEN_RADIUS; // past the last if before the first
+            const size_t v = first + row - COARSEN_RADIUS; // wraps above the image: too large
             const size_t u = block_s + column - COARSEN_REACH;
             tile[row][column] = v < height && u < samples ? in[v * samples + u] : 0;
         }
         __syncthreads();
 
         const unsigned char *const mine = &tile[0][COARSEN_REACH + threadIdx.x];
-        unsigned int sum = 0; // of the rows of the first box, but for its last
+        unsigned int sum = 0; // of the rows of the first box, except the last
         for (unsigned int row = 0; row < 2 * COARSEN_RADIUS; row++)
             sum += COARSEN_(row)(mine + row * COARSEN_WIDE);
         for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
@@ -107,7 +102,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             }
             sum -= COARSEN_(row)(mine + k * COARSEN_WIDE);
         }
-        __syncthreads(); // the tile, before the next strip's
+        __syncthreads(); // the tile is used up: the next strip may overwrite it
     }
 }
 

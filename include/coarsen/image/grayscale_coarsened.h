@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/grayscale_coarsened.h: RGB to gray, second rung. Over grayscale_single.h:
-// a thread makes COARSE_FACTOR pixels, BLOCK_DIM apart.
-//
+// coarsen/image/grayscale_coarsened.h: second rung, grayscale_single.h + COARSE_FACTOR pixels per
+// thread, BLOCK_DIM apart.
 //     gray[i] = (COARSEN_RED r[i] + COARSEN_GREEN g[i] + COARSEN_BLUE b[i] + 32768) / 65536
 //
 //     #define COARSEN_NAME gray
@@ -12,29 +11,24 @@
 //     size_t width = 640, height = 480;
 //     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// | parameter     | default  | meaning                                              |
-// |---------------|----------|------------------------------------------------------|
-// | COARSEN_NAME  | required | what every name this makes begins with               |
-// | COARSEN_RED   | 19595    | weight of red in 65536ths: 0.299, as in ITU-R BT.601 |
-// | COARSEN_GREEN | 38470    | of green: 0.587                                      |
-// | COARSEN_BLUE  | 7471     | of blue: 0.114; the three add up to 65536            |
-// | BLOCK_DIM     | 256      | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR | 4        | pixels a thread makes, from 1 to 64                  |
-//
-// Defines NAME_kernel and
-//
+// | parameter     | default  | meaning                                               |
+// |---------------|----------|-------------------------------------------------------|
+// | COARSEN_NAME  | required | prefix of every name defined here                     |
+// | COARSEN_RED   | 19595    | weight of red in 65536ths: 0.299, as in ITU-R BT.601  |
+// | COARSEN_GREEN | 38470    | weight of green: 0.587                                |
+// | COARSEN_BLUE  | 7471     | weight of blue: 0.114; the three must add up to 65536 |
+// | BLOCK_DIM     | 256      | threads per block: a multiple of 32 from 32 to 1024   |
+// | COARSE_FACTOR | 4        | pixels per thread, BLOCK_DIM apart, from 1 to 64      |
+// Defines NAME_kernel(in, out, n), for n pixels, and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in: height rows of width pixels of 8-bit red, green and blue, without gaps. out: the same with
+// one 8-bit sample per pixel. Both in device memory, at any alignment, not overlapping. Sizes may
+// be 0. Errors: cudaErrorInvalidValue for a null or overflowing array, with nothing written.
+// Deterministic, exact: the division above drops the remainder.
 //
-// in: height rows of width pixels of three 8-bit samples, red, green, blue, with nothing between pixels
-// or rows; out: a sample a pixel, likewise. Device memory, at any alignment,
-// not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for a null or overflowing
-// array, with nothing written. Deterministic, exact: the division above drops the remainder.
-//
-// Price saved: waiting. A thread has 3 COARSE_FACTOR loads on their way at once. There is no work to
-// save, and the requests are as many as before.
-// Price paid: registers, and COARSE_FACTOR times fewer blocks.
-//
+// Price saved: waiting. A thread has 3 COARSE_FACTOR loads in flight. There is no work to save, and
+// there are as many requests as before. Price paid: registers, COARSE_FACTOR times fewer blocks.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
 #ifdef COARSEN_RADIUS
@@ -53,7 +47,7 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-// The weighted sum, rounded, of which the gray pixel is the third byte.
+// The weighted sum, rounded. Its third byte is the gray pixel.
 COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
 {
     return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/image/grayscale_vectorized.h: RGB to gray, third rung. Over grayscale_coarsened.h:
-// an access is 16 bytes, and a thread makes COARSE_FACTOR times 16 neighbouring pixels.
-//
+// coarsen/image/grayscale_vectorized.h: third rung, grayscale_coarsened.h + 16-byte accesses, and a
+// thread makes COARSE_FACTOR times 16 neighbouring pixels.
 //     gray[i] = (COARSEN_RED r[i] + COARSEN_GREEN g[i] + COARSEN_BLUE b[i] + 32768) / 65536
 //
 //     #define COARSEN_NAME gray
@@ -11,30 +10,26 @@
 //     size_t width = 640, height = 480;
 //     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
 //
-// | parameter     | default  | meaning                                              |
-// |---------------|----------|------------------------------------------------------|
-// | COARSEN_NAME  | required | what every name this makes begins with               |
-// | COARSEN_RED   | 19595    | weight of red in 65536ths: 0.299, as in ITU-R BT.601 |
-// | COARSEN_GREEN | 38470    | of green: 0.587                                      |
-// | COARSEN_BLUE  | 7471     | of blue: 0.114; the three add up to 65536            |
-// | BLOCK_DIM     | 128      | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR | 2        | times 16 pixels a thread makes, from 1 to 8          |
-//
-// Defines NAME_kernel and
-//
+// | parameter     | default  | meaning                                               |
+// |---------------|----------|-------------------------------------------------------|
+// | COARSEN_NAME  | required | prefix of every name defined here                     |
+// | COARSEN_RED   | 19595    | weight of red in 65536ths: 0.299, as in ITU-R BT.601  |
+// | COARSEN_GREEN | 38470    | weight of green: 0.587                                |
+// | COARSEN_BLUE  | 7471     | weight of blue: 0.114; the three must add up to 65536 |
+// | BLOCK_DIM     | 128      | threads per block: a multiple of 32 from 32 to 1024   |
+// | COARSE_FACTOR | 2        | groups of 16 pixels per thread, from 1 to 8           |
+// Defines NAME_kernel(in, out, n, head), NAME_head(in, out, n) and
 //     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
 //                             size_t height, cudaStream_t stream)
+// in: height rows of width pixels of 8-bit red, green and blue, without gaps. out: the same with
+// one 8-bit sample per pixel. Both in device memory, at any alignment (fast if in + 3 k and out + k
+// are multiples of 16 for some k, such as 0), not overlapping. Sizes may be 0. Errors:
+// cudaErrorInvalidValue for a null or overflowing array, with nothing written. Deterministic,
+// exact: the division above drops the remainder.
 //
-// in: height rows of width pixels of three 8-bit samples, red, green, blue, with nothing between pixels
-// or rows; out: a sample a pixel, likewise. Device memory, at any alignment, fast
-// where in + 3 k and out + k are multiples of 16 for one k, as they are when in and out are,
-// not overlapping. width or height may be 0. Errors: cudaErrorInvalidValue for a null or overflowing
-// array, with nothing written. Deterministic, exact: the division above drops the remainder.
-//
-// Price saved: requests and instructions. Three loads bring 16 pixels, one store takes them away.
-// Price paid: registers, 12 COARSE_FACTOR for what is on its way; and a warp's load touches all of 1536
-// bytes, a third at a time, so that the cache has to hold them from the first third to the last.
-//
+// Price saved: requests and instructions. Three loads and one store serve 16 pixels. Price paid: 12
+// COARSE_FACTOR registers for the loads in flight. Each of a warp's three loads touches all of its
+// 1536 bytes and takes a third of them, so the cache must hold them from the first to the last.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #ifdef COARSEN_RADIUS
@@ -57,13 +52,13 @@ typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(vector);
 
-// The weighted sum, rounded, of which the gray pixel is the third byte.
+// The weighted sum, rounded. Its third byte is the gray pixel.
 COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
 {
     return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
 }
 
-// 16 pixels, from 48 bytes.
+// Makes 16 pixels from 48 bytes.
 COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
 {
     COARSEN_(vector) gray;
@@ -86,7 +81,7 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
     return gray;
 }
 
-// head: the pixels before the first with both arrays at a multiple of 16; n if there is none.
+// head: the pixels before the first one that is at a multiple of 16 in both arrays; n if none is.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n, size_t head)
 {
@@ -119,7 +114,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 #ifndef __CUDACC_RTC__
 
-// What the kernel takes.
+// The kernel's argument.
 COARSEN_HOST size_t COARSEN_(head)(const unsigned char *in, const unsigned char *out, size_t n)
 {
     for (size_t head = 0; head < 16 && head < n; head++)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/map/consecutive.h: elementwise map, second rung. Over single.h:
-// a thread makes COARSE_FACTOR neighbouring elements.
-//
+// coarsen/map/consecutive.h: second rung, single.h + COARSE_FACTOR neighbours per thread.
 //     out[i] = MAP(a[i], b[i], c[i], scalar)      for each i < n
 //
 //     #define COARSEN_NAME   square_f32
@@ -13,35 +11,32 @@
 //
 //     square_f32_launch(in, out, n, stream);
 //
-// | parameter                 | default      | meaning                                              |
-// |---------------------------|--------------|------------------------------------------------------|
-// | COARSEN_NAME              | required     | what every name this makes begins with               |
-// | COARSEN_MAP(a, b, c, s)   | required     | an element of out: an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS            | 1            | arrays read, from 1 to 3                             |
-// | COARSEN_TYPE              | required     | element type of the first input                      |
-// | COARSEN_TYPE_B            | COARSEN_TYPE | of the second                                        |
-// | COARSEN_TYPE_C            | COARSEN_TYPE | of the third                                         |
-// | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
-// | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
-// | BLOCK_DIM                 | 256          | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR             | 4            | neighbouring elements a thread makes, from 1 to 64       |
-//
-// Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
-//
+// | parameter               | default      | meaning                                             |
+// |-------------------------|--------------|-----------------------------------------------------|
+// | COARSEN_NAME            | required     | prefix of every name defined here                   |
+// | COARSEN_MAP(a, b, c, s) | required     | expression of an element per input and the scalar   |
+// | COARSEN_INPUTS          | 1            | input arrays, from 1 to 3                           |
+// | COARSEN_TYPE            | required     | element type of the first input                     |
+// | COARSEN_TYPE_B          | COARSEN_TYPE | element type of the second input                    |
+// | COARSEN_TYPE_C          | COARSEN_TYPE | element type of the third input                     |
+// | COARSEN_OUT             | COARSEN_TYPE | element type of out                                 |
+// | COARSEN_SCALAR          | none         | type of a launch argument: a number or a struct     |
+// | BLOCK_DIM               | 256          | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR           | 4            | neighbouring elements per thread, from 1 to 64      |
+// Defines NAME_kernel(in, out, n), where in is a NAME_inputs: the arrays a, b, c and the scalar;
+// and, with the [parts] that apply,
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
-//
-// a, b, c, out: n elements each, in device memory, at any element's alignment. out may be one of
-// the inputs; it may not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
+// a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
+// inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
 //
-// Price saved: none that pays. The literature says that a map has nothing to coarsen away, and as for
-// work it has not: no thread repeats what another does.
-// Price paid: requests. The threads of a warp now read COARSE_FACTOR elements apart, so each of a
-// thread's accesses touches COARSE_FACTOR times as many lines, until every lane has one of its own.
-// The cache serves the repeats, while it holds them. interleaved.h doesn't pay this.
-//
+// Price saved: none that pays. The literature says that a map has nothing to coarsen away. For work
+// that is true: no thread repeats the work of another.
+// Price paid: memory requests. The threads of a warp now read elements COARSE_FACTOR apart, so each
+// access of a warp touches COARSE_FACTOR times as many lines, up to one per lane. The cache serves
+// the repeats while it holds the lines. interleaved.h does not pay this price.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
@@ -63,7 +58,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, s
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t i = first + k;
-        // Each element has its guard: the first one's would let the others run off the end.
+        // Each element needs its own guard: that of the first would let the others pass the end.
         if (i < n)
             out[i] = COARSEN_(map_at)(in, i);
     }

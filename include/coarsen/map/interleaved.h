@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/map/interleaved.h: elementwise map, third rung. Over consecutive.h:
-// a thread's elements are BLOCK_DIM apart.
-//
+// coarsen/map/interleaved.h: third rung, consecutive.h + a thread's elements BLOCK_DIM apart.
 //     out[i] = MAP(a[i], b[i], c[i], scalar)      for each i < n
 //
 //     #define COARSEN_NAME   square_f32
@@ -13,34 +11,31 @@
 //
 //     square_f32_launch(in, out, n, stream);
 //
-// | parameter                 | default      | meaning                                              |
-// |---------------------------|--------------|------------------------------------------------------|
-// | COARSEN_NAME              | required     | what every name this makes begins with               |
-// | COARSEN_MAP(a, b, c, s)   | required     | an element of out: an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS            | 1            | arrays read, from 1 to 3                             |
-// | COARSEN_TYPE              | required     | element type of the first input                      |
-// | COARSEN_TYPE_B            | COARSEN_TYPE | of the second                                        |
-// | COARSEN_TYPE_C            | COARSEN_TYPE | of the third                                         |
-// | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
-// | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
-// | BLOCK_DIM                 | 256          | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR             | 4            | elements a thread makes, BLOCK_DIM apart, from 1 to 64   |
-//
-// Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
-//
+// | parameter               | default      | meaning                                             |
+// |-------------------------|--------------|-----------------------------------------------------|
+// | COARSEN_NAME            | required     | prefix of every name defined here                   |
+// | COARSEN_MAP(a, b, c, s) | required     | expression of an element per input and the scalar   |
+// | COARSEN_INPUTS          | 1            | input arrays, from 1 to 3                           |
+// | COARSEN_TYPE            | required     | element type of the first input                     |
+// | COARSEN_TYPE_B          | COARSEN_TYPE | element type of the second input                    |
+// | COARSEN_TYPE_C          | COARSEN_TYPE | element type of the third input                     |
+// | COARSEN_OUT             | COARSEN_TYPE | element type of out                                 |
+// | COARSEN_SCALAR          | none         | type of a launch argument: a number or a struct     |
+// | BLOCK_DIM               | 256          | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR           | 4            | elements per thread, BLOCK_DIM apart, from 1 to 64  |
+// Defines NAME_kernel(in, out, n), where in is a NAME_inputs: the arrays a, b, c and the scalar;
+// and, with the [parts] that apply,
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
-//
-// a, b, c, out: n elements each, in device memory, at any element's alignment. out may be one of
-// the inputs; it may not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
+// a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
+// inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
 //
-// Price saved: consecutive.h's requests. Neighbours in a warp read neighbours again, in each of a
-// thread's COARSE_FACTOR accesses. And, over single.h, a thread's loads are all in flight before it
-// waits for the first: more bytes on their way with as many threads.
+// Price saved: the requests of consecutive.h. Neighbours in a warp read neighbours again, in each
+// of a thread's COARSE_FACTOR accesses. Compared with single.h, all loads of a thread are in flight
+// before it waits for the first, so as many threads have more bytes in flight.
 // Price paid: COARSE_FACTOR (COARSEN_INPUTS + 1) registers, and COARSE_FACTOR times fewer blocks.
-//
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
@@ -59,7 +54,7 @@
 COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n)
 {
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
-    COARSEN_MAPPED made[COARSE_FACTOR]; // all, before the first is stored: out may be an input
+    COARSEN_MAPPED made[COARSE_FACTOR]; // all made before the first store: out may be an input
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t i = first + k * BLOCK_DIM;

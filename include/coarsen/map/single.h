@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/map/single.h: elementwise map, first rung. One element a thread.
-//
+// coarsen/map/single.h: elementwise map, first rung: one element per thread.
 //     out[i] = MAP(a[i], b[i], c[i], scalar)      for each i < n
 //
 //     #define COARSEN_NAME   square_f32
@@ -11,33 +10,29 @@
 //
 //     square_f32_launch(in, out, n, stream);
 //
-// | parameter                 | default      | meaning                                              |
-// |---------------------------|--------------|------------------------------------------------------|
-// | COARSEN_NAME              | required     | what every name this makes begins with               |
-// | COARSEN_MAP(a, b, c, s)   | required     | an element of out: an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS            | 1            | arrays read, from 1 to 3                             |
-// | COARSEN_TYPE              | required     | element type of the first input                      |
-// | COARSEN_TYPE_B            | COARSEN_TYPE | of the second                                        |
-// | COARSEN_TYPE_C            | COARSEN_TYPE | of the third                                         |
-// | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
-// | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
-// | BLOCK_DIM                 | 256          | threads a block: a multiple of 32 from 32 to 1024    |
-//
-// Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
-//
+// | parameter               | default      | meaning                                             |
+// |-------------------------|--------------|-----------------------------------------------------|
+// | COARSEN_NAME            | required     | prefix of every name defined here                   |
+// | COARSEN_MAP(a, b, c, s) | required     | expression of an element per input and the scalar   |
+// | COARSEN_INPUTS          | 1            | input arrays, from 1 to 3                           |
+// | COARSEN_TYPE            | required     | element type of the first input                     |
+// | COARSEN_TYPE_B          | COARSEN_TYPE | element type of the second input                    |
+// | COARSEN_TYPE_C          | COARSEN_TYPE | element type of the third input                     |
+// | COARSEN_OUT             | COARSEN_TYPE | element type of out                                 |
+// | COARSEN_SCALAR          | none         | type of a launch argument: a number or a struct     |
+// | BLOCK_DIM               | 256          | threads per block: a multiple of 32 from 32 to 1024 |
+// Defines NAME_kernel(in, out, n), where in is a NAME_inputs: the arrays a, b, c and the scalar;
+// and, with the [parts] that apply,
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
-//
-// a, b, c, out: n elements each, in device memory, at any element's alignment. out may be one of
-// the inputs; it may not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
+// a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
+// inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
 //
-// Price paid here: a thread has COARSEN_INPUTS loads in flight, then waits for them; its index and
-// its guard are worked out for one element. Requests are as few as they can be: a warp's neighbours
-// read neighbours.
-// Cost: every element read and written once.
-//
+// Price paid: a thread has only COARSEN_INPUTS loads in flight, then waits for them. It computes
+// its index and its guard for a single element. There are as few requests as possible: neighbours
+// in a warp read neighbours. Cost: every element is read and written once.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 2.3.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/map/vectorized.h: elementwise map, fourth rung. Over interleaved.h:
-// an access is 16 bytes.
-//
+// coarsen/map/vectorized.h: fourth rung, interleaved.h + 16-byte accesses.
 //     out[i] = MAP(a[i], b[i], c[i], scalar)      for each i < n
 //
 //     #define COARSEN_NAME   square_f32
@@ -12,38 +10,33 @@
 //
 //     square_f32_launch(in, out, n, stream);
 //
-// | parameter                 | default      | meaning                                              |
-// |---------------------------|--------------|------------------------------------------------------|
-// | COARSEN_NAME              | required     | what every name this makes begins with               |
-// | COARSEN_MAP(a, b, c, s)   | required     | an element of out: an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS            | 1            | arrays read, from 1 to 3                             |
-// | COARSEN_TYPE              | required     | element type of the first input                      |
-// | COARSEN_TYPE_B            | COARSEN_TYPE | of the second                                        |
-// | COARSEN_TYPE_C            | COARSEN_TYPE | of the third                                         |
-// | COARSEN_OUT               | COARSEN_TYPE | of out                                               |
-// | COARSEN_SCALAR            | none         | type of a value given at launch, a number or a struct |
-// | BLOCK_DIM                 | 256 or tuned | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR             | 1 or tuned   | accesses of 16 bytes a thread has in flight for each input, from 1 to 16 |
-//
-// tuned: COARSEN_MAP_BLOCK_DIM and COARSEN_MAP_COARSE_FACTOR, where they are defined, as they
-// are by a header that coarsen-tune wrote.
-//
-// Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
-//
+// | parameter               | default      | meaning                                             |
+// |-------------------------|--------------|-----------------------------------------------------|
+// | COARSEN_NAME            | required     | prefix of every name defined here                   |
+// | COARSEN_MAP(a, b, c, s) | required     | expression of an element per input and the scalar   |
+// | COARSEN_INPUTS          | 1            | input arrays, from 1 to 3                           |
+// | COARSEN_TYPE            | required     | element type of the first input                     |
+// | COARSEN_TYPE_B          | COARSEN_TYPE | element type of the second input                    |
+// | COARSEN_TYPE_C          | COARSEN_TYPE | element type of the third input                     |
+// | COARSEN_OUT             | COARSEN_TYPE | element type of out                                 |
+// | COARSEN_SCALAR          | none         | type of a launch argument: a number or a struct     |
+// | BLOCK_DIM               | 256 or tuned | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR           | 1 or tuned   | 16-byte loads in flight per thread and input: 1-16  |
+// tuned: COARSEN_MAP_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
+// Defines NAME_kernel(in, out, n, head), where in is a NAME_inputs: the arrays a, b, c and the
+// scalar; what block/inputs.h defines; and, with the [parts] that apply,
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
+// a, b, c, out: n elements each, in device memory, at element alignment (fastest if all are at the
+// same distance from a 16-byte boundary). out may be one of the inputs, but must not overlap one in
+// another way. n may be 0. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
+// array, with nothing written. Deterministic.
 //
-// a, b, c, out: n elements each, in device memory, at any element's alignment, and fastest when
-// all are at the same distance from a 16-byte boundary. out may be one of
-// the inputs; it may not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
-// null, misaligned or overflowing array, with nothing written. Deterministic.
-//
-// Price saved: instructions, and waiting. One access moves 16 bytes, so a thread has 16 COARSE_FACTOR
-// COARSEN_INPUTS bytes in flight, and works out an index and a guard once for all of them.
-// Price paid: registers for those bytes; and what is before the first 16-byte boundary and after the
-// last goes one by one, as does all of it when the arrays aren't at the same distance from one.
-//
+// Price saved: instructions and waiting. An access moves 16 bytes, so a thread has 16 COARSE_FACTOR
+// COARSEN_INPUTS bytes in flight, and computes one index and one guard for all of them.
+// Price paid: registers for those bytes. The elements before the first 16-byte boundary and after
+// the last are processed one by one. All are, if the arrays' distances from a boundary differ.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_MAP_BLOCK_DIM)
@@ -67,7 +60,7 @@
 
 #include "../block/inputs.h"
 
-// head: the elements before the first at which every array is at a vector's boundary; n if none is.
+// head: the elements before the first that is at a vector boundary in every array; n if none is.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head)
 {

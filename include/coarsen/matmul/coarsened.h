@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/coarsened.h: matrix product, third rung. Over tiled.h: a block makes COARSE_FACTOR
-// horizontally adjacent tiles of P.
-//
-//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+// coarsen/matmul/coarsened.h: third rung, tiled.h + COARSE_FACTOR adjacent tiles of P per block.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/coarsened.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
-// | TILE_WIDTH           | 32               | width of the square tiles and of a block, 1 to 32    |
-// | COARSE_FACTOR        | 4                | tiles of P a block makes, from 1 to 32               |
-//
-// Defines NAME_kernel, to launch with TILE_WIDTH x TILE_WIDTH threads and a block for each
-// COARSE_FACTOR tiles of P, counted along rows, and
-//
+// | parameter     | default  | meaning                                                           |
+// |---------------|----------|-------------------------------------------------------------------|
+// | COARSEN_NAME  | required | prefix of every name defined here                                 |
+// | COARSEN_TYPE  | required | element type, also of alpha and beta: any number type, __half too |
+// | TILE_WIDTH    | 32       | width of the square tiles and of a block, from 1 to 32            |
+// | COARSE_FACTOR | 4        | tiles of P per block, from 1 to 32                                |
+// Defines NAME_kernel (TILE_WIDTH x TILE_WIDTH threads, one block per COARSE_FACTOR horizontally
+// adjacent tiles of P, row by row) and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
+// read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
+// written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
+// more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
-// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
-// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
-// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
-// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
-// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
-// Deterministic.
-//
-// Price saved: loading the same tile of M in COARSE_FACTOR blocks. A phase loads 1 + COARSE_FACTOR
-// tiles for COARSE_FACTOR tiles of P: 12.8 FLOP a byte of floats at TILE_WIDTH 32 and 4.
-// Price paid: COARSE_FACTOR registers a thread for the sums, COARSE_FACTOR times fewer blocks, and
-// still two barriers for each tile of N.
-//
+// Price saved: loads of the same tile of M by COARSE_FACTOR blocks. A phase loads 1 + COARSE_FACTOR
+// tiles for COARSE_FACTOR tiles of P: 12.8 FLOP per byte of floats at TILE_WIDTH 32 and
+// COARSE_FACTOR 4. Price paid: COARSE_FACTOR registers per thread for the sums, COARSE_FACTOR times
+// fewer blocks, and still two barriers per tile of N.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL

@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/naive.h: matrix product, first rung. A thread an element, straight from global memory.
-//
-//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+// coarsen/matmul/naive.h: matrix product, first rung: one thread per element, from global memory.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/naive.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
-// | TILE_WIDTH           | 32               | width of the square of threads of a block, 1 to 32   |
-//
-// Defines NAME_kernel, to launch with TILE_WIDTH x TILE_WIDTH threads and a block for each tile
-// of P, tiles counted along rows, and
-//
+// | parameter    | default  | meaning                                                           |
+// |--------------|----------|-------------------------------------------------------------------|
+// | COARSEN_NAME | required | prefix of every name defined here                                 |
+// | COARSEN_TYPE | required | element type, also of alpha and beta: any number type, __half too |
+// | TILE_WIDTH   | 32       | width of a block's square of threads, from 1 to 32                |
+// Defines NAME_kernel (TILE_WIDTH x TILE_WIDTH threads, one block per tile of P, row by row) and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
+// read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
+// written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
+// more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
-// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
-// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
-// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
-// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
-// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
-// Deterministic.
-//
-// Price paid here: memory. Each multiplication and addition fetches its two operands: 2 FLOP for
-// 8 bytes of floats, 0.25 a byte, though every element of M is of use to cols threads and every
-// element of N to rows. The threads of a warp share a row of P, so their requests are few: one word
-// of M, one line of N.
-//
+// Price paid: memory traffic. Each multiplication and addition fetches two operands: 2 FLOP for 8
+// bytes of floats, 0.25 per byte, although cols threads use each element of M and rows threads use
+// each element of N. A warp shares a row of P, so its requests are few: a word of M, a line of N.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 3.4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL

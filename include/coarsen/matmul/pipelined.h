@@ -1,64 +1,56 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/pipelined.h: matrix product, fifth rung. Over register_tiled.h: the next tiles are on
-// their way while this one is multiplied.
-//
-//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+// coarsen/matmul/pipelined.h: fifth rung, register_tiled.h + asynchronous copies of the next tiles.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/pipelined.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number of 4 or 8 bytes |
-// | BM                   | 128              | rows of P a block makes                              |
-// | BN                   | 1024 bytes' worth | columns of P a block makes: 256 floats               |
-// | BK                   | 16               | depth of the tiles of M and N: a multiple of 8       |
-// | TM                   | 8                | rows of P a thread makes: whole 16-byte vectors      |
-// | TN                   | 64 bytes' worth  | columns of P a thread makes, likewise: 16 floats     |
-// | COARSEN_SLICES       | 1                | groups of threads a block has, each for a share of the depth: 1 to 4 |
-// | COARSEN_STAGES       | 2                | tiles of M and N a block holds, one of them in use: 2 to 8 |
-//
-// Where none of the last seven is given, their defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
-// _SLICES and _STAGES, if those are defined, as they are by a header that coarsen-tune wrote.
-//
-// Defines NAME_kernel, to launch with NAME_threads threads, NAME_shared_bytes bytes of dynamic shared
-// memory and a block for each tile of P, NAME_tile_rows x NAME_tile_cols, and
-//
+// | parameter      | default           | meaning                                              |
+// |----------------|-------------------|------------------------------------------------------|
+// | COARSEN_NAME   | required          | prefix of every name defined here                    |
+// | COARSEN_TYPE   | required          | number type of 4 or 8 bytes, also of alpha and beta  |
+// | BM             | 128               | rows of P per block                                  |
+// | BN             | 1024 bytes' worth | columns of P per block: 256 floats                   |
+// | BK             | 16                | depth of the tiles of M and N: a multiple of 8       |
+// | TM             | 8                 | rows of P per thread: whole 16-byte vectors          |
+// | TN             | 64 bytes' worth   | columns of P per thread, likewise: 16 floats         |
+// | COARSEN_SLICES | 1                 | thread groups per block, to divide the depth, 1 to 4 |
+// | COARSEN_STAGES | 2                 | tiles of M and N per block, one in use, from 2 to 8  |
+// If none of the last seven is given, the defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
+// _SLICES and _STAGES, if they are defined, as by a header from coarsen-tune.
+// Defines NAME_kernel (NAME_threads threads, NAME_shared_bytes of dynamic shared memory, one block
+// per tile of P, NAME_tile_rows x NAME_tile_cols), what block/copy.h and block/vector.h define, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
+// read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
+// written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
+// more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
-// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
-// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
-// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
-// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
-// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
-// Deterministic.
-//
-// Price saved: waiting. Tiles are copied to shared memory asynchronously (compute capability 8.0 on), past
-// the registers and COARSEN_STAGES - 1 tiles ahead of their use, with one barrier a tile; the operands of
-// a step are loaded while those of the step before are multiplied, four floats a load; and blocks
-// that run at the same time share rows and columns in the L2 cache. Where a matrix has too few tiles
-// to fill the device with warps, slices of the block share out the depth, and add up at the end.
-// Price paid: COARSEN_STAGES tiles of shared memory, twice the registers for operands, and a kernel that
-// is harder to read. A step leaves the loads 6 of 134 instructions, so that arithmetic binds.
-// The fast path is for tiles wholly inside the matrices, with rows of N and P at 16-byte alignment; the
-// others are copied element by element.
-//
-// Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr et
-// al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
+// Price saved: waiting. Tiles are copied to shared memory asynchronously (compute capability 8.0 or
+// more), not through registers, COARSEN_STAGES - 1 tiles ahead, with one barrier per tile. The
+// operands of a step are loaded, four floats per load, while those of the step before are
+// multiplied. Blocks that run at the same time share rows and columns in the L2 cache. If a matrix
+// has too few tiles to fill the device with warps, slices of a block split the depth, then add up.
+// Price paid: COARSEN_STAGES tiles of shared memory, twice the registers for operands, and a kernel
+// that is harder to read. 6 of the 134 instructions of a step are loads, so arithmetic is the
+// bottleneck. The fast path takes tiles that are wholly inside the matrices, with the rows of N and
+// P at 16-byte alignment. All others are copied element by element.
+// Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr
+// et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/copy.h"
 #include "../block/vector.h"
 
-// Tuned, they are a set: where one is given, the rest may not fit it. After the opening, as a tuned BN or
-// TN is so many bytes, which #if can't work out.
+// Tuned values are a set: if the user gives one, the rest may not fit it. They come after the
+// opening, as a tuned BN or TN is a number of bytes, which #if cannot work out.
 #if defined(COARSEN_MATMUL_BM) && !defined(COARSEN_SHAPE) && !defined(BM) && !defined(BN) &&       \
     !defined(BK) && !defined(TM) && !defined(TN) && !defined(COARSEN_SLICES) &&                    \
     !defined(COARSEN_STAGES)
@@ -71,7 +63,7 @@
 #define COARSEN_STAGES COARSEN_MATMUL_STAGES
 #endif
 
-#ifndef COARSEN_SHAPE // a part of the names, where matmul.h includes this file once per shape
+#ifndef COARSEN_SHAPE // a part of the names: matmul.h includes this file once per shape
 #define COARSEN_SHAPE
 #endif
 #define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
@@ -104,14 +96,14 @@
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#define COARSEN_GROUP    ((BM / TM) * (BN / TN))          // threads a slice
-#define COARSEN_THREADS  (COARSEN_GROUP * COARSEN_SLICES) // threads a block
-#define COARSEN_STEPS    (BK / COARSEN_SLICES)            // of the depth of a tile, a slice's
-#define COARSEN_LANES_N  (BN / TN < 8 ? BN / TN : 8)      // the width of a warp, in patches,
-#define COARSEN_LANES_M  (32 / COARSEN_LANES_N)           // and its height
-#define COARSEN_RUN      8                                // neighbours in M that a copy takes
-#define COARSEN_M_COPIES (BM * BK / COARSEN_THREADS)      // a thread's, elements
-#define COARSEN_N_COPIES (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // likewise, vectors
+#define COARSEN_GROUP    ((BM / TM) * (BN / TN))                     // threads per slice
+#define COARSEN_THREADS  (COARSEN_GROUP * COARSEN_SLICES)            // threads per block
+#define COARSEN_STEPS    (BK / COARSEN_SLICES)                       // depth of a tile per slice
+#define COARSEN_LANES_N  (BN / TN < 8 ? BN / TN : 8)                 // width of a warp, in patches
+#define COARSEN_LANES_M  (32 / COARSEN_LANES_N)                      // height of a warp, in patches
+#define COARSEN_RUN      8                                           // neighbours in M per copy
+#define COARSEN_M_COPIES (BM * BK / COARSEN_THREADS)                 // elements per thread
+#define COARSEN_N_COPIES (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // vectors per thread
 #define COARSEN_BAND     8u                                          // tiles
 
 static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
@@ -135,8 +127,8 @@ static_assert(
     "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block, up to 1024, "
     "must share the tiles evenly: take powers of two, or change BK");
 
-// What a block multiplies at a time. M is turned, so that operands for rows of P are neighbours; its
-// rows are 4 longer, or the copies of a column's elements would meet in one bank.
+// What a block multiplies at a time. M is transposed, so operands for rows of P are neighbours. Its
+// rows are 4 longer: otherwise the copies of a column's elements would share a bank.
 typedef struct __attribute__((aligned(16))) {
     COARSEN_TYPE m[BK][BM + 4], n[BK][BN];
 } COARSEN_SHAPE_(tiles);
@@ -145,22 +137,22 @@ enum {
     COARSEN_SHAPE_(tile_rows) = BM,
     COARSEN_SHAPE_(tile_cols) = BN,
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
-    // Where the tiles were, the sums of all slices but one at last.
+    // At the end, the sums of all slices except one take the place of the tiles.
     COARSEN_SHAPE_(shared_bytes) = COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles)) >
                                            (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
                                        ? COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
                                        : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
 };
 
-// Where the tiles come from: next those at row, col and k, and m_next and n_next are the first elements
-// in them that this thread copies, where they are wholly inside the matrices.
+// Where the tiles come from. The next ones are at row, col and k. If they are wholly inside the
+// matrices, this thread copies from m_next and n_next on.
 typedef struct {
     const COARSEN_TYPE *m, *n, *m_next, *n_next;
     size_t ldm, ldn, rows, cols, inner, row, col, k;
-    bool inside; // rows and columns are, and rows of N are 16-byte aligned
+    bool inside; // in rows and columns, and the rows of N are 16-byte aligned
 } COARSEN_SHAPE_(source);
 
-// Starts to copy the next tiles of M and N, zero beyond the edges, and goes on to those after them.
+// Starts to copy the next tiles of M and N, zeros beyond the edges, and moves on to the next ones.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
@@ -187,7 +179,7 @@ COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
         }
         from->m_next += BK;
         from->n_next += BK * from->ldn;
-    } else if (from->k < from->inner + BK) { // the tiles after the last, too: all zeros
+    } else if (from->k < from->inner + BK) { // also the tiles after the last: all zeros
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
             const unsigned int e = t + i * COARSEN_THREADS;
@@ -211,7 +203,7 @@ COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
     COARSEN_(copies_end)();
 }
 
-// The operands of one step for a thread's patch, from row and col of its tile.
+// Loads the operands of one step for a thread's patch, at row and col of its tile.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
                      const COARSEN_SHAPE_(tiles) * tiles, unsigned int k, unsigned int row,
@@ -227,8 +219,8 @@ COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
             *(const COARSEN_(vector) *)&tiles->n[k][col + j * COARSEN_LANES_N];
 }
 
-// Where a block's tile of P begins. Blocks count the tiles down and then across in bands, so that those
-// which run at the same time need few different rows and columns.
+// Where a block's tile of P begins. Blocks go down and then across in bands of tiles, so blocks
+// that run at the same time need few different rows and columns.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(place)(size_t rows, size_t cols, size_t *row_start, size_t *col_start)
 {
@@ -256,7 +248,7 @@ COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum, const COARSEN_(vector) * o
     for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
         for (unsigned int along = 0; along < TN; along++) {
-            // There and back: the operand at hand in one row is the first of the next.
+            // Back and forth: the last operand of a row is the first of the next row.
             const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
             sum->of[i][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS] +=
                 of_m[i / COARSEN_ITEMS].item[i % COARSEN_ITEMS] *
@@ -265,8 +257,8 @@ COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum, const COARSEN_(vector) * o
 }
 
 #if COARSEN_SLICES > 1
-// Each slice adds up TM / COARSEN_SLICES rows of its patches, and owns them: row i is that of slice
-// i / (TM / COARSEN_SLICES). This leaves a thread's sums of the other rows to their owners.
+// Each slice owns TM / COARSEN_SLICES rows of its patches, and adds them up: row i belongs to slice
+// i / (TM / COARSEN_SLICES). This function hands a thread's sums of the other rows to their owners.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum, unsigned int slice, unsigned int t)
 {
@@ -285,7 +277,7 @@ COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum, unsigned int sli
     __syncthreads();
 }
 
-// The others' sums added to this slice's vector j of row i, in their order.
+// Adds the other slices' sums, in order, to this slice's vector j of row i.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int j, unsigned int t)
 {
@@ -301,7 +293,7 @@ COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int
 }
 #endif
 
-// P = alpha mine + beta P at to, row and col of P; wide: in one access of 16 bytes.
+// P = alpha mine + beta P at to, which is row and col of P. wide: in one 16-byte access.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_(vector) * mine, COARSEN_TYPE alpha,
                       COARSEN_TYPE beta, bool wide, size_t row, size_t rows, size_t col,
@@ -357,13 +349,13 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 
     COARSEN_SHAPE_(patch) sum = {};
     COARSEN_(vector)
-    of_m[2][TM / COARSEN_ITEMS], of_n[2][TN / COARSEN_ITEMS]; // this step's, the next
+    of_m[2][TM / COARSEN_ITEMS], of_n[2][TN / COARSEN_ITEMS]; // this step's and the next
 #pragma unroll
     for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
         COARSEN_SHAPE_(copy)(stages + s, &source);
     COARSEN_(copies_wait)(COARSEN_STAGES - 2);
     __syncthreads();
-    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // in use, and to copy to
+    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // the one in use, the one to copy to
     const unsigned int first = slice * COARSEN_STEPS;
     COARSEN_SHAPE_(load)(of_m[0], of_n[0], stages, first, row, col);
 #pragma unroll 1
@@ -371,14 +363,14 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 #pragma unroll
         for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
             const unsigned int next = (step + 1) % COARSEN_STEPS;
-            if (next == 0) { // the next tiles are there
+            if (next == 0) { // wait for the next tiles
                 COARSEN_(copies_wait)(COARSEN_STAGES - 2);
                 __syncthreads();
                 stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
             }
             COARSEN_SHAPE_(load)
             (of_m[next % 2], of_n[next % 2], stages + stage, first + next, row, col);
-            if (step == 0) { // all threads are past the tiles before these
+            if (step == 0) { // all threads are done with the tiles before these
                 COARSEN_SHAPE_(copy)(stages + next_stage, &source);
                 next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
             }
@@ -425,7 +417,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
         COARSEN_(count_tiles)(&blocks, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
     if (status != cudaSuccess || blocks == 0)
         return status;
-    if (COARSEN_SHAPE_(shared_bytes) > 48 << 10) { // more has to be asked for
+    if (COARSEN_SHAPE_(shared_bytes) > 48 << 10) { // more than the default limit
         const cudaError_t more = cudaFuncSetAttribute((const void *)COARSEN_SHAPE_(kernel),
                                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                       COARSEN_SHAPE_(shared_bytes));
@@ -450,7 +442,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #undef COARSEN_N_COPIES
 #undef COARSEN_BAND
 #undef COARSEN_SHAPE_
-#undef COARSEN_SHAPE // and the knobs, for the next shape
+#undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM
 #undef BN
 #undef BK

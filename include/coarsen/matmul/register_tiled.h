@@ -1,49 +1,42 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/register_tiled.h: matrix product, fourth rung. Over coarsened.h: coarsened both ways, a
-// thread makes a patch of TM x TN elements, and its operands come from registers.
-//
-//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+// coarsen/matmul/register_tiled.h: fourth rung, coarsened.h + coarsening both ways: a thread makes
+// a patch of TM x TN elements, with its operands in registers.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/register_tiled.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
-// | BM                   | 128              | rows of P a block makes: a multiple of TM            |
-// | BN                   | 128              | columns of P a block makes: a multiple of TN         |
-// | BK                   | 8                | depth of the tiles of M and N, from 1 to 32          |
-// | TM                   | 8                | rows of P a thread makes, from 2 to 16               |
-// | TN                   | 8                | columns of P a thread makes, from 2 to 16            |
-//
-// Defines NAME_kernel, to launch with BM / TM * BN / TN threads and a block for each tile of
-// P, tiles counted along rows, and
-//
+// | parameter    | default  | meaning                                                           |
+// |--------------|----------|-------------------------------------------------------------------|
+// | COARSEN_NAME | required | prefix of every name defined here                                 |
+// | COARSEN_TYPE | required | element type, also of alpha and beta: any number type, __half too |
+// | BM           | 128      | rows of P per block: a multiple of TM                             |
+// | BN           | 128      | columns of P per block: a multiple of TN                          |
+// | BK           | 8        | depth of the tiles of M and N, from 1 to 32                       |
+// | TM           | 8        | rows of P per thread, from 2 to 16                                |
+// | TN           | 8        | columns of P per thread, from 2 to 16                             |
+// Defines NAME_kernel (BM / TM * BN / TN threads, one block per tile of P, row by row) and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
+// read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
+// written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
+// more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
-// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
-// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
-// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
-// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
-// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
-// Deterministic.
-//
-// Price saved: shared memory's. An operand goes to a register once for TN or TM multiplications: at
-// 8 and 8, 16 loads for 64 of them, where the rungs above make 2 for 1. And the larger tile makes
-// 0.5 / (1 / BM + 1 / BN) FLOP a byte of floats from global memory, 32 at 128 x 128.
-// Price paid: TM TN + TM + TN registers a thread, so that few threads fit; and TM TN times fewer of
-// them, so that a small matrix no longer fills the device.
-// A thread's rows are BM / TM apart and its columns BN / TN: so the lanes of a warp read neighbouring
-// words of the shared tiles, and write neighbouring elements of P.
-//
+// Price saved: shared memory traffic. An operand is loaded once for TN or TM multiplications: at 8
+// and 8, 16 loads for 64 of them, where the rungs above need 2 for 1. The larger tile gives 0.5 /
+// (1 / BM + 1 / BN) FLOP per byte of floats from global memory: 32 at 128 x 128.
+// Price paid: TM TN + TM + TN registers per thread, so few threads fit. There are TM TN times fewer
+// threads, so a small matrix no longer fills the device.
+// A thread's rows are BM / TM apart and its columns BN / TN, so the lanes of a warp read
+// neighbouring words of the shared tiles and write neighbouring elements of P.
 // Source: V. Volkov, Better Performance at Lower Occupancy, 2010; S. Boehm, How to Optimize a CUDA
-// Matmul Kernel for cuBLAS-like Performance, 2022, kernel 5, where BM, BN, BK, TM and TN come from.
+// Matmul Kernel for cuBLAS-like Performance, 2022, kernel 5, for the names BM, BN, BK, TM and TN.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
@@ -82,8 +75,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
                      const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
                      COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
-    __shared__ COARSEN_TYPE m_tile[BK][BM + 1],
-        n_tile[BK][BN]; // m_tile is turned: + 1, or banks meet
+    // m_tile is transposed. The + 1 avoids bank conflicts.
+    __shared__ COARSEN_TYPE m_tile[BK][BM + 1], n_tile[BK][BN];
     static_assert(sizeof(m_tile) + sizeof(n_tile) <= 48 << 10,
                   "coarsen/matmul: the tiles need more than 48 KiB: lower BM, BN or BK");
     const unsigned int patch_col = threadIdx.x % (BN / TN), patch_row = threadIdx.x / (BN / TN);

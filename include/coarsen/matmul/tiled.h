@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/tiled.h: matrix product, second rung. Over naive.h: tiles of M and N in
-// shared memory.
-//
-//     P = alpha M N + beta P,    P[i][j] = alpha (M[i][0] N[0][j] + M[i][1] N[1][j] + ...) + beta P[i][j]
+// coarsen/matmul/tiled.h: second rung, naive.h + tiles of M and N in shared memory.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/tiled.h>
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type, of alpha and beta too: a number        |
-// | TILE_WIDTH           | 32               | width of the square tiles and of a block, 1 to 32    |
-//
-// Defines NAME_kernel, to launch with TILE_WIDTH x TILE_WIDTH threads and a block for each tile
-// of P, tiles counted along rows, and
-//
+// | parameter    | default  | meaning                                                           |
+// |--------------|----------|-------------------------------------------------------------------|
+// | COARSEN_NAME | required | prefix of every name defined here                                 |
+// | COARSEN_TYPE | required | element type, also of alpha and beta: any number type, __half too |
+// | TILE_WIDTH   | 32       | width of the square tiles and of a block, from 1 to 32            |
+// Defines NAME_kernel (TILE_WIDTH x TILE_WIDTH threads, one block per tile of P, row by row) and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
+// read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
+// written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
+// more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is
-// m[i * ldm + j], ldm >= inner; likewise ldn >= cols, ldp >= cols. Any size, 0 too, at any element's
-// alignment. p is apart from m and n. As in BLAS, p is not read when beta is 0, nor are m and n
-// when alpha is 0: what they hold, NaN too, is then nothing to the result. Errors:
-// cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, for a null,
-// misaligned or overflowing matrix, and for more tiles than a grid has blocks, 2^31 - 1. No scratch.
-// Deterministic.
-//
-// Price saved: memory. The block loads each element once for TILE_WIDTH threads: 0.25 TILE_WIDTH
-// FLOP a byte of floats, 8 at 32.
-// Price paid: 2 TILE_WIDTH^2 elements of shared memory, and two barriers a phase. And the shared
-// memory now feeds two operands to each multiplication and addition, and binds.
-//
+// Price saved: memory traffic. The block loads each element once for TILE_WIDTH threads: 0.25
+// TILE_WIDTH FLOP per byte of floats, 8 at 32.
+// Price paid: 2 TILE_WIDTH^2 elements of shared memory, and two barriers per phase. Shared memory,
+// which supplies two operands per multiplication and addition, is the new bottleneck.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 5.4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
