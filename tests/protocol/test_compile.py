@@ -51,8 +51,8 @@ def compiled(tmp_path_factory):
         together = compile_source([*compiler, FOUND], "".join(sources.values()), folder)
         if together == "":
             return dict.fromkeys(HEADERS, "")
-        return {header: compile_source([*compiler, FOUND], text, folder) or together
-                for header, text in sources.items()}
+        alone = {header: compile_source([*compiler, FOUND], text, folder) for header, text in sources.items()}
+        return alone if any(alone.values()) else dict.fromkeys(HEADERS, together)
     return compiled
 
 
