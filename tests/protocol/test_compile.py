@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every header compiles without a warning, for the GPU by nvcc and for the CPU device by g++: unused;
 used, and twice in one file; in two files of one program; copied; and as its example says."""
+import functools
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile
 FOUND = f"-I{INCLUDE}"
 COMPILERS = {
     "nvcc": [*NVCC, "-arch=sm_75", "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
-             f"-Xcompiler={','.join(STRICT)}", "-c"],
+             f"-Xcompiler={','.join(STRICT)}", "-Ofc=max", "-c"],  # little optimized; test_nvrtc.py has it in full
     "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c"],
 }
 SIMT_LIB = os.environ.get("SIMT_LIB")
@@ -31,11 +32,38 @@ def compiler(request):
 each_header = pytest.mark.parametrize("header", HEADERS)
 
 
+def renamed(header):
+    """The parts of the header's example, with names that no other header's example has."""
+    parts, mark = example(header), re.sub(r"\W", "_", header)
+    for name in re.findall(r"^#define COARSEN_NAME +(\w+)", "\n".join(parts), re.M):
+        parts = [re.sub(rf"(?<![\w/]){name}(?=_|\b)", f"{mark}_{name}", part) for part in parts]
+    return parts
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """compiled(compiler, source): what is said of source(header), for each header. All are compiled as one
+    file, most of the time being the runtime's own headers'; and each alone once that says anything."""
+    @functools.cache
+    def compiled(compiler, source):
+        folder = tmp_path_factory.mktemp("compiled")
+        sources = {header: source(header) for header in HEADERS}
+        together = compile_source([*compiler, FOUND], "".join(sources.values()), folder)
+        if together == "":
+            return dict.fromkeys(HEADERS, "")
+        alone = {header: compile_source([*compiler, FOUND], text, folder) for header, text in sources.items()}
+        return alone if any(alone.values()) else dict.fromkeys(HEADERS, together)
+    return compiled
+
+
+def unused(header):
+    return "\n".join([*renamed(header)[:3], ""])
+
+
 @each_header
-def test_unused(header, compiler, tmp_path):
+def test_unused(header, compiler, compiled):
     """As the example in the header has it, the statements at its end left out."""
-    source = "\n".join(example(header)[:3]) + "\n"
-    assert compile_source([*compiler, FOUND], source, tmp_path) == ""
+    assert compiled(tuple(compiler), unused)[header] == ""
 
 
 @each_header
@@ -90,11 +118,14 @@ def test_copied(header, compiler, tmp_path):
     assert said == ""
 
 
+def used(header):
+    parts, name = renamed(header), "example_" + re.sub(r"\W", "_", header)
+    signature = f"void {name}(const float *in, float *out, size_t n, void *scratch, cudaStream_t stream)"
+    return "\n".join([*parts[:3], signature + ";", signature, "{",
+                      "    (void)in, (void)out, (void)n, (void)scratch, (void)stream;",
+                      parts[3], "}", ""])
+
+
 @pytest.mark.parametrize("header", [header for header in HEADERS if example(header)[3]])
-def test_example(header, compiler, tmp_path):
-    signature = ("void example(const float *in, float *out, size_t n, void *scratch, "
-                 "cudaStream_t stream)")
-    source = "\n".join([*example(header)[:3], signature + ";", signature, "{",
-                        "    (void)in, (void)out, (void)n, (void)scratch, (void)stream;",
-                        example(header)[3], "}", ""])
-    assert compile_source([*compiler, FOUND], source, tmp_path) == ""
+def test_example(header, compiler, compiled):
+    assert compiled(tuple(compiler), used)[header] == ""
