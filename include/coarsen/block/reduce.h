@@ -100,8 +100,9 @@ COARSEN_DEVICE void COARSEN_(grid)(COARSEN_ACC value, COARSEN_ACC *out, unsigned
     value = COARSEN_(block)(value);
     if (threadIdx.x == 0)
         COARSEN_(leave)(slots + blockIdx.x * COARSEN_(words_of_slot), 1, value);
-    if (*ticket != gridDim.x - 1) {
-        if (*ticket >= gridDim.x)
+    const unsigned long long number = *ticket;
+    if (number != gridDim.x - 1) {
+        if (number >= gridDim.x)
             __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
         return;
     }
