@@ -26,6 +26,9 @@ BARRIER = "__syncthreads();"
 CHECKS = [
     ("take wrong arguments", "        return cudaErrorInvalidValue;\n", "        ;\n"),
 ]
+START = [  # of a histogram, whose arguments base.h looks at
+    ("take wrong arguments", "if (status != cudaSuccess || n == 0)", "if (n == 0)"),
+]
 
 # header -> (its test, [(what is broken, the piece, what replaces it)]). The piece is to be there once.
 FAULTS = {
@@ -33,16 +36,14 @@ FAULTS = {
         ("overrun by one", "row >= rows", "row > rows"),
         ("lose the last product", "k < inner; k++", "k + 1 < inner; k++"),
         ("forget a leading dimension", "n[k * ldn + col]", "n[k * cols + col]"),
-        ("read P for nothing", "beta == 0 ? alpha * sum : ", ""),
-        ("read M and N for nothing", "    if (alpha == 0)\n        inner = 0;\n", ""),
-        ("lose the last column of tiles", "tile_cols = coarsen_ceil_div(cols, TILE_WIDTH);\n    if",
-         "tile_cols = cols / TILE_WIDTH;\n    if"),
+        ("read P for nothing", "beta == (COARSEN_TYPE)0 ? alpha * sum : ", ""),
+        ("read M and N for nothing", "    if (alpha == (COARSEN_TYPE)0)\n        inner = 0;\n", ""),
     ]),
     "matmul/tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
         ("drop the second barrier", f"n_tile[k][tx];\n        {BARRIER}\n", "n_tile[k][tx];\n"),
         ("overrun in depth", "phase + tx < inner", "phase + tx <= inner"),
-        ("read P for nothing", "beta == 0 ? alpha * sum : ", ""),
+        ("read P for nothing", "beta == (COARSEN_TYPE)0 ? alpha * sum : ", ""),
     ]),
     "matmul/coarsened.h": ("matmul", [
         ("drop the first barrier", f"            {BARRIER}\n#pragma", "#pragma"),
@@ -50,8 +51,8 @@ FAULTS = {
         ("guard the uncoarsened column", "phase + ty < inner && col < cols",
          "phase + ty < inner && col_start < cols"),
         ("write past the last column", "row < rows && col < cols)", "row < rows && col_start < cols)"),
-        ("reload M", "m_tile[ty][tx] = row",
-         "for (int again = 0; again < 2; again++)\n            m_tile[ty][tx] = row"),
+        ("reload M", "m_tile[ty][tx] =\n",
+         "for (int again = 0; again < 2; again++)\n            m_tile[ty][tx] =\n"),
     ]),
     "matmul/register_tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
@@ -63,9 +64,8 @@ FAULTS = {
     "matmul/pipelined.h": ("matmul", [
         ("drop the barrier of a stage", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
          "COARSEN_STAGES - 2);\n"),
-        ("drop the barrier before the sums", f"coarsen_shared;\n    {BARRIER}\n", "coarsen_shared;\n"),
-        ("drop the barrier after the sums", f"    {BARRIER}\n#endif\n\n    const bool wide",
-         "#endif\n\n    const bool wide"),
+        ("drop the barrier before the sums", f" // where the tiles were\n    {BARRIER}\n", "\n"),
+        ("drop the barrier after the sums", f"    }}\n    {BARRIER}\n}}\n", "    }\n}\n"),
         ("take ragged rows for aligned", "if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0)",
          "if (inside)"),
         ("write ragged rows as vectors", "inside && ((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0;",
@@ -75,7 +75,7 @@ FAULTS = {
         ("leave out the tiles after the last", "from->k < from->inner + BK", "from->k < from->inner"),
         ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
         ("add the same slice twice", "slice < owner ? slice : slice - 1", "slice < owner ? slice : 0"),
-        ("use P for nothing", "to[q] = beta == 0 ?", "to[q] = beta == 2 ?"),
+        ("use P for nothing", "to[q] = beta == (COARSEN_TYPE)0 ?", "to[q] = beta == (COARSEN_TYPE)2 ?"),
     ]),
     "reduce/simple.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
@@ -85,39 +85,33 @@ FAULTS = {
         ("skip a step", "stride *= 2)", "stride *= 4)"),
         ("forget elements past the block's", "i += 2 * BLOCK_DIM", "i += 4 * BLOCK_DIM"),
         ("swap the operands", "data[i], data[i + stride]", "data[i + stride], data[i]"),
-        ("read when there is nothing", "n > 0 ? data[0] : COARSEN_IDENTITY", "data[0]"),
+        ("read when there is nothing", "n > 0 ? data[0] : COARSEN_(identity)()", "data[0]"),
     ]),
     "reduce/convergent.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("lose the middle of an odd length", "half = length - length / 2", "half = length / 2"),
         ("overrun by one", "i + half < length;", "i + half <= length;"),
         ("forget elements past the block's", "i += BLOCK_DIM", "i += 2 * BLOCK_DIM"),
-        ("read when there is nothing", "n > 0 ? data[0] : COARSEN_IDENTITY", "data[0]"),
+        ("read when there is nothing", "n > 0 ? data[0] : COARSEN_(identity)()", "data[0]"),
     ]),
     "reduce/shared.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("lose the last element", "i < n; i += BLOCK_DIM", "i + 1 < n; i += BLOCK_DIM"),
         ("overrun by one", "i < n; i += BLOCK_DIM", "i <= n; i += BLOCK_DIM"),
-        ("give LIFT the wrong index", "COARSEN_LIFT(in[i], i)", "COARSEN_LIFT(in[i], (size_t)t)"),
-        ("start from zero", "sum = COARSEN_IDENTITY;", "sum = (COARSEN_ACC){};"),
+        ("give LIFT the wrong index", "COARSEN_(lift)(in[i], i)", "COARSEN_(lift)(in[i], (size_t)t)"),
+        ("start from zero", "sum = COARSEN_(identity)();", "sum = (COARSEN_ACC){};"),
         ("stop the tree early", "length > 1; length", "length > 2; length"),
     ]),
-    "reduce/multiblock.h": ("reduce", [
-        ("take wrong arguments", "NAME_scratch_bytes(n))\n        return cudaErrorInvalidValue;",
-         "NAME_scratch_bytes(n))\n        ;"),
+    "reduce/multiblock.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("lose the last block", "coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM)", "n / (2 * BLOCK_DIM)"),
         ("overlap the blocks", "blockIdx.x * 2 * BLOCK_DIM", "blockIdx.x * BLOCK_DIM"),
-        ("commit without the lock", "    coarsen_lock(lock);\n", ""),
-        ("never unlock", "    coarsen_unlock(lock);\n", ""),
-        ("leave out as it was", "    *out = COARSEN_IDENTITY;\n", "    (void)out;\n"),
+        ("leave out as it was", "    *out = COARSEN_(identity)();\n", "    (void)out;\n"),
         ("leave the lock as it was", "    *lock = 0;\n", "    (void)lock;\n"),
-        ("take too small a scratch", "scratch_bytes < NAME_scratch_bytes(n)", "scratch_bytes > ~0ULL"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
     ]),
-    "reduce/coarsened.h": ("reduce", [
-        ("take wrong arguments", "NAME_scratch_bytes(n))\n        return cudaErrorInvalidValue;",
-         "NAME_scratch_bytes(n))\n        ;"),
+    "reduce/coarsened.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("guard the uncoarsened index", "if (i < n)", "if (segment + t < n)"),
@@ -125,106 +119,242 @@ FAULTS = {
         ("overlap the rows", "segment + k * BLOCK_DIM + t", "segment + k * (BLOCK_DIM - 1) + t"),
         ("lose the last block", "coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM * COARSE_FACTOR)",
          "n / (2 * BLOCK_DIM * COARSE_FACTOR)"),
-        ("commit without the lock", "    coarsen_lock(lock);\n", ""),
+        ("leave out as it was", "    *out = COARSEN_(identity)();\n", "    (void)out;\n"),
         ("leave the lock as it was", "    *lock = 0;\n", "    (void)lock;\n"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
+    ]),
+    "reduce/block_coarsened.h": ("fuse", CHECKS + [
+        ("drop the barrier", f"        {BARRIER}\n", ""),
+        ("commit one tree only", "f < COARSE_FACTOR; f++)\n            COARSEN_(commit)",
+         "f < 1; f++)\n            COARSEN_(commit)"),
+        ("overlap the blocks", "((size_t)blockIdx.x * COARSE_FACTOR + f)", "((size_t)blockIdx.x + f)"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
+    ]),
+    "reduce/last_block.h": ("reduce", CHECKS + [
+        ("drop the barrier of the block's tree",
+         f"partial[t] = sum;\n    for (unsigned int length = BLOCK_DIM, half; length > 1; length = half) {{\n"
+         f"        half = length - length / 2;\n        {BARRIER}\n        if (t + half < length)\n"
+         f"            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);\n    }}\n"
+         f"    if (t == 0)\n        partials",
+         "partial[t] = sum;\n    for (unsigned int length = BLOCK_DIM, half; length > 1; length = half) {\n"
+         "        half = length - length / 2;\n        if (t + half < length)\n"
+         "            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);\n    }\n"
+         "    if (t == 0)\n        partials"),
+        ("drop the barrier of the last tree",
+         f"{BARRIER}\n        if (t + half < length)\n"
+         f"            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);\n    }}\n"
+         f"    if (t == 0)\n        *out",
+         "if (t + half < length)\n"
+         "            partial[t] = COARSEN_(op)(partial[t], partial[t + half]);\n    }\n"
+         "    if (t == 0)\n        *out"),
+        ("overrun by one", "if (i < n)", "if (i <= n)"),
+        ("guard the uncoarsened index", "if (i < n)", "if (segment + t < n)"),
+        ("lose the last pair", "k < 2 * COARSE_FACTOR;", "k < 2 * COARSE_FACTOR - 1;"),
+        ("overlap the blocks", "(size_t)blockIdx.x * 2 * BLOCK_DIM * COARSE_FACTOR",
+         "(size_t)blockIdx.x * 2 * BLOCK_DIM"),
+        ("lose the last block", "coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);\n    if",
+         "coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR) - (n > 4000);\n    if"),
+        ("launch no block for no elements",
+         "coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);\n    if",
+         "coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);\n    if"),
+        ("ask for no scratch for no elements",
+         "coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);\n    return",
+         "coarsen_ceil_div(n, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);\n    return"),
+        ("take a counter that was less than the blocks", "if (t == 0 && arrived[1] != 0)", "if (false)"),
+        ("let every block add up", "    if (!COARSEN_(last_block)(arrived))\n        return;\n",
+         "    COARSEN_(last_block)(arrived);\n"),
+        ("forget the first partial", "for (unsigned int b = t; b", "for (unsigned int b = t + 1; b"),
+        ("forget partials past the threads", "b < gridDim.x; b += BLOCK_DIM", "b < gridDim.x; b += gridDim.x"),
+        ("add the block's own sum twice", "    sum = COARSEN_(identity)();\n    for (unsigned int b",
+         "    for (unsigned int b"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
+        ("ask for too small a scratch", "return 16 + blocks", "return blocks"),
+        ("take a misaligned scratch", "COARSEN_(scratch_bytes)(n), 16)", "COARSEN_(scratch_bytes)(n), 1)"),
     ]),
     "reduce/single_pass.h": ("reduce", CHECKS + [
-        ("drop the block's barrier", f"        partial[warp] = sum;\n    {BARRIER}\n",
-         "        partial[warp] = sum;\n"),
-        ("drop the barrier between reductions", f"    {BARRIER}\n    sum = NAME_block(sum);",
-         "    sum = NAME_block(sum);"),
-        ("stop the shuffles early", "delta > 0; delta /= 2", "delta > 1; delta /= 2"),
-        ("shuffle some words only", "w < COARSEN_WORDS; w++)\n            words",
-         "w < 1; w++)\n            words"),
-        ("read partials of warps that are not", "if (lane < BLOCK_DIM / 32)", "if (lane < 32)"),
-        ("do not wait for a block", "while (flagged >> 32 == 0)", "while (0)"),
-        ("leave a slot full", "        slot[w] = 0;\n", ""),
-        ("leave the ticket as it is", "        atomicExch(ticket, 0);\n", ""),
-        ("let the first block collect", "== gridDim.x - 1;", "== 0;"),
-        ("read vectors from where none are aligned", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned",
-         "0"),
-        ("lose the head and tail", "threadIdx.x < rest)", "threadIdx.x + 1 < rest)"),
-        ("add the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < rest",
-         "threadIdx.x < rest"),
-        ("lose the tail", "rest = n - vectors * COARSEN_ITEMS;", "rest = head;"),
+        ("lose the head and tail", "threadIdx.x < parts.rest)", "threadIdx.x + 1 < parts.rest)"),
+        ("add the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest",
+         "threadIdx.x < parts.rest"),
+        ("add no head and tail", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest", "false"),
         ("give LIFT the wrong index", "i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j)", "i + j)"),
+        ("give LIFT the wrong index in a small array", "(size_t)k * BLOCK_DIM + threadIdx.x));", "(size_t)k));"),
+        ("lose the last vectors of a tile", "coarsen_min(parts.vectors - v, tile - threadIdx.x)",
+         "coarsen_min(parts.vectors - v - 1, tile - threadIdx.x)"),
+        ("run into the next tile", "coarsen_min(parts.vectors - v, tile - threadIdx.x)", "parts.vectors - v"),
+        ("lose a whole tile", "v + full < parts.vectors; v += step)\n                sum = COARSEN_(add_vectors)"
+         "(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,\n"
+         "                                            full + 1, true);",
+         "v + full < parts.vectors; v += step) {\n            }"),
+        ("never collect", "    COARSEN_(enter)(scratch, &ticket);\n",
+         "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
-        ("take too small a scratch", "scratch_bytes < NAME_scratch_bytes(n)", "scratch_bytes > ~0ULL"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
     ]),
-    "histogram/basic.h": ("histogram", CHECKS + [
+    "block/reduce.h": ("block", [
+        ("stop the shuffles early", "delta > 0; delta /= 2", "delta > 1; delta /= 2"),
+        ("shuffle some words only", "w < COARSEN_(words_of_slot); w++)", "w < 1; w++)"),
+        ("drop the block's barrier", f"        partial[warp] = value;\n    {BARRIER}\n",
+         "        partial[warp] = value;\n"),
+        ("read partials of warps that are not", "if (lane < BLOCK_DIM / 32)", "if (lane < 32)"),
+        ("lose the last warp", "if (lane < BLOCK_DIM / 32)", "if (lane < BLOCK_DIM / 32 - (BLOCK_DIM > 32))"),
+        ("drop the barrier between reductions", f"    {BARRIER}\n    value = COARSEN_(block)(value);",
+         "    value = COARSEN_(block)(value);"),
+        ("let the first block collect", "if (*ticket != gridDim.x - 1) {", "if (*ticket != 0) {"),
+        ("let every block collect", "if (*ticket != gridDim.x - 1) {", "if (*ticket >= gridDim.x) {"),
+        ("take a ticket that no block has", "if (*ticket >= gridDim.x)", "if (false)"),
+        ("enter with every thread", "    if (threadIdx.x == 0)\n        *ticket = ", "    if (true)\n        *ticket = "),
+        ("forget a slot", "b = threadIdx.x; b < gridDim.x;", "b = threadIdx.x; b + 1 < gridDim.x;"),
+        ("forget slots past the threads", "b += BLOCK_DIM)", "b += gridDim.x)"),
+        ("overlap the slots", "blockIdx.x * COARSEN_(words_of_slot), 1, value", "blockIdx.x, 1, value"),
+        ("begin the slots at the ticket", "slots = scratch + 2;", "slots = scratch;"),
+        ("leave the ticket as it is", "        atomicExch(scratch, 0ULL);\n", ""),
+        ("ask for too small a scratch", "return 16 + blocks", "return blocks"),
+    ]),
+    "block/scan.h": ("block", [
+        ("stop the shuffles early", "delta < 32; delta *= 2", "delta < 16; delta *= 2"),
+        ("take what is not below", "if (lane >= delta)", "if (lane + 1 >= delta)"),
+        ("swap the operands within a warp", "COARSEN_(op)(below, value);", "COARSEN_(op)(value, below);"),
+        ("shuffle some words only", "w < COARSEN_(words_of_slot); w++)", "w < 1; w++)"),
+        ("begin a warp with its first value", "threadIdx.x % 32 == 0 ? COARSEN_(identity)() : below", "below"),
+        ("take another lane's for the warp's total", "if (lane == 31)", "if (lane == 30)"),
+        ("drop the barrier", f"    {BARRIER}\n", ""),
+        ("count a warp twice", "if (w == warp)", "if (w == warp + 1)"),
+        ("swap the operands of the warps", "COARSEN_(op)(all, totals[w])", "COARSEN_(op)(totals[w], all)"),
+        ("lose the last warp's total", "w < BLOCK_DIM / 32; w++) {", "w + 1 < BLOCK_DIM / 32 + (BLOCK_DIM == 32); w++) {"),
+        ("swap the operands of the block", "COARSEN_(op)(COARSEN_(warps_before)(value, total), value)",
+         "COARSEN_(op)(value, COARSEN_(warps_before)(value, total))"),
+        ("forget the warps before", "threadIdx.x % 32 == 0 ? before :", "threadIdx.x % 32 == 0 ? COARSEN_(identity)() :"),
+        ("swap the operands of an exclusive scan", "COARSEN_(op)(before, below)", "COARSEN_(op)(below, before)"),
+    ]),
+    "block/slots.h": ("block", [
+        ("leave a slot full", "        word_of_slot[w] = 0;\n", ""),
+        ("do not wait for a value", "while (flagged >> 32 == 0);", "while (false);"),
+        ("take words of two values", "if (w > 0 && flagged >> 32 != flag)", "if (false)"),
+        ("leave the first word only",
+         "words.word[w];\n}", "words.word[w];\n    slot[COARSEN_(words_of_slot) - 1] *= COARSEN_(words_of_slot) == 1;\n}"),
+        ("leave without the flag", "(unsigned long long)flag << 32 | words.word[w]", "words.word[w]"),
+        ("take a flag for 16 bits", "(unsigned long long)flag << 32 | words.word[w]",
+         "(unsigned long long)(flag & 0xffff) << 32 | words.word[w]"),
+        ("hand a value over by plain stores", "((volatile unsigned long long *)slot)[w] =", "slot[w] ="),
+        ("look by plain loads", "((const volatile unsigned long long *)slot)[w]", "slot[w]"),
+        ("collect what is not for it", "if (flagged >> 32 != 1)", "if (false)"),
+        ("lose a word's last bytes", "(sizeof(COARSEN_ACC) + 3) / 4 }", "sizeof(COARSEN_ACC) / 4 + (sizeof(COARSEN_ACC) < 4) + (sizeof(COARSEN_ACC) == 12) }"),
+        ("give a value that is not whole", "            return 0; // words of two values", "            break;"),
+    ]),
+    "block/copy.h": ("block", [
+        ("copy half of 16 bytes", "*(COARSEN_(words_4) *)to = *(const COARSEN_(words_4) *)from;",
+         "*(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;"),
+        ("copy half of 8 bytes", "*(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;",
+         "*(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;"),
+        ("copy 8 bytes for 4", "*(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;",
+         "*(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;"),
+        ("read what is not there", "there ? from : &zeros", "from"),
+        ("write no zeros", "    COARSEN_(copy_async)(to, there ? from : &zeros, bytes);",
+         "    if (there)\n        COARSEN_(copy_async)(to, from, bytes);\n    (void)zeros;"),
+        ("write zeros for what is there", "there ? from : &zeros", "&zeros"),
+    ]),
+    "block/vector.h": ("block", [
+        ("read vectors from where none are aligned", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned", "0"),
+        ("take a whole vector for a head", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned",
+         "COARSEN_ITEMS - misaligned"),
+        ("let the head pass the end", "coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned)",
+         "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned"),
+        ("overrun by a vector", "(n - parts.head) / COARSEN_ITEMS;", "(n - parts.head) / COARSEN_ITEMS + 1;"),
+        ("lose the last vector", "(n - parts.head) / COARSEN_ITEMS;",
+         "(n - parts.head + COARSEN_ITEMS - 1) / COARSEN_ITEMS - (n > parts.head);"),
+        ("lose the tail", "parts.rest = n - parts.vectors * COARSEN_ITEMS;", "parts.rest = parts.head;"),
+        ("lose the head", "r < parts.head ? r : r + parts.vectors * COARSEN_ITEMS", "r + parts.vectors * COARSEN_ITEMS"),
+        ("take the head for the tail", "r < parts.head ? r", "r <= parts.head ? r"),
+    ]),
+    "block/inputs.h": ("block", [
+        ("take any boundary for a vector's", "            return head;\n    return n;",
+         "            return head;\n    return 0;"),
+        ("forget the array that is written", "(!out || (size_t)(out + head) % COARSEN_ALIGN(COARSEN_WRITTEN) == 0) &&", ""),
+        ("forget the first array", "(size_t)(in.a + head) % COARSEN_ALIGN(COARSEN_TYPE) == 0", "true"),
+        ("forget the second array", "            && (size_t)(in.b + head) % COARSEN_ALIGN(COARSEN_TYPE_B) == 0\n", ""),
+        ("forget the third array", "            && (size_t)(in.c + head) % COARSEN_ALIGN(COARSEN_TYPE_C) == 0\n", ""),
+        ("look at one element only", "head < COARSEN_ITEMS && head < n", "head < 1 && head < n"),
+        ("lose the head of the second array", "(in.b + head))[v]", "in.b)[v]"),
+        ("lose the head of the third array", "(in.c + head))[v]", "in.c)[v]"),
+        ("mix up the arrays", "load->a.item[j], load->b.item[j], load->c.item[j]",
+         "load->a.item[j], load->b.item[0], load->c.item[j]"),
+        ("take more elements than are 16 bytes of the widest", "#define COARSEN_ITEMS ",
+         "#define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)\n#define COARSEN_UNUSED_ITEMS "),
+    ]),
+    "histogram/basic.h": ("histogram", START + [
         ("lose the last element", "if (i < n)", "if (i + 1 < n)"),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("count what is past the bins", "bin < NUM_BINS)", "bin <= NUM_BINS)"),
         ("count negative bins", "bin >= 0 && ", ""),
         ("add without an atomic", "atomicAdd(counts + bin, (COARSEN_COUNT)1);", "counts[bin] += 1;"),
-        ("leave the counts as they were", "cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream)",
-         "cudaSuccess"),
     ]),
-    "histogram/private_global.h": ("histogram", CHECKS + [
+    "histogram/private_global.h": ("histogram", START + [
         ("drop the barrier", f"    {BARRIER}\n", ""),
         ("add the first block's copy to itself", "    if (blockIdx.x == 0)\n        return;\n", ""),
         ("overlap the copies", "(blockIdx.x - 1) * NUM_BINS", "(blockIdx.x - 1) * (NUM_BINS - 1)"),
-        ("leave the copies as they were", "status = cudaMemsetAsync(scratch, 0, copies, stream);", ";"),
-        ("take too small a scratch", "scratch_bytes < copies ||", ""),
+        ("leave the copies as they were", "status = cudaMemsetAsync(copies, 0, bytes, stream);", ";"),
+        ("take too small a scratch", " || scratch_bytes < bytes)", ")"),
+        ("take no scratch", "!coarsen_array_ok(copies, bytes / sizeof(*copies)) || ", ""),
     ]),
-    "histogram/private_shared.h": ("histogram", CHECKS + [
+    "histogram/private_shared.h": ("histogram", START + [
         ("drop the barrier after the zeros", f"    {BARRIER}\n\n    const", "    const"),
         ("drop the barrier before the sums", f"    {BARRIER}\n    for", "    for"),
         ("leave a copy as it was", "copy[bin] = 0;", ";"),
         ("lose bins past the threads", "bin += BLOCK_DIM)\n        if", "bin += NUM_BINS)\n        if"),
     ]),
-    "histogram/contiguous.h": ("histogram", CHECKS + [
+    "histogram/contiguous.h": ("histogram", START + [
         ("guard the uncoarsened index", "if (i < n)", "if (first < n)"),
         ("overlap the threads", "threadIdx.x) * CFACTOR;", "threadIdx.x) * (CFACTOR - 1);"),
         ("lose the last block", "coarsen_ceil_div(n, (size_t)BLOCK_DIM * CFACTOR)",
          "n / ((size_t)BLOCK_DIM * CFACTOR)"),
     ]),
-    "histogram/interleaved.h": ("histogram", CHECKS + [
+    "histogram/interleaved.h": ("histogram", START + [
         ("guard the uncoarsened index", "if (i < n)", "if (first < n)"),
         ("a stride of the block", "first + k * threads", "first + k * BLOCK_DIM"),
     ]),
-    "histogram/vectorized.h": ("histogram", CHECKS + [
-        ("read vectors from where none are aligned", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned", "0"),
-        ("lose the head and tail", "threadIdx.x < rest)", "threadIdx.x + 1 < rest)"),
-        ("count the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < rest",
-         "threadIdx.x < rest"),
-        ("lose the last vector", "(n - head) / COARSEN_ITEMS;", "(n - head - 1) / COARSEN_ITEMS;"),
+    "histogram/vectorized.h": ("histogram", START + [
+        ("lose the head and tail", "threadIdx.x < parts.rest)", "threadIdx.x + 1 < parts.rest)"),
+        ("count the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest",
+         "threadIdx.x < parts.rest"),
+        ("lose the last vector", "if (first + k * threads < parts.vectors)\n            load",
+         "if (first + k * threads + 1 < parts.vectors)\n            load"),
+        ("lose the last block", "coarsen_ceil_div(n, (size_t)BLOCK_DIM * CFACTOR * COARSEN_ITEMS)",
+         "n / ((size_t)BLOCK_DIM * CFACTOR * COARSEN_ITEMS)"),
     ]),
-    "histogram/aggregated.h": ("histogram", CHECKS + [
-        ("forget the last run", "    NAME_flush(copy, run_bin, run);\n", ""),
-        ("forget a run where the next begins", "        NAME_flush(copy, *run_bin, *run);\n", ""),
+    "histogram/aggregated.h": ("histogram", START + [
+        ("forget the last run", "    COARSEN_(flush)(copy, run_bin, run);\n", ""),
+        ("forget a run where the next begins", "        COARSEN_(flush)(copy, *run_bin, *run);\n", ""),
         ("lose the first of a run", "*run = 0;", "*run = -1u;"),
         ("flush to the wrong bin", "if (bin != *run_bin) {", "if (bin == *run_bin + 1) {"),
     ]),
-    "histogram/per_lane.h": ("histogram", [
-        ("take wrong arguments", "__alignof__(COARSEN_COUNT)))\n        return cudaErrorInvalidValue;",
-         "__alignof__(COARSEN_COUNT)))\n        ;"),
-        ("drop the barrier after the zeros", f"    {BARRIER}\n\n    // From", "    // From"),
+    "histogram/per_lane.h": ("histogram", START + [
+        ("drop the barrier after the zeros", f"    {BARRIER}\n\n    const", "    const"),
         ("drop the barrier before the sums", f"    {BARRIER}\n    for", "    for"),
         ("leave some counters as they were", "(width + 31) / 32 * 32 * copies;", "width;"),
-        ("one copy for all", "threadIdx.x), 1);", "0), 1);"),
+        ("one copy for all", "(unsigned int)row, threadIdx.x), 1);", "(unsigned int)row, 0), 1);"),
         ("stir the rows of two groups together", "(bin / group % group)", "(bin / group)"),
         ("forget a column", "k = 0; k < copies; k++", "k = 1; k < copies; k++"),
         ("count other ranges' bins", "if (row < width)", "if (row < NUM_BINS)"),
         ("lose the last range's end", "NUM_BINS - first_bin < full_width", "false"),
-        ("lose the last vectors", "for (; v < vectors; v += threads)", "for (; v + threads < vectors; v += threads)"),
-        ("overrun the vectors", "v + (CFACTOR - 1) * threads < vectors", "v < vectors"),
-        ("count the head and tail in every block", "block == blocks - 1 && threadIdx.x < rest",
-         "threadIdx.x < rest"),
+        ("lose the last vectors", "for (; v < parts.vectors; v += threads)",
+         "for (; v + threads < parts.vectors; v += threads)"),
+        ("overrun the vectors", "v + (CFACTOR - 1) * threads < parts.vectors", "v < parts.vectors"),
+        ("count the head and tail in every block", "block == blocks - 1 && threadIdx.x < parts.rest",
+         "threadIdx.x < parts.rest"),
         ("give the ranges other blocks", "block = blockIdx.x / ranges;", "block = blockIdx.x;"),
-        ("give a small array's blocks a large one's threads", "threads = small ? COARSEN_SMALL : BLOCK_DIM",
+        ("give a small array's blocks a large one's threads", "threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM",
          "threads = BLOCK_DIM"),
     ]),
     "map/single.h": ("map", [
-        ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
-         ""),
+        ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
+        ("take a null output", "!coarsen_array_ok(out, n) ||", ""),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("lose the last element", "if (i < n)", "if (i + 1 < n)"),
         ("lose the last block", "coarsen_ceil_div(n, BLOCK_DIM)", "(n / BLOCK_DIM)"),
     ]),
     "map/consecutive.h": ("map", [
-        ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
-         ""),
+        ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
+        ("take a null output", "!coarsen_array_ok(out, n) ||", ""),
         ("guard the uncoarsened index", "if (i < n)", "if (first < n)"),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("overlap the threads", "+ threadIdx.x) * COARSE_FACTOR",
@@ -233,35 +363,33 @@ FAULTS = {
          "(n / (BLOCK_DIM * COARSE_FACTOR))"),
     ]),
     "map/interleaved.h": ("map", [
-        ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
-         ""),
+        ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
+        ("take a null output", "!coarsen_array_ok(out, n) ||", ""),
         ("guard the uncoarsened index", "if (i < n)\n            out", "if (first < n)\n            out"),
         ("overrun by one", "if (i < n)\n            out", "if (i <= n)\n            out"),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "map/vectorized.h": ("map", [
-        ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
-         ""),
-        ("take any boundary for a vector's", "            return head;\n    return n;",
-         "            return head;\n    return 0;"),
+        ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
+        ("take a null output", "!coarsen_array_ok(out, n) ||", ""),
         ("overrun by a vector", "(n - head) / COARSEN_ITEMS;", "(n - head) / COARSEN_ITEMS + 1;"),
         ("lose the rest", "r < rest;", "r + 1 < rest;"),
         ("take the head for the tail", "r < head ? r", "r <= head ? r"),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "image/grayscale_single.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, 3 * n, 1, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, 3, out, 1, width, height) || ", ""),
         ("truncate", "+ 32768;", ";"),
         ("swap red and blue", "COARSEN_RED * red", "COARSEN_BLUE * red"),
         ("lose the last pixel", "if (i < n)", "if (i + 1 < n)"),
     ]),
     "image/grayscale_coarsened.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, 3 * n, 1, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, 3, out, 1, width, height) || ", ""),
         ("guard the uncoarsened index", "if (i < n)\n            out", "if (first < n)\n            out"),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "image/grayscale_vectorized.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, 3 * n, 1, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, 3, out, 1, width, height) || ", ""),
         ("mix up the pixels", "byte = 12 * w + 3 * j + c", "byte = 12 * w + 3 * (3 - j) + c"),
         ("take any boundary for a vector's", "            return head;\n    return n;",
          "            return head;\n    return 0;"),
@@ -269,7 +397,7 @@ FAULTS = {
         ("lose the rest", "r < rest;", "r + 1 < rest;"),
     ]),
     "image/blur_single.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, height, samples, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||\n", ""),
         ("leave out a row", "v <= y + below", "v < y + below"),
         ("leave out a column", "u <= x + right", "u < x + right"),
         ("average over all of the box", "(above + 1 + below) * (left + 1 + right)",
@@ -278,13 +406,13 @@ FAULTS = {
         ("mix up the channels", "s % COARSEN_CHANNELS]", "0]"),
     ]),
     "image/blur_coarsened.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, height, samples, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||\n", ""),
         ("keep the row that left", "            if (y > COARSEN_RADIUS)\n", "            if (0)\n"),
         ("add a row past the last", "if (y + COARSEN_RADIUS < height)", "if (1)"),
         ("begin a row late", "first - COARSEN_RADIUS - 1;", "first - COARSEN_RADIUS;"),
     ]),
     "image/blur_tiled.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, height, samples, 1) || ", ""),
+        ("take a null array", "!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||\n", ""),
         ("drop the barrier", f"        {BARRIER}\n\n", "\n"),
         ("drop the barrier after the tile", f"        {BARRIER} // the tile", "        // the tile"),
         ("fill what is outside", "v < height && u < samples ? in[v * samples + u] : 0",
@@ -294,38 +422,33 @@ FAULTS = {
         ("write outside", "if (y < height && s < samples)", "if (y < height)"),
     ]),
     "image/blur_rolling.h": ("image", [
-        ("take a null array", "!coarsen_array_ok(in, height, samples, 1) || ", ""),
+        ("take a null array", "    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height))\n"
+         "        return cudaErrorInvalidValue;\n", ""),
         ("keep the row that left", "enters.word[w] - leaves.word[w]", "enters.word[w]"),
         ("mix up the neighbours", "mine_even[3 - w % 4]", "mine_even[w % 4]"),
         ("reach too far", "p - COARSEN_REACH - COARSEN_CHANNELS", "p - COARSEN_REACH"),
         ("take a border for the inside", "x >= COARSEN_REACH && x + 16", "x >= 0 && x + 16"),
         ("forget the rows that are not", "begin + 2 * COARSEN_RADIUS;", "2 * COARSEN_RADIUS;"),
-        ("a reciprocal too small", "(1u << 24) / COARSEN_COUNT + 1;", "(1u << 24) / COARSEN_COUNT;"),
+        ("a reciprocal too small", "(1u << 24) / COARSEN_BOX + 1;", "(1u << 24) / COARSEN_BOX;"),
         ("round down", "+ count / 2 * reciprocal", ""),
         ("let helping lanes write", "lane >= COARSEN_HALO && lane < 32 - COARSEN_HALO && a < b",
          "a < b"),
-        ("load outside the row", "loads = a < b ? end - begin : 0", "loads = end - begin"),
+        ("load outside the row", "loads = a < b ? (unsigned int)(end - begin) : 0",
+         "loads = (unsigned int)(end - begin)"),
         ("take any alignment for 16", "| samples) % 16 == 0", "| samples) % 1 == 0"),
         ("lose the last strip", "columns * coarsen_ceil_div(height, rows)", "columns * (height / rows)"),
     ]),
     "fuse.h": ("fuse", [
-        ("take a null array", "!coarsen_array_ok(a, n, sizeof(COARSEN_TYPE), __alignof__(COARSEN_TYPE)) ||",
-         ""),
+        ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
+        ("take a null output", "!coarsen_array_ok(out, 1) ||", ""),
         ("lose the rest", "r < rest;", "r + 1 < rest;"),
         ("overrun by a vector", "(n - head) / COARSEN_ITEMS;", "(n - head) / COARSEN_ITEMS + 1;"),
-        ("take any boundary for a vector's", "            return head;\n    return n;",
-         "            return head;\n    return 0;"),
-        ("overlap the blocks", "blockIdx.x * REDUCE_block_dim * COARSE_FACTOR",
-         "blockIdx.x * REDUCE_block_dim"),
-        ("let the first block collect", "== gridDim.x - 1;", "== 0;"),
-        ("take too small a scratch", "scratch_bytes < NAME_scratch_bytes(n)", "scratch_bytes > ~0ULL"),
-    ]),
-    "fuse/block_coarsened.h": ("fuse", [
-        ("drop the barrier", f"        {BARRIER}\n", ""),
-        ("commit one tree only", "f < COARSE_FACTOR; f++)\n            NAME_commit",
-         "f < 1; f++)\n            NAME_commit"),
-        ("overlap the blocks", "((size_t)blockIdx.x * COARSE_FACTOR + f)", "((size_t)blockIdx.x + f)"),
-        ("commit without the lock", "    coarsen_lock(lock);\n", ""),
+        ("overlap the blocks", "first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR",
+         "first = (size_t)blockIdx.x * BLOCK_DIM"),
+        ("take the head for the tail", "r < head ? r", "r <= head ? r"),
+        ("leave the arrays' boundaries to chance", "COARSEN_(head)(in, 0, n),", "coarsen_min(0, n),"),
+        ("launch no block for no elements", "n > 0 ? n : 1", "n"),
+        ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
     ]),
     "moments.h": ("fuse", [
         ("forget what is between the means", " + apart * (apart * (a.count * share))", ""),
@@ -342,15 +465,127 @@ FAULTS = {
     ]),
 }
 
+# base.h, of which each pattern has a part: (test, rung) -> faults, as above.
+BASE = {
+    ("map", "single"): [
+        ("take a null array", "pointer && (size_t)pointer", "(size_t)pointer"),
+        ("take a misaligned array", "(size_t)pointer % alignment == 0 &&", ""),
+        ("refuse an array of no elements", "    if (n == 0)\n        return true;\n", ""),
+        ("take a null second input", "           && coarsen_array_ok(in.b, n)\n", ""),
+        ("take a null third input", "           && coarsen_array_ok(in.c, n)\n", ""),
+        ("round a quotient down", "a / b + (a % b != 0)", "a / b"),
+        ("mix up the inputs", "COARSEN_EACH(in.a[i], in.b[i], in.c[i])", "COARSEN_EACH(in.a[i], in.a[i], in.a[i])"),
+    ],
+    ("reduce", "multiblock"): [
+        ("commit without the lock", "    COARSEN_(lock)(coarsen_lock);\n", ""),
+        ("never unlock", "    COARSEN_(unlock)(coarsen_lock);\n", ""),
+        ("take a lock that is held", "while (atomicCAS(lock, 0, 1) != 0) {\n    }", "atomicCAS(lock, 0, 1);"),
+        ("commit over what is there", "*coarsen_out = COARSEN_(op)(*coarsen_out, coarsen_sum);",
+         "*coarsen_out = coarsen_sum;"),
+        ("commit with an atomic twice", "    COARSEN_ATOMIC(coarsen_out, coarsen_sum);",
+         "    COARSEN_ATOMIC(coarsen_out, coarsen_sum);\n    COARSEN_ATOMIC(coarsen_out, coarsen_sum);"),
+        ("begin a sum with 1", "#define COARSEN_IDENTITY ((COARSEN_ACC)0)",
+         "#define COARSEN_IDENTITY ((COARSEN_ACC)1)"),
+    ],
+    ("reduce", "shared"): [
+        ("take an array that overflows", "n <= ((size_t)-1 - (size_t)pointer) / bytes;", "true;"),
+        ("give LIFT another index", "return COARSEN_LIFT(coarsen_x, coarsen_i);", "return COARSEN_LIFT(coarsen_x, 0);"),
+    ],
+    ("reduce", "coarsened"): [
+        ("commit without the lock", "    COARSEN_(lock)(coarsen_lock);\n", ""),
+        ("lose NaN in a maximum", "#define COARSEN_MAX(a, b) ((a) > (b) || (a) != (a) ?", "#define COARSEN_MAX(a, b) ((a) > (b) ?"),
+        ("take the least finite number for the least", "(type)-COARSEN_INFINITY", "(type)-1"),
+    ],
+    ("fuse", "block_coarsened"): [
+        ("commit without the lock", "    COARSEN_(lock)(coarsen_lock);\n", ""),
+    ],
+    ("fuse", "fuse"): [
+        ("forget the scalar", "COARSEN_ALSO(coarsen_scalar));", "COARSEN_ALSO(COARSEN_SCALAR{}));"),
+        ("take a null second input", "           && coarsen_array_ok(in.b, n)\n", ""),
+        ("leave a scratch as it was", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)", "cudaSuccess"),
+    ],
+    ("reduce", "last_block"): [
+        ("round a quotient up in the usual way", "a / b + (a % b != 0)", "(a + b - 1) / b"),
+        ("drop last_block's second barrier", f"        __threadfence();\n    }}\n    {BARRIER}\n    return last;",
+         "        __threadfence();\n    }\n    return last;"),
+        ("drop the fence before arriving", "        __threadfence();\n        const unsigned int before",
+         "        const unsigned int before"),
+        ("take the first block for the last", "last = before == blocks - 1;", "last = before == 0;"),
+        ("leave the counter as it is", "atomicInc(arrived, blocks - 1);", "atomicAdd(arrived, 1u);"),
+        ("take a counter that was not 0", "if (before >= blocks)", "if (false)"),
+        ("leave a scratch as it was", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)", "cudaSuccess"),
+        ("make half a scratch ready", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)",
+         "cudaMemsetAsync((char *)scratch + 4, 0, scratch_bytes - 4, stream)"),
+    ],
+    ("block", "grid"): [
+        ("drop last_block's first barrier", f"    {BARRIER} // the block's writes, before the fence", "    //"),
+        ("count the blocks of one dimension", "blocks = gridDim.x * gridDim.y * gridDim.z;", "blocks = gridDim.x;"),
+        ("let every row of threads arrive", "threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0",
+         "threadIdx.x == 0"),
+        ("take a lock that is held", "while (atomicCAS(lock, 0, 1) != 0) {\n    }", "atomicCAS(lock, 0, 1);"),
+        ("never unlock", "    atomicExch(lock, 0);\n", ""),
+    ],
+    ("reduce", "single_pass"): [
+        ("round a quotient up in the usual way", "a / b + (a % b != 0)", "(a + b - 1) / b"),
+        ("leave a scratch as it was", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)", "cudaSuccess"),
+        ("make half a scratch ready", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)",
+         "cudaMemsetAsync(scratch, 0, 8, stream)"),
+        ("lose NaN in a minimum", "#define COARSEN_MIN(a, b) ((a) < (b) || (a) != (a) ?", "#define COARSEN_MIN(a, b) ((a) < (b) ?"),
+    ],
+    ("block", "vector"): [
+        ("move more than 16 bytes at once", "(16 % sizeof(type) == 0 ? 16 / sizeof(type) : 1)",
+         "(16 % sizeof(type) == 0 ? 32 / sizeof(type) : 1)"),
+    ],
+    ("histogram", "basic"): [
+        ("take a null array", "!coarsen_array_ok(in, n) || !coarsen_array_ok(counts", "!coarsen_array_ok(counts"),
+        ("take no counts", "!coarsen_array_ok(counts, NUM_BINS) ||", ""),
+        ("take more blocks than a grid has", "NUM_BINS) || blocks > 0x7fffffff)", "NUM_BINS))"),
+        ("leave the counts as they were",
+         "cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream)", "cudaSuccess"),
+        ("leave half of the counts as they were", "NUM_BINS * sizeof(COARSEN_COUNT), stream)", "NUM_BINS, stream)"),
+    ],
+    ("image", "blur_single"): [
+        ("forget that a pixel has samples", "in_samples > out_samples ? in_samples : out_samples", "1"),
+        ("take a null input", "           coarsen_array_ok(in, width * height * in_samples) &&\n", ""),
+        ("take a null output", "coarsen_array_ok(out, width * height * out_samples)", "true"),
+        ("take a size that overflows", "width <= (size_t)-1 / most / height &&", ""),
+        ("take the larger for the smaller", "return a < b ? a : b;\n}\n\n// The dynamic",
+         "return a < b ? b : a;\n}\n\n// The dynamic"),
+    ],
+    ("image", "grayscale_single"): [
+        ("take a null input", "           coarsen_array_ok(in, width * height * in_samples) &&\n", ""),
+    ],
+    ("matmul", "naive"): [
+        ("take rows that overlap", "return cols <= ld && ", "return "),
+        ("take a matrix that overflows", " (rows - 1) <= ((size_t)-1 - cols) / ld &&", ""),
+        ("take a null matrix", "coarsen_array_ok(pointer, (rows - 1) * ld + cols)", "true"),
+        ("look at a matrix of nothing", "    if (rows == 0 || cols == 0)\n        return true;\n    return cols", "    return cols"),
+        ("take no P", "!COARSEN_(matrix_ok)(p, rows, cols, ldp) ||", ""),
+        ("take no M", "(cols > 0 && !COARSEN_(matrix_ok)(m, rows, inner, ldm)) ||", ""),
+        ("take no N", "(rows > 0 && !COARSEN_(matrix_ok)(n, inner, cols, ldn)) ||", ""),
+        ("look at M for nothing", "(cols > 0 && !COARSEN_(matrix_ok)(m", "(!COARSEN_(matrix_ok)(m"),
+        ("look at N for nothing", "(rows > 0 && !COARSEN_(matrix_ok)(n", "(!COARSEN_(matrix_ok)(n"),
+        ("take more tiles than a grid has blocks", "(cols > 0 && tile_rows > 0x7fffffff / tile_cols)", "false"),
+        ("lose the last row of tiles", "tile_rows = coarsen_ceil_div(rows, height);", "tile_rows = rows / height;"),
+        ("lose the last column of tiles", "tile_cols = coarsen_ceil_div(cols, width);",
+         "tile_cols = cols / width + (cols < width);"),
+    ],
+    ("histogram", "per_lane"): [
+        ("take bins for 32 bits", "return (long long)((COARSEN_BIN(coarsen_x)) | 0);",
+         "return (unsigned int)((COARSEN_BIN(coarsen_x)) | 0);"),
+        ("ask for no more shared memory", "*status == cudaSuccess && shared_bytes > 48 << 10)", "false)"),
+    ],
+}
 
-def build(test, header, include, folder):
-    """Builds a header's part of a test for the CPU device; what the compiler said if it would not."""
+
+def build(test, rung, include, folder):
+    """Builds a rung's part of a test for the CPU device; what the compiler said if it would not."""
     cxx = shlex.split(os.environ.get("CXX") or "g++")
     flags = shlex.split(os.environ["SIMT_FLAGS"])
     # -O0 builds in half the time of -O1, which the counts need, and these tests do not; nor do they need
     # simt to name lines.
     compile_it = [*cxx, "-x", "c++", "-std=gnu++17", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}",
-                  f"-I{include}", *flags, "-g0", "-DTEST_ONLY", f"-DTEST_{Path(header).stem}",
+                  f"-I{include}", *flags, "-g0", "-DTEST_ONLY", f"-DTEST_{rung}",
                   "-c", ROOT / "tests" / f"{test}.cu", "-o", folder / "test.o"]
     link_it = [*cxx, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
     for command in compile_it, link_it:
@@ -381,7 +616,7 @@ def first_failure(program):
         process.wait()
 
 
-def attempt(test, header, fault):
+def attempt(test, rung, header, fault):
     """(whether all is well, what the test or the compiler said)."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -394,7 +629,7 @@ def attempt(test, header, fault):
             if source.count(piece) != 1:
                 return False, f"update FAULTS: {header} has not once but {source.count(piece)} times {piece!r}"
             path.write_text(source.replace(piece, other))
-        said = build(test, header, include, folder)
+        said = build(test, rung, include, folder)
         if said is not None:
             return False, f"does not compile, so it shows nothing:\n{said}"
         said = first_failure(folder / "test")
@@ -405,13 +640,15 @@ def attempt(test, header, fault):
 
 def main(words):
     jobs = []
-    for header, (test, faults) in FAULTS.items():
+    parts = [(header, test, Path(header).stem, faults) for header, (test, faults) in FAULTS.items()]
+    parts += [("base.h", test, rung, faults) for (test, rung), faults in BASE.items()]
+    for header, test, rung, faults in parts:
         chosen = [fault for fault in faults if all(word in f"{header} {fault[0]}" for word in words)]
-        jobs += [(test, header, fault) for fault in [None, *chosen] if chosen]
+        jobs += [(test, rung, header, fault) for fault in [None, *chosen] if chosen]
     failed = 0
     print(f"1..{len(jobs)}")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number, ((_, where, fault), (good, said)) in enumerate(
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for number, ((_, _, where, fault), (good, said)) in enumerate(
                 zip(jobs, pool.map(attempt, *zip(*jobs))), 1):
             failed += not good
             said = said.replace("#", "no. ").splitlines() or [""]

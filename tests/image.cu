@@ -248,6 +248,8 @@ static void check_errors(const rung &r)
     ok &= r.launch(x, y, SIZE_MAX, 1, 0) == wrong && r.launch(x, y, 1, SIZE_MAX, 0) == wrong;
     ok &= r.launch(x, y, (size_t)1 << 33, (size_t)1 << 33, 0) == wrong;
     ok &= r.launch(x, y, SIZE_MAX / 2, 2, 0) == wrong;
+    if (r.channels > 1) // a row of fewer samples, modulo 2^64, than pixels
+        ok &= r.launch(x, y, SIZE_MAX / r.channels + 1, 1, 0) == wrong;
     ok &= cudaDeviceSynchronize() == cudaSuccess;
     tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
     tap_ok(in.untouched() && out.untouched(), "%s: wrong arguments write nothing", r.name);

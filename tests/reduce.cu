@@ -610,6 +610,7 @@ template <class T, class A> static void check_errors(const rung<T, A> &r)
            "%s: wrong arguments write nothing", r.name);
     for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
         ok &= r.scratch_bytes(m) <= bytes;
+    ok &= r.scratch_bytes(SIZE_MAX) >= bytes;
     tap_ok(ok, "%s: scratch for n is enough for less", r.name);
 }
 
