@@ -271,12 +271,11 @@ typedef COARSEN_TYPE COARSEN_(type);
 // ---- Opening: the helpers -----------------------------------------------------------------------
 
 #if COARSEN_PATTERN != COARSEN_PATTERN_TYPE
-#define coarsen_ceil_div        COARSEN_(coarsen_ceil_div)
-#define coarsen_min             COARSEN_(coarsen_min)
-#define coarsen_launch_config   COARSEN_(coarsen_launch_config)
-#define coarsen_multiprocessors COARSEN_(coarsen_multiprocessors)
-#define coarsen_shared_limit    COARSEN_(coarsen_shared_limit)
-#define coarsen_bytes_ok        COARSEN_(coarsen_bytes_ok)
+#define coarsen_ceil_div      COARSEN_(coarsen_ceil_div)
+#define coarsen_min           COARSEN_(coarsen_min)
+#define coarsen_launch_config COARSEN_(coarsen_launch_config)
+#define coarsen_attribute     COARSEN_(coarsen_attribute)
+#define coarsen_bytes_ok      COARSEN_(coarsen_bytes_ok)
 
 // a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
 COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)
@@ -296,7 +295,6 @@ extern __shared__ uint4 coarsen_shared[];
 }
 
 #ifndef __CUDACC_RTC__
-
 // What cudaLaunchKernelEx takes, for a one-dimensional grid.
 COARSEN_HOST cudaLaunchConfig_t coarsen_launch_config(size_t blocks, unsigned int threads,
                                                       size_t shared_bytes, cudaStream_t stream)
@@ -309,25 +307,14 @@ COARSEN_HOST cudaLaunchConfig_t coarsen_launch_config(size_t blocks, unsigned in
     return config;
 }
 
-// The number of multiprocessors of the current device, or 0 with the error in *status.
-COARSEN_HOST size_t coarsen_multiprocessors(cudaError_t *status)
+// An attribute of the current device, as its number of multiprocessors; or 0, with the error in *status.
+COARSEN_HOST size_t coarsen_attribute(cudaDeviceAttr attribute, cudaError_t *status)
 {
-    int device = 0, count = 0;
+    int device = 0, value = 0;
     *status = cudaGetDevice(&device);
     if (*status == cudaSuccess)
-        *status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-    return *status == cudaSuccess ? (size_t)count : 0;
-}
-
-// The most bytes of dynamic shared memory that a block of the current device may have, or 0 with the
-// error in *status.
-COARSEN_HOST size_t coarsen_shared_limit(cudaError_t *status)
-{
-    int device = 0, bytes = 0;
-    *status = cudaGetDevice(&device);
-    if (*status == cudaSuccess)
-        *status = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    return *status == cudaSuccess ? (size_t)bytes : 0;
+        *status = cudaDeviceGetAttribute(&value, attribute, device);
+    return *status == cudaSuccess ? (size_t)value : 0;
 }
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
@@ -500,6 +487,8 @@ typedef COARSEN_TYPE COARSEN_(mapped);
 #endif
 #define COARSEN_MAPPED COARSEN_(mapped)
 #define COARSEN_EACH   COARSEN_JOIN(COARSEN_FIRST_, COARSEN_INPUTS)
+#define COARSEN_ARRAYS                                                                             \
+    COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c)
 #ifdef COARSEN_SCALAR
 typedef COARSEN_SCALAR COARSEN_(scalar);
 #undef COARSEN_SCALAR
@@ -714,6 +703,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_SCALAR
 #undef COARSEN_MAPPED
 #undef COARSEN_EACH
+#undef COARSEN_ARRAYS
 #undef COARSEN_ALSO
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_MAP
@@ -751,8 +741,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef coarsen_ceil_div
 #undef coarsen_min
 #undef coarsen_launch_config
-#undef coarsen_multiprocessors
-#undef coarsen_shared_limit
+#undef coarsen_attribute
 #undef coarsen_bytes_ok
 #undef coarsen_array_ok
 #undef COARSEN_MADE_REDUCE // block/'s headers

@@ -54,14 +54,12 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_FUSE
 #include "base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 16
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/fuse: COARSE_FACTOR must be from 1 to 16"
 #endif
 
@@ -101,22 +99,21 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 // For as many blocks as the device holds.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
     cudaError_t status;
-    return COARSEN_(grid_bytes)(coarsen_multiprocessors(&status) * (2048 / BLOCK_DIM));
+    return COARSEN_(grid_bytes)(coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) *
+                                (2048 / BLOCK_DIM));
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(
-    COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c),
-    COARSEN_ACC *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar), void *scratch,
-    size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     cudaError_t status;
-    const size_t processors = coarsen_multiprocessors(&status);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     int resident = 0; // per multiprocessor
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
@@ -134,7 +131,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, COARSEN_(head)(in, 0, n),
                               (unsigned long long *)scratch);
 }
-
 #endif
 
 #define COARSEN_END

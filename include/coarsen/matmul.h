@@ -76,7 +76,6 @@
 #include "matmul/pipelined.h"
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
                                           COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
                                           const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
@@ -100,10 +99,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
 #undef COARSEN_ROW
     };
     cudaError_t status;
-    const size_t processors = coarsen_multiprocessors(&status);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     if (status != cudaSuccess)
         return status;
-    const size_t shared_limit = coarsen_shared_limit(&status);
+    const size_t shared_limit = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status);
     if (status != cudaSuccess)
         return status;
 
@@ -121,7 +120,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     }
     return (*shapes[best].launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, stream);
 }
-
 #endif
 
 #define COARSEN_END

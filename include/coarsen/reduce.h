@@ -9,21 +9,21 @@
 //
 //     // once
 //     cudaMalloc(&scratch, sum_f32_scratch_bytes(n));
-//     cudaMemset(scratch, 0, sum_f32_scratch_bytes(n));
+//     sum_f32_scratch_init(scratch, sum_f32_scratch_bytes(n), stream);
 //     // as often as you like
 //     sum_f32_launch(in, out, n, scratch, sum_f32_scratch_bytes(n), stream);
 //
-// The ladder, each rung in a file of its own under reduce/, from the finest grain to the coarsest:
-//
+// The ladder, one file per rung in reduce/, from the finest grain to the coarsest:
 //     simple.h        one block, the tree as drawn: divergent, and all of it in global memory
-//     convergent.h    + the threads at work stay together
+//     convergent.h    + the active threads stay together
 //     shared.h        + the tree is in shared memory
 //     multiblock.h    + many blocks, each commits by an atomic
-//     coarsened.h     + a thread adds up COARSE_FACTOR pairs before the tree
-//     last_block.h    + no commits: the last block to finish adds up
+//     coarsened.h     + a thread adds COARSE_FACTOR pairs before the tree
+//     last_block.h    + no commits: the last block to finish adds the partial results
 //     single_pass.h   + wide loads, shuffles, and slots in place of the fence
+// block_coarsened.h coarsens blocks in place of threads.
 //
-// Why the last: it is the fastest at every size, it takes any operator on any type, and it gives the
-// same bits on every run. simple.h is the one to take for an operator that does not commute.
+// Why the last: it is the fastest at every size, takes any operator on any type, and gives the same
+// bits on every run. For an operator that does not commute, take simple.h.
 
 #include "reduce/single_pass.h"

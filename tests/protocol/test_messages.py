@@ -101,12 +101,18 @@ def right(message):
 
 
 def of_base(header):
-    """The messages of base.h that the header can give, with the parameters that bring them about."""
+    """The messages of base.h that the header can give, with parameters that bring them about: all that are known for
+    the first header of a pattern, and one for the others, for which base.h does the same."""
+    first = header == next(other for other in HEADERS if alike(other) == alike(header))
     for message in messages("coarsen/base.h"):
         patterns, cases = next(row for start, row in BASE.items() if message.startswith(f"coarsen: {start}"))
-        for changes in cases if {pattern(header), kind_of_image(header)} & patterns else []:
-            if all(takes(header, name) for name in changes):
-                yield message, changes
+        if {pattern(header), kind_of_image(header)} & patterns:
+            mine = [changes for changes in cases if all(takes(header, name) for name in changes)]
+            yield from ((message, changes) for changes in (mine if first else mine[:1]))
+
+
+def alike(header):
+    return pattern(header), kind_of_image(header), "/block/" in header
 
 
 def kind_of_image(header):

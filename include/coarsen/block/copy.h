@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/copy.h: asynchronous copies from global to shared memory, past the registers.
+// coarsen/block/copy.h: asynchronous copies from global to shared memory, not through registers.
 //
 //     #define COARSEN_NAME tile
 //     #include <coarsen/block/copy.h>
 //
-//     // in a kernel, for a tile that is used while the next one is on its way:
+//     // in a kernel, for a tile that is used while the next one is copied:
 //     //     tile_copy_async(&shared[next][t], &in[i], 4);
 //     //     tile_copies_end();
-//     //     tile_copies_wait(1);    // all groups except the last one
+//     //     tile_copies_wait(1);    // for all groups except the last one
 //     //     __syncthreads();        // and those of the other threads
 //
 // | parameter            | default          | meaning                                              |
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
-//
 // Defines, for the device,
-//
 //     void NAME_copy_async(void *to, const void *from, unsigned int bytes)
 //     void NAME_copy_or_zero_async(void *to, const void *from, unsigned int bytes, bool there)
 //     void NAME_copies_end(void)                 closes a group of copies
-//     void NAME_copies_wait(unsigned int few)    waits until no more than so many of the calling thread's
-//                                                groups, the last ones, are on their way; few is a constant
-//                                                from 0 to 7
-//
-// to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16 for NAME_copy_async, 4 or
-// 8 for NAME_copy_or_zero_async, which writes zeros and reads nothing where the element is not there. Until
-// the wait, what is at to is unknown. Devices below compute capability 8.0 copy at once.
-//
+//     void NAME_copies_wait(unsigned int few)    waits until at most so many of the calling thread's
+//                                                groups, the last ones, are not done; 0 to 7, a constant
+// to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16 for
+// NAME_copy_async, 4 or 8 for NAME_copy_or_zero_async, which writes zeros and reads nothing if the
+// element is not there. Until the wait, what is at to is unknown. Below compute capability 8.0 the
+// copy is done at once.
 // Source: PTX ISA, cp.async.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_BLOCK
 #include "../base.h"
-
 #ifndef COARSEN_MADE_COPY
 #define COARSEN_MADE_COPY
 
@@ -138,7 +133,6 @@ COARSEN_DEVICE void COARSEN_(copies_end)(void)
 COARSEN_DEVICE void COARSEN_(copies_wait)(COARSEN_UNUSED unsigned int few)
 {
 }
-
 #endif
 #endif
 

@@ -41,7 +41,6 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
-
 #ifndef COARSEN_MADE_VECTOR
 #define COARSEN_MADE_VECTOR
 
@@ -103,7 +102,6 @@ COARSEN_DEVICE COARSEN_MAPPED COARSEN_(map)(const COARSEN_(loads) * load, unsign
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST size_t COARSEN_(head)(COARSEN_(inputs) in, const COARSEN_WRITTEN *out, size_t n)
 {
     for (size_t head = 0; head < COARSEN_ITEMS && head < n; head++)
@@ -119,7 +117,6 @@ COARSEN_HOST size_t COARSEN_(head)(COARSEN_(inputs) in, const COARSEN_WRITTEN *o
             return head;
     return n;
 }
-
 #endif
 #endif
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/reduce.h: a value per thread reduced to one, over a warp, a block or the whole grid.
+// coarsen/block/reduce.h: one value per thread reduced to one, over a warp, a block or the whole
+// grid.
 //
 //     #define COARSEN_NAME     greatest
 //     #define COARSEN_TYPE     float
@@ -19,37 +20,31 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator                 |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | required         | threads per block: a multiple of 32 from 32 to 1024  |
-//
-// For argmax and argmin, take coarsen/arg.h's type and operators.
-//
+// For argmax and argmin, use the type and the operators of coarsen/arg.h.
 // Defines NAME_op(a, b), NAME_identity(), the functions of block/slots.h, and
-//
-//     COARSEN_TYPE NAME_warp(COARSEN_TYPE value)    the 32 lanes' values reduced, in lane 0; all 32 call it
-//     COARSEN_TYPE NAME_block(COARSEN_TYPE value)   the block's values reduced, in thread 0; all of it call it
+//     COARSEN_TYPE NAME_warp(COARSEN_TYPE value)    the 32 lanes' values, in lane 0; all 32 lanes call it
+//     COARSEN_TYPE NAME_block(COARSEN_TYPE value)   the block's values, in thread 0; all threads call it
 //     void NAME_enter(unsigned long long *scratch, unsigned long long *ticket)
 //     void NAME_grid(COARSEN_TYPE value, COARSEN_TYPE *out, unsigned long long *scratch,
 //                    const unsigned long long *ticket)
 //     size_t NAME_grid_bytes(size_t blocks)         scratch for so many blocks; host
 //     cudaError_t NAME_scratch_init(void *scratch, size_t bytes, cudaStream_t stream)
+// A block is BLOCK_DIM x 1 x 1, a grid one-dimensional. A barrier goes between two calls of
+// NAME_block, or of NAME_block and NAME_grid. In the other lanes and threads the value returned has
+// no meaning. For the grid: all threads of all blocks call NAME_enter, and then NAME_grid, once per
+// launch, which writes *out. *ticket is in shared memory. scratch: NAME_grid_bytes() bytes of
+// device memory, 16-byte aligned. NAME_scratch_init makes it ready once; each launch leaves it
+// ready for the next. A scratch that was not made ready ends the launch with an error (__trap). For
+// one number of blocks the result has the same bits always.
 //
-// A block is BLOCK_DIM x 1 x 1, a grid one-dimensional. Between two calls of NAME_block, or of NAME_block
-// and NAME_grid, goes a barrier. Other threads than those said get a value of no meaning.
-//
-// For the grid: all threads of all blocks call NAME_enter, then, once per launch, NAME_grid, which writes
-// *out. *ticket is in shared memory. scratch: NAME_grid_bytes() bytes of device memory, 16-byte aligned, made
-// ready once by NAME_scratch_init; each launch leaves it ready for the next. A scratch that was not made
-// ready ends the launch with an error (__trap). Deterministic for one number of blocks.
-//
-// How the blocks meet: each leaves its result in a slot of its own. The block that entered last collects
-// them. As all others have entered, it waits for none that can't run, whatever the order of blocks; and it
-// reduces them by their place, so that the order is not seen.
-//
+// How the blocks meet: each leaves its result in a slot of its own. The block that entered last
+// collects them. All others have entered by then, so it waits for none that cannot run, whatever
+// the order of blocks. It reduces them by their place, so the order does not show in the result.
 // Cost: 10 shuffles per thread and word of a value, and one barrier, for a block.
 // Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef COARSEN_MADE_REDUCE
 #define COARSEN_MADE_REDUCE
 #include "slots.h"
@@ -119,13 +114,11 @@ COARSEN_DEVICE void COARSEN_(grid)(COARSEN_ACC value, COARSEN_ACC *out, unsigned
 }
 
 #ifndef __CUDACC_RTC__
-
 // The ticket, in 16 bytes, and a slot per block.
 COARSEN_HOST size_t COARSEN_(grid_bytes)(size_t blocks)
 {
     return 16 + blocks * COARSEN_(words_of_slot) * sizeof(unsigned long long);
 }
-
 #endif
 #endif
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/scan.h: for each thread the values of the threads before it, combined; over a warp or a block.
+// coarsen/block/scan.h: per thread, the values of the threads before it, combined; in a warp or a
+// block.
 //
 //     #define COARSEN_NAME running
 //     #define COARSEN_TYPE int
 //     #define BLOCK_DIM    256
 //     #include <coarsen/block/scan.h>
 //
-//     // in a kernel of 256 threads per block: the threads up to this one that have something, and all
+//     // in a kernel of 256 threads per block: how many threads before this one have something, and of all
 //     //     int total;
 //     //     const int place = running_exclusive(has ? 1 : 0, &total);
 //
@@ -18,25 +19,21 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator; need not be commutative        |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | required         | threads per block: a multiple of 32 from 32 to 1024  |
-//
 // Defines NAME_op(a, b), NAME_identity(), NAME_words (of block/slots.h), and
-//
-//     COARSEN_TYPE NAME_warp_inclusive(COARSEN_TYPE value)    lanes 0 to this one; all 32 lanes call it
-//     COARSEN_TYPE NAME_warp_exclusive(COARSEN_TYPE value)    lanes 0 to the one before: the identity in lane 0
-//     COARSEN_TYPE NAME_inclusive(COARSEN_TYPE value, COARSEN_TYPE *total)    threads 0 to this one
-//     COARSEN_TYPE NAME_exclusive(COARSEN_TYPE value, COARSEN_TYPE *total)    threads 0 to the one before
-//
-// The block is BLOCK_DIM x 1 x 1 and all of it calls; *total is all values combined, in every thread. A
-// barrier goes between two calls for the block. Values are combined in the order of the threads, and
-// always in the same tree, so a type that rounds gives the same bits on every run.
-//
-// Cost: 10 shuffles per thread and word of a value, one barrier, and BLOCK_DIM / 32 values of shared memory.
+//     COARSEN_TYPE NAME_warp_inclusive(COARSEN_TYPE value)   lanes 0 to this one; all 32 lanes call it
+//     COARSEN_TYPE NAME_warp_exclusive(COARSEN_TYPE value)   lanes before this one; lane 0: the identity
+//     COARSEN_TYPE NAME_inclusive(COARSEN_TYPE value, COARSEN_TYPE *total)   threads 0 to this one
+//     COARSEN_TYPE NAME_exclusive(COARSEN_TYPE value, COARSEN_TYPE *total)   threads before this one
+// The block is BLOCK_DIM x 1 x 1 and all of it calls. *total is all values combined, in every
+// thread. A barrier goes between two calls for the block. Values are combined in the order of the
+// threads, and always in the same tree, so a type that rounds gives the same bits on every run.
+// Cost: 10 shuffles per thread and word of a value, one barrier, and BLOCK_DIM / 32 values of
+// shared memory.
 // Source: P. M. Kogge and H. S. Stone (1973), for the steps within a warp; M. Harris, S. Sengupta,
-// J. D. Owens, Parallel Prefix Sum (Scan) with CUDA (2007), for the warps' totals.
+// J. D. Owens, Parallel Prefix Sum (Scan) with CUDA (2007), for the totals of the warps.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef COARSEN_MADE_SCAN
 #define COARSEN_MADE_SCAN
 #include "slots.h"
@@ -107,7 +104,6 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(exclusive)(COARSEN_ACC value, COARSEN_ACC *t
     const COARSEN_ACC below = COARSEN_(from_below)(value, 1);
     return threadIdx.x % 32 == 0 ? before : COARSEN_(op)(before, below);
 }
-
 #endif
 
 #define COARSEN_END

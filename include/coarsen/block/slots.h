@@ -14,28 +14,23 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | type of the values: any that a copy of its bytes makes |
-//
 // Defines
-//
 //     NAME_words           a value as 4-byte words
 //     NAME_words_of_slot   the unsigned long longs of a slot: one per word of a value
 //     void NAME_leave(unsigned long long *slot, unsigned int flag, COARSEN_TYPE value)
 //     unsigned int NAME_look(const unsigned long long *slot, COARSEN_TYPE *value)
 //     COARSEN_TYPE NAME_collect(unsigned long long *slot)
-//
-// A slot is empty when all of it is 0. NAME_leave writes a value with a flag greater than 0. NAME_look
-// returns the flag and the value, or 0 if there is no whole value yet. NAME_collect waits for a value
-// with flag 1 and empties the slot. One thread calls each; slots are 8-byte aligned.
-//
-// Each word of the value is beside the flag in one 8-byte store, so that no fence is needed: a word that
-// can be seen is whole. What else the writer wrote before may not be seen yet.
+// A slot is empty if all of it is 0. NAME_leave writes a value with a flag greater than 0.
+// NAME_look returns the flag and the value, or 0 if there is no whole value yet. NAME_collect waits
+// for a value with flag 1 and empties the slot. One thread calls each. Slots are 8-byte aligned.
+// Each word of the value is beside the flag in one 8-byte store, so no fence is needed: a word that
+// can be seen is whole. What else the writer wrote before may not be visible yet.
 // Cost: 8 bytes per 4 bytes of a value, written and read.
-//
-// Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
+// Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back
+// (2016).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_VALUE
 #include "../base.h"
-
 #ifndef COARSEN_MADE_SLOTS
 #define COARSEN_MADE_SLOTS
 
@@ -98,7 +93,6 @@ COARSEN_DEVICE COARSEN_(acc) COARSEN_(collect)(unsigned long long *slot)
     }
     return COARSEN_(from_words)(words);
 }
-
 #endif
 
 #define COARSEN_END

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/vector.h: an array at any alignment as 16-byte vectors and the few elements around them.
+// coarsen/block/vector.h: an array at any alignment as 16-byte vectors and the few elements around
+// them.
 //
 //     #define COARSEN_NAME row
 //     #define COARSEN_TYPE float
@@ -18,23 +19,19 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-//
 // Defines, for the device,
-//
-//     NAME_vector       item[NAME_items] elements, aligned to 16 bytes; one element, where 16 is no
+//     NAME_vector       item[NAME_items] elements, aligned to 16 bytes; one element, if 16 is no
 //                       multiple of its size
-//     NAME_parts        first: the vectors; vectors: how many; head: elements before them; rest: elements
-//                       before and after them, fewer than 32
+//     NAME_parts        first: the vectors; vectors: how many; head: elements before them; rest:
+//                       elements before and after them, fewer than 32
 //     NAME_parts  NAME_split(const COARSEN_TYPE *in, size_t n)
 //     size_t      NAME_rest(NAME_parts parts, size_t r)    the index in the array of element r of the rest
-//     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others: for data
-//                                                          that is read once (evict-first)
-//
+//     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others
+//                                                          (evict-first), for data that is read once
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #define COARSEN_BEGIN COARSEN_PATTERN_VALUE
 #include "../base.h"
-
 #ifndef COARSEN_MADE_VECTOR
 #define COARSEN_MADE_VECTOR
 
@@ -81,7 +78,6 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_once)(const COARSEN_(vector) * fro
 #endif
     return *from;
 }
-
 #endif
 
 #define COARSEN_END

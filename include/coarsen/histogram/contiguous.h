@@ -32,14 +32,12 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4
-#endif
-#if CFACTOR < 1 || CFACTOR > 64
+#elif CFACTOR < 1 || CFACTOR > 64
 #error "coarsen/histogram: CFACTOR must be from 1 to 64"
 #endif
 
@@ -69,7 +67,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                           cudaStream_t stream)
 {
@@ -80,7 +77,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n);
 }
-
 #endif
 
 #define COARSEN_END

@@ -57,14 +57,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
 #ifndef CFACTOR
 #define CFACTOR 4
-#endif
-#if CFACTOR < 1 || CFACTOR > 32
+#elif CFACTOR < 1 || CFACTOR > 32
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
@@ -174,7 +172,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                           cudaStream_t stream)
 {
@@ -183,7 +180,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     cudaError_t status = cudaSuccess;
     size_t ranges = 1, width = NUM_BINS;
     if (NUM_BINS > COARSEN_ROOM) {
-        const size_t room = coarsen_shared_limit(&status) / sizeof(unsigned int) / 32 * 32;
+        const size_t room = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status) /
+                            sizeof(unsigned int) / 32 * 32;
         if (status != cudaSuccess)
             return status;
         ranges = coarsen_ceil_div(NUM_BINS, room);
@@ -191,7 +189,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         ranges = coarsen_ceil_div(NUM_BINS, width);
     }
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
-    const size_t processors = coarsen_multiprocessors(&status);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
@@ -228,7 +226,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
                                   (unsigned int)width);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
 }
-
 #endif
 
 #undef COARSEN_COPIES

@@ -33,7 +33,6 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
@@ -59,7 +58,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     const size_t blocks = coarsen_ceil_div(n, BLOCK_DIM), copy = NUM_BINS * sizeof(COARSEN_COUNT);
@@ -81,7 +79,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, copies);
 }
-
 #endif
 
 #define COARSEN_END

@@ -44,7 +44,6 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
 #endif
@@ -56,8 +55,7 @@
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 48
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
@@ -314,7 +312,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
                                           size_t height, cudaStream_t stream)
 {
@@ -326,7 +323,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
 
     cudaError_t status;
     const bool aligned = ((size_t)in | (size_t)out | samples) % 16 == 0;
-    const size_t processors = coarsen_multiprocessors(&status);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     int resident = 0; // per multiprocessor
     if (status == cudaSuccess && aligned)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
@@ -353,7 +350,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     return cudaLaunchKernelEx(&config, aligned ? COARSEN_(kernel) : COARSEN_(any_kernel), in, out,
                               width, height, (unsigned int)columns, (unsigned int)rows);
 }
-
 #endif
 
 #undef COARSEN_SIDE

@@ -34,7 +34,6 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
@@ -64,7 +63,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
                                           size_t height, cudaStream_t stream)
 {
@@ -79,7 +77,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     config.gridDim.y = (unsigned int)coarsen_min(height, 65535);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
 }
-
 #endif
 
 #define COARSEN_END

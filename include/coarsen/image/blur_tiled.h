@@ -39,14 +39,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 64
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
@@ -107,7 +105,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
                                           size_t height, cudaStream_t stream)
 {
@@ -122,7 +119,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
 }
-
 #endif
 
 #undef COARSEN_REACH

@@ -36,14 +36,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 64
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
@@ -72,7 +70,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
                                           size_t height, cudaStream_t stream)
 {
@@ -85,7 +82,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
-
 #endif
 
 #define COARSEN_END

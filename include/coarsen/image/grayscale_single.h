@@ -33,7 +33,6 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
@@ -52,7 +51,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
                                           size_t height, cudaStream_t stream)
 {
@@ -65,7 +63,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
-
 #endif
 
 #define COARSEN_END

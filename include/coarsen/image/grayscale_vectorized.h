@@ -37,14 +37,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_IMAGE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 128
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 2
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 8
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 8
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 8"
 #endif
 
@@ -113,7 +111,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 // The kernel's argument.
 COARSEN_HOST size_t COARSEN_(head)(const unsigned char *in, const unsigned char *out, size_t n)
 {
@@ -136,7 +133,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
 }
-
 #endif
 
 #define COARSEN_END

@@ -37,7 +37,6 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
@@ -50,10 +49,9 @@ COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, s
 }
 
 #ifndef __CUDACC_RTC__
-
-COARSEN_HOST cudaError_t COARSEN_(launch)(
-    COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c),
-    COARSEN_MAPPED *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar), cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          cudaStream_t stream)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, BLOCK_DIM);
@@ -64,7 +62,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
-
 #endif
 
 #define COARSEN_END

@@ -47,14 +47,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 1
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 16
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/map: COARSE_FACTOR must be from 1 to 16"
 #endif
 
@@ -94,10 +92,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
-COARSEN_HOST cudaError_t COARSEN_(launch)(
-    COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c),
-    COARSEN_MAPPED *out, size_t n COARSEN_ALSO(COARSEN_SCALAR scalar), cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          cudaStream_t stream)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS);
@@ -108,7 +105,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, COARSEN_(head)(in, out, n));
 }
-
 #endif
 
 #define COARSEN_END

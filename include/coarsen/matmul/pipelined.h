@@ -85,14 +85,12 @@
 #endif
 #ifndef COARSEN_SLICES
 #define COARSEN_SLICES 1
-#endif
-#if COARSEN_SLICES < 1 || COARSEN_SLICES > 4
+#elif COARSEN_SLICES < 1 || COARSEN_SLICES > 4
 #error "coarsen/matmul: COARSEN_SLICES must be from 1 to 4"
 #endif
 #ifndef COARSEN_STAGES
 #define COARSEN_STAGES 2
-#endif
-#if COARSEN_STAGES < 2 || COARSEN_STAGES > 8
+#elif COARSEN_STAGES < 2 || COARSEN_STAGES > 8
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
@@ -403,7 +401,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
                                                 COARSEN_TYPE alpha, const COARSEN_TYPE *m,
                                                 size_t ldm, const COARSEN_TYPE *n, size_t ldn,
@@ -429,7 +426,6 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
     return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha, m, ldm, n,
                               ldn, beta, p, ldp);
 }
-
 #endif
 
 #undef COARSEN_GROUP

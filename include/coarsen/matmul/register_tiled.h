@@ -40,7 +40,6 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
-
 #ifndef BM
 #define BM 128
 #endif
@@ -126,7 +125,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
                                           COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
                                           const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
@@ -143,7 +141,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), rows, cols, inner, alpha, m, ldm, n, ldn,
                               beta, p, ldp);
 }
-
 #endif
 
 #undef COARSEN_THREADS

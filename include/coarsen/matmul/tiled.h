@@ -31,11 +31,9 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
-
 #ifndef TILE_WIDTH
 #define TILE_WIDTH 32
-#endif
-#if TILE_WIDTH < 1 || TILE_WIDTH > 32
+#elif TILE_WIDTH < 1 || TILE_WIDTH > 32
 #error "coarsen/matmul: TILE_WIDTH must be from 1 to 32"
 #endif
 
@@ -70,7 +68,6 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
                                           COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
                                           const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
@@ -88,7 +85,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), rows, cols, inner, alpha, m, ldm, n, ldn,
                               beta, p, ldp);
 }
-
 #endif
 
 #define COARSEN_END

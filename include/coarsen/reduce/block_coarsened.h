@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/block_coarsened.h: reduction, blocks coarsened. Over multiblock.h:
-// a block does the work of COARSE_FACTOR of its blocks, side by side. coarsened.h is its other
-// half: there a thread does the work of COARSE_FACTOR threads.
-//
-//     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
+// coarsen/reduce/block_coarsened.h: reduction, blocks coarsened: multiblock.h + a block does the
+// work of COARSE_FACTOR of its blocks, side by side. In coarsened.h, threads are coarsened instead.
+// out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
 //     #define COARSEN_NAME sum_f32
 //     #define COARSEN_TYPE float
@@ -16,46 +14,40 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result |
-// | COARSEN_LIFT(x, i)| (COARSEN_ACC)(x)| element x at index i (a size_t) as a COARSEN_ACC           |
-// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result; required for a sum of 8- or 16-bit integers |
+// | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | COARSEN_ATOMIC(p, a) | none             | commits *p = OP(*p, a) in one atomic, where the type has it |
-// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR        | 4                | blocks whose work a block does, from 1 to 16         |
-//
+// | COARSEN_ATOMIC(p, a) | none             | commits *p = OP(*p, a) in one atomic, if the type has one |
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 4                | blocks whose work a block does, from 1 to 16          |
 // Defines NAME_kernel(in, out, n, lock), NAME_init_kernel(out, lock), and
-//
 //     size_t      NAME_scratch_bytes(size_t n)        the lock
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//
-// in: n elements in device memory, left as they are. out: one COARSEN_ACC, apart from in; it gets the
-// identity when n is 0. scratch: device memory, 4-byte aligned, any content; one for each launch
-// that may run at the same time. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
-// array and for too small a scratch, with nothing written.
-// **Not deterministic** for an operator that rounds: the blocks commit in any order.
+// in: n elements in device memory, not changed. out: one COARSEN_ACC, apart from in; the identity
+// if n is 0. scratch: device memory, 4-byte aligned, any content; one per launch that may run at
+// the same time. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or too
+// small a scratch, with nothing written. **Not deterministic** if the operator rounds: the blocks
+// commit in any order.
 //
 // Price saved: barriers. One serves COARSE_FACTOR trees, which take their steps side by side; and a
-// thread has 2 COARSE_FACTOR loads on their way.
-// Price paid: shared memory, COARSE_FACTOR BLOCK_DIM accumulators, for no tree is saved: as many
-// additions, as many idle threads and as many commits as without. coarsened.h adds in a
-// register what this adds in COARSE_FACTOR trees: one tree, one commit, no more shared memory than
-// before. So blocks are coarsened where threads can't be: where each block has a table or a tile of
-// its own that its neighbours could use too.
-//
+// thread has 2 COARSE_FACTOR loads in flight.
+// Price paid: shared memory, COARSE_FACTOR BLOCK_DIM accumulators. No tree is saved: there are as
+// many additions, idle threads and commits as without. coarsened.h adds in a register what this
+// adds in COARSE_FACTOR trees: one tree, one commit, and no more shared memory than before. So
+// blocks are coarsened where threads cannot be: where a block has a table or a tile that its
+// neighbours could use.
 // Source: GPU Architectures and Programming (IIT Kharagpur), lectures 38 and 39.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 16
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/reduce: COARSE_FACTOR must be from 1 to 16"
 #endif
 
@@ -100,7 +92,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
     return sizeof(unsigned int);
@@ -122,7 +113,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, lock);
 }
-
 #endif
 
 #define COARSEN_END

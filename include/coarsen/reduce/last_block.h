@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/last_block.h: reduction, sixth rung. Over coarsened.h:
-// no commits: each block leaves its partial result, and the last block to finish adds them up.
-//
-//     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
+// coarsen/reduce/last_block.h: reduction, sixth rung. coarsened.h + no commits: each block leaves
+// its partial result, and the last block to finish adds them.
+// out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
 //     #define COARSEN_NAME sum_f32
 //     #define COARSEN_TYPE float
@@ -16,43 +15,37 @@
 // | COARSEN_TYPE         | required         | element type                                         |
 // | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result; required for a sum of 8- or 16-bit integers |
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
-// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 4                | pairs of elements a thread adds up first, from 1 to 64 |
-//
+// | COARSE_FACTOR        | 4                | pairs of elements that a thread adds first, from 1 to 64 |
 // Defines NAME_kernel(in, out, n, partials, arrived) and
-//
 //     size_t      NAME_scratch_bytes(size_t n)
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, at an element's alignment, not changed. out: one COARSEN_ACC,
+// apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
+// makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
+// per launch that may run at the same time. A scratch that was not made ready ends the launch with
+// an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
+// too small a scratch, with nothing written.
+// Deterministic: for one n the same bits always, as the partial results are added by their place.
 //
-// in: n elements in device memory, left as they are. out: one COARSEN_ACC, apart from in; it gets the
-// identity when n is 0. scratch: device memory, 16-byte aligned, made ready once by NAME_scratch_init;
-// each launch leaves it ready for the next, whatever its n. One scratch for each launch that may run at the
-// same time. A scratch that was not made ready ends the launch with an error (__trap).
-// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array and for too small a scratch, with
-// nothing written. Deterministic: an n gives the same bits always, as the partial results are added up by
-// their place.
-//
-// Price saved: the commits, which wait for each other in one place; the initialisation and its launch; and
-// the non-determinism. Any operator on any type, with no lock.
+// Price saved: the commits, which wait for each other in one place; the initialisation and its
+// launch; and the non-determinism. Any operator on any type, with no lock.
 // Price paid: a fence and an atomic per block, and a second pass over the partial results, by one
-// block, when the others have finished: two trips to memory that the array's own do not hide.
-//
+// block, after the others have finished: two trips to memory that nothing hides.
 // Source: the CUDA samples' threadFenceReduction; N. Wilt, The CUDA Handbook, chapter 12.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 64
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/reduce: COARSE_FACTOR must be from 1 to 64"
 #endif
 
@@ -99,7 +92,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 }
 
 #ifndef __CUDACC_RTC__
-
 // The counter and zeros, in 16 bytes, and a partial result per block.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
@@ -121,7 +113,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, partials, arrived);
 }
-
 #endif
 
 #define COARSEN_END

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/multiblock.h: reduction, fourth rung. Over shared.h:
-// as many blocks as the array needs.
-//
-//     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
+// coarsen/reduce/multiblock.h: reduction, fourth rung. shared.h + many blocks, an atomic commit
+// each.
+// out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
 //     #define COARSEN_NAME sum_f32
 //     #define COARSEN_TYPE float
@@ -14,36 +13,32 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result |
-// | COARSEN_LIFT(x, i)| (COARSEN_ACC)(x)| element x at index i (a size_t) as a COARSEN_ACC           |
-// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result; required for a sum of 8- or 16-bit integers |
+// | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | COARSEN_ATOMIC(p, a) | none             | commits *p = OP(*p, a) in one atomic, where the type has it |
-// | BLOCK_DIM            | 256              | threads a block: a multiple of 32 from 32 to 1024    |
-//
+// | COARSEN_ATOMIC(p, a) | none             | commits *p = OP(*p, a) in one atomic, if the type has one |
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // Defines NAME_kernel(in, out, n, lock), NAME_init_kernel(out, lock), and
-//
 //     size_t      NAME_scratch_bytes(size_t n)        the lock
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, not changed. out: one COARSEN_ACC, apart from in; the identity
+// if n is 0. scratch: device memory, 4-byte aligned, any content; one per launch that may run at
+// the same time. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or too
+// small a scratch, with nothing written. **Not deterministic** if the operator rounds: the blocks
+// commit in any order.
 //
-// in: n elements in device memory, left as they are. out: one COARSEN_ACC, apart from in; it gets the
-// identity when n is 0. scratch: device memory, 4-byte aligned, any content; one for each launch
-// that may run at the same time. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
-// array and for too small a scratch, with nothing written.
-// **Not deterministic** for an operator that rounds: the blocks commit in any order.
-//
-// Price saved: none yet; this rung buys parallelism. Each block reduces 2 BLOCK_DIM elements and
-// commits its result to out, by COARSEN_ATOMIC or else under a lock.
-// Price paid: a tree, with its barriers and idle threads, for every 2 BLOCK_DIM elements, and a
-// commit for each block. When there are more blocks than the device holds at once, they run one
-// after the other, and all but the first wave of those trees was for nothing; see coarsened.h.
-//
-// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.6.
+// Price saved: serial work. Each block reduces 2 BLOCK_DIM elements, so the array uses the whole
+// device. Without COARSEN_ATOMIC the blocks commit one at a time under a lock: any operator, any
+// type.
+// Price paid: one commit per block, in one place, and one more launch to set *out. A device holds
+// few of these blocks at a time, so all trees after the first wave were for nothing; see
+// coarsened.h.
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.7.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif
@@ -80,7 +75,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
     return sizeof(unsigned int);
@@ -102,7 +96,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, lock);
 }
-
 #endif
 
 #define COARSEN_END

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/shared.h: reduction, third rung. Over convergent.h:
-// the tree is in shared memory.
-//
-//     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
+// coarsen/reduce/shared.h: reduction, third rung. convergent.h + the tree is in shared memory.
+// out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
 //     #define COARSEN_NAME sum_f32
 //     #define COARSEN_TYPE float
@@ -13,32 +11,27 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result |
-// | COARSEN_LIFT(x, i)| (COARSEN_ACC)(x)| element x at index i (a size_t) as a COARSEN_ACC           |
-// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result; required for a sum of 8- or 16-bit integers |
+// | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 1024             | threads: a multiple of 32 from 32 to 1024            |
-//
 // Defines NAME_kernel(in, out, n), to launch as one block of BLOCK_DIM threads, and
-//
 //     size_t      NAME_scratch_bytes(size_t n)        always 0
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, not changed. out: one COARSEN_ACC, apart from in; the identity
+// if n is 0. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with
+// nothing written. Deterministic.
 //
-// in: n elements in device memory, left as they are. out: one COARSEN_ACC, apart from in; it gets the
-// identity when n is 0. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array,
-// with nothing written. Deterministic.
-//
-// Price saved: global memory traffic. Each element is read once, the first addition is done on the
-// way in, and the steps of the tree stay on the chip.
-// Cost: n reads and one write; BLOCK_DIM accumulators of shared memory. On N = 256, 9 requests.
-// For n > 2 BLOCK_DIM a thread reads more than two elements: correct, and slow; see multiblock.h.
-//
-// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.5.
+// Price saved: global memory traffic. Each element is read once, the first addition is done at the
+// load, and the steps of the tree stay on the chip.
+// Cost: n reads and one write; BLOCK_DIM accumulators of shared memory. For N = 256, 9 requests. If
+// n > 2 BLOCK_DIM, a thread reads more than two elements: correct, but slow; see multiblock.h.
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.6.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 1024
 #endif
@@ -63,7 +56,6 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 }
 
 #ifndef __CUDACC_RTC__
-
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
     return 0;
@@ -78,7 +70,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
 }
-
 #endif
 
 #define COARSEN_END

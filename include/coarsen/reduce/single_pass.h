@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/reduce/single_pass.h: reduction, seventh rung. Over last_block.h:
-// wide loads, warp shuffles, and no fence: the block that started last collects the partials.
-//
-//     out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
+// coarsen/reduce/single_pass.h: reduction, seventh rung. last_block.h + wide loads and warp
+// shuffles, and no fence: the block that started last collects the partial results, each beside a
+// flag.
+// out[0] = LIFT(in[0], 0) OP LIFT(in[1], 1) OP ... OP LIFT(in[n-1], n-1)
 //
 //     #define COARSEN_NAME sum_f32
 //     #define COARSEN_TYPE float
@@ -13,50 +13,34 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
-// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partials and the result    |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator, the partial results and the result; required for a sum of 8- or 16-bit integers |
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
-// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512 or tuned     | threads a block: a multiple of 32 from 32 to 1024    |
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
-//
-// tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, where they are defined, as they
+// tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, if they are defined, as they
 // are by a header that coarsen-tune wrote.
-//
-// Defines, for use in other kernels,
-//
-//     COARSEN_ACC NAME_warp(COARSEN_ACC a)    the 32 lanes' a reduced, in lane 0; all 32 lanes call it
-//     COARSEN_ACC NAME_block(COARSEN_ACC a)   the block's a reduced, in thread 0; the block is
-//                                             BLOCK_DIM x 1 x 1 and all of it calls; a barrier goes
-//                                             between two calls
-//     void        NAME_grid(...)              the grid's a reduced, in global memory; see there
-//     NAME_acc, NAME_op(a, b), NAME_identity(), NAME_block_dim    what was given as parameters
-//
-// and NAME_kernel(in, out, n, tile, slots, ticket), for any number of blocks, which take turns at
-// tiles of up to COARSE_FACTOR BLOCK_DIM vectors, and
-//
+// Defines the functions of block/reduce.h and block/vector.h; NAME_kernel(in, out, n, tile,
+// scratch), for any number of blocks, which take turns at tiles of up to COARSE_FACTOR BLOCK_DIM
+// vectors; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
+//     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, at any element's alignment, not changed. out: one COARSEN_ACC,
+// apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
+// makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
+// per launch that may run at the same time. A scratch that was not made ready ends the launch with
+// an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
+// too small a scratch, with nothing written; those of the runtime's device queries.
+// Deterministic: on one model of device, an n and an alignment give the same bits always.
 //
-// in: n elements in device memory, at any element's alignment. out: one COARSEN_ACC, apart from in; it
-// gets the identity when n is 0. scratch: device memory, 16-byte aligned, **zeroed once**, after it
-// was allocated: each launch leaves it zero for the next, whatever its n. One scratch for each
-// launch that may run at the same time. Errors: cudaErrorInvalidValue for a null, misaligned or
-// overflowing array and for too small a scratch, with nothing written; those of the runtime's device
-// queries. Deterministic: on one model of device, an n and an alignment give the same bits always.
-//
-// Price saved: the commits, with the initialisation, the second launch and the non-determinism that
-// come with them; barriers, as a tree's last steps, within a warp, are shuffles; and requests, as a
-// warp's load brings 512 bytes. Price paid: registers, 4 COARSE_FACTOR a thread, for those loads.
-// Cost: n elements read once; 8 bytes a 4-byte word of a block's partial result, written and read.
-//
-// How the blocks meet: each leaves its partial result in a slot of its own, every word of it beside
-// a flag in one 8-byte store, so that no fence is needed and a word that can be seen is whole. The
-// block that started last collects them. As all others have started, it waits for none that can't
-// run, whatever the order of blocks; and it adds them up by their place, so the order is not seen.
-// A fence, an atomic and a second round trip for the last block to *finish* took 0.6 us longer.
-//
+// Price saved: the fence and the second trip to memory: see block/reduce.h for how the blocks meet;
+// barriers, as the last steps of a tree, within a warp, are shuffles; and requests, as a warp's
+// load brings 512 bytes. Price paid: registers, 4 COARSE_FACTOR per thread, for those loads.
+// Cost: n elements read once; 8 bytes per 4-byte word of a block's partial result, written and
+// read.
 // Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007), for the steps within a block;
 // the flagged words are those of decoupled look-back, D. Merrill and M. Garland, Single-pass
 // Parallel Prefix Scan with Decoupled Look-back (2016).
@@ -70,14 +54,12 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
-
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#endif
-#if COARSE_FACTOR < 1 || COARSE_FACTOR > 32
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/reduce: COARSE_FACTOR must be from 1 to 32"
 #endif
 
@@ -167,14 +149,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-
 // A row is a vector for each thread of a block, a tile the rows it takes at a time. A small array goes
 // in tiles of two rows, while that makes no more than a block per multiprocessor; a larger one in tiles
 // of COARSE_FACTOR rows, with no more blocks than the device can hold, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *status)
 {
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
-    const size_t processors = coarsen_multiprocessors(status);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     const unsigned int tile_rows = rows <= 2 * processors && COARSE_FACTOR > 2 ? 2 : COARSE_FACTOR;
     const size_t blocks = coarsen_ceil_div(rows, tile_rows);
     int resident = 0; // per multiprocessor
@@ -192,8 +173,8 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
-    return COARSEN_(grid_bytes)(
-        coarsen_min(rows, coarsen_multiprocessors(&status) * (2048 / BLOCK_DIM)));
+    return COARSEN_(grid_bytes)(coarsen_min(
+        rows, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -216,7 +197,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
                               (unsigned long long *)scratch);
 }
-
 #endif
 #undef COARSEN_SMALL_ITEMS
 
