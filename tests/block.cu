@@ -431,9 +431,13 @@ typedef struct {
     static __global__ void name##_pass(T first, T *got, unsigned int *order,                       \
                                        unsigned long long *emptied, unsigned long long *kept)      \
     {                                                                                              \
+        __shared__ unsigned int place_of_block;                                                    \
+        if (threadIdx.x == 0)                                                                      \
+            place_of_block = atomicAdd(order, 1u);                                                 \
+        __syncthreads(); /* where other blocks may go on, which then have to wait */               \
         if (threadIdx.x != 0)                                                                      \
             return;                                                                                \
-        const unsigned int words = name##_words_of_slot, place = atomicAdd(order, 1u);             \
+        const unsigned int words = name##_words_of_slot, place = place_of_block;                   \
         T value = first, again = first;                                                            \
         if (place > 0) {                                                                           \
             value = name##_collect(emptied + (place - 1) * words);                                 \
