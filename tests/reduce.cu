@@ -868,6 +868,12 @@ int main(void)
 #if TESTED(single_pass)
     check_errors(ZEROED(reduce_f32, float, float));
     check_errors(ZEROED(sum_u8, unsigned char, unsigned long long));
+    check_same_bits();
+    check_scratch_left_zero();
+    check_device_functions();
+#ifdef SIMT
+    check_waits();
+#endif
     check(ZEROED(single_i32, int, int), all, any_int, wrapped_sum());
     check(ZEROED(single_f32, float, float), all, small_float, sum_of<float>());
     check(ZEROED(reduce_f32, float, float), all, small_float, sum_of<float>());
@@ -910,12 +916,6 @@ int main(void)
                 sum += __half2float(x[i]);
             return sum;
         });
-#endif
-    check_same_bits();
-    check_scratch_left_zero();
-    check_device_functions();
-#ifdef SIMT
-    check_waits();
 #endif
 #endif
 #if TESTED(arg)

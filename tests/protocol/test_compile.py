@@ -14,9 +14,12 @@ from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile
                      functions, inclusion, parameters, reached, uses)
 
 FOUND = f"-I{INCLUDE}"
+# Little optimized, which test_nvrtc.py has in full. CUDA 12 may lack the option.
+QUICK = ["-Ofc=max"] if NVCC and "-Ofc" in subprocess.run([*NVCC, "--help"], stdout=subprocess.PIPE,
+                                                         text=True).stdout else []
 COMPILERS = {
     "nvcc": [*NVCC, "-arch=sm_75", "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
-             f"-Xcompiler={','.join(STRICT)}", "-Ofc=max", "-c"],  # little optimized; test_nvrtc.py has it in full
+             f"-Xcompiler={','.join(STRICT)}", *QUICK, "-c"],
     "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c"],
 }
 SIMT_LIB = os.environ.get("SIMT_LIB")
