@@ -1042,6 +1042,15 @@ int main(void)
 #if TESTED(single_pass)
     check_errors(READY(reduce_f32, float, float));
     check_errors(READY(sum_u8, unsigned char, unsigned long long));
+    check_same_bits(READY(reduce_f32, float, float));
+    check_one_scratch(READY(reduce_f32, float, float));
+    check_scratch_left_zero();
+    check_device_functions();
+#ifdef SIMT
+    check_waits();
+    check_unready(READY(reduce_f32, float, float), 40009);
+    check_unready(READY(single_i32, int, int), 257);
+#endif
     check(READY(single_i32, int, int), all, any_int, wrapped_sum());
     check(READY(single_f32, float, float), all, small_float, sum_of<float>());
     check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
@@ -1085,19 +1094,16 @@ int main(void)
             return sum;
         });
 #endif
-    check_same_bits(READY(reduce_f32, float, float));
-    check_one_scratch(READY(reduce_f32, float, float));
-    check_scratch_left_zero();
-    check_device_functions();
-#ifdef SIMT
-    check_waits();
-    check_unready(READY(reduce_f32, float, float), 40009);
-    check_unready(READY(single_i32, int, int), 257);
-#endif
 #endif
 #if TESTED(last_block)
     check_errors(READY(last_f32, float, float));
     check_errors(READY(last_u8, unsigned char, unsigned long long));
+    check_same_bits(READY(last_256, float, float));
+    check_one_scratch(READY(last_f32, float, float));
+#ifdef SIMT
+    check_unready(READY(last_f32, float, float), 1153);
+    check_unready(READY(last_i32, int, int), 4099);
+#endif
     check(READY(last_i32, int, int), all, any_int, wrapped_sum());
     check(READY(last_f32, float, float), all, small_float, sum_of<float>());
     check(READY(last_256, float, float), all, small_float, sum_of<float>());
@@ -1109,12 +1115,6 @@ int main(void)
     check(READY(last_triple, triple, triple), all, any_triple, all_triples);
     check(READY(last_counter, unsigned short, counter), all, any_unsigned_short, all_counted);
     check(READY(last_same, int, int), all, seven, last_of);
-    check_same_bits(READY(last_256, float, float));
-    check_one_scratch(READY(last_f32, float, float));
-#ifdef SIMT
-    check_unready(READY(last_f32, float, float), 1153);
-    check_unready(READY(last_i32, int, int), 4099);
-#endif
 #endif
 #if TESTED(arg)
     check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());

@@ -92,6 +92,9 @@
 // What a thread moves at once: 16 bytes of elements, or one element where 16 is no multiple of it.
 #define COARSEN_VECTOR_ITEMS(type) (16 % sizeof(type) == 0 ? 16 / sizeof(type) : 1)
 #define COARSEN_VECTOR_ALIGN(type) (16 % sizeof(type) == 0 ? 16 : __alignof__(type))
+// The elements before a vector's boundary are whole ones if an array of them is aligned to their size; two
+// floats in a struct need not be.
+#define COARSEN_ITEM_ALIGN(type)   (16 % sizeof(type) == 0 ? sizeof(type) : __alignof__(type))
 
 // ---- Once: what opening needs -------------------------------------------------------------------
 
@@ -570,7 +573,8 @@ COARSEN_DEVICE unsigned int COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
 COARSEN_HOST cudaError_t COARSEN_(start)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                          size_t blocks, cudaStream_t stream)
 {
-    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(counts, NUM_BINS) || blocks > 0x7fffffff)
+    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(counts, NUM_BINS) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     return cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
 }

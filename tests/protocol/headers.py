@@ -22,6 +22,9 @@ TOOLKIT = [f"-I{Path(NVCC[0]).resolve().parents[1] / 'include'}"] if NVCC else [
 SIMT = [f"-I{INCLUDE / 'simt'}", *shlex.split(os.environ.get("SIMT_FLAGS") or "")]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 NO_NVCC = "no nvcc: install the CUDA Toolkit"
+# Little optimized: the optimizer takes most of the time, and test_nvrtc.py has it in full. CUDA 12 may lack the option.
+QUICK_NVCC = ["-Ofc=max"] if NVCC and "-Ofc" in subprocess.run([*NVCC, "--help"], stdout=subprocess.PIPE,
+                                                              text=True).stdout else []
 
 
 @functools.cache

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example,
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, QUICK_NVCC, SIMT, STRICT, compile_source, example,
                      functions, inclusion, parameters, reached, uses)
 
 FOUND = f"-I{INCLUDE}"
 COMPILERS = {
     "nvcc": [*NVCC, "-arch=sm_75", "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
-             f"-Xcompiler={','.join(STRICT)}", "-Ofc=max", "-c"],  # little optimized; test_nvrtc.py has it in full
+             f"-Xcompiler={','.join(STRICT)}", *QUICK_NVCC, "-c"],
     "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c"],
 }
 SIMT_LIB = os.environ.get("SIMT_LIB")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "protocol"))
-from headers import CXX, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, inclusion, uses
-from test_nvrtc import NVRTC, compile_program
+from headers import CXX, INCLUDE, NO_NVCC, NVCC, QUICK_NVCC, SIMT, STRICT, compile_source, inclusion, uses
+from test_nvrtc import NVRTC, QUICK, compile_program
 
 WRITER = os.environ.get("OUTPUT_TEST")
 pytestmark = pytest.mark.skipif(not WRITER, reason="OUTPUT_TEST is not set: run this through ./run test")
@@ -130,7 +130,7 @@ static_assert(my_matmul_tile_rows == {matmul['BM']} && my_matmul_tile_cols == {m
                                              "-gencode=arch=compute_80,code=sm_80"])])
 def test_nvcc(sm, flags, folder):
     """Both the host's pass and those of the devices have the same."""
-    said = compile_source([*NVCC, *flags, "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
+    said = compile_source([*NVCC, *QUICK_NVCC, *flags, "-Wno-deprecated-gpu-targets", "-Werror=all-warnings",
                            f"-Xcompiler={','.join(STRICT)}", f"-I{INCLUDE}", "-c", "-o", "test.o"],
                           every_pattern(sm), folder)
     assert said == ""
@@ -146,5 +146,5 @@ def test_simt(sm, folder):
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
 def test_nvrtc(folder):
     said, code = compile_program(every_pattern(90),
-                                 [f"-I{INCLUDE}", f"-I{folder}", "--gpu-architecture=sm_90"])
+                                 [f"-I{INCLUDE}", f"-I{folder}", "--gpu-architecture=sm_90", *QUICK])
     assert said == "" and b"my_map_kernel" in code

@@ -28,7 +28,7 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-// in: n elements in device memory, at any element's alignment, not changed. out: one COARSEN_ACC,
+// in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
@@ -185,7 +185,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     const size_t blocks = COARSEN_(blocks)(n, &tile, &status);
     if (status != cudaSuccess)
         return status;
-    if (!coarsen_array_ok(in, n) || !coarsen_array_ok(out, 1) ||
+    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(out, 1) ||
         !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
