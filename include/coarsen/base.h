@@ -559,12 +559,10 @@ typedef COARSEN_COUNT COARSEN_(count);
 static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
               "coarsen: COARSEN_COUNT must be unsigned int or unsigned long long");
 
-// The bin of an element, or NUM_BINS if it is not counted.
-COARSEN_DEVICE unsigned int COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+// The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes.
+COARSEN_DEVICE unsigned long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
 {
-    const long long coarsen_bin =
-        (long long)((COARSEN_BIN(coarsen_x)) | 0); // | 0: COARSEN_BIN must give an integer
-    return coarsen_bin >= 0 && coarsen_bin < NUM_BINS ? (unsigned int)coarsen_bin : NUM_BINS;
+    return (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0); // COARSEN_BIN must give an integer
 }
 #endif
 

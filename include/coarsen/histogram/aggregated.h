@@ -17,7 +17,7 @@
 // | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
 // | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
 // | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
-// | CFACTOR        | 4            | 16-byte vectors per thread, from 1 to 32                     |
+// | CFACTOR        | 3            | 16-byte vectors per thread, from 1 to 32                     |
 // Defines NAME_flush(copy, run_bin, run), NAME_count_run(copy, &run_bin, &run, x), NAME_kernel(in,
 // counts, n), what block/vector.h defines, and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
@@ -38,24 +38,25 @@
 #define BLOCK_DIM 1024
 #endif
 #ifndef CFACTOR
-#define CFACTOR 4
+#define CFACTOR 3
 #elif CFACTOR < 1 || CFACTOR > 32
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
 #include "../block/vector.h"
 
-COARSEN_DEVICE void COARSEN_(flush)(unsigned int *copy, unsigned int run_bin, unsigned int run)
+COARSEN_DEVICE void COARSEN_(flush)(unsigned int *copy, unsigned long long run_bin,
+                                    unsigned int run)
 {
     if (run > 0 && run_bin < NUM_BINS)
         atomicAdd(copy + run_bin, run);
 }
 
 // Counts x: it extends the run of *run_bin or starts a new run.
-COARSEN_DEVICE void COARSEN_(count_run)(unsigned int *copy, unsigned int *run_bin,
+COARSEN_DEVICE void COARSEN_(count_run)(unsigned int *copy, unsigned long long *run_bin,
                                         unsigned int *run, COARSEN_TYPE x)
 {
-    const unsigned int bin = COARSEN_(bin)(x);
+    const unsigned long long bin = COARSEN_(bin)(x);
     if (bin != *run_bin) {
         COARSEN_(flush)(copy, *run_bin, *run);
         *run_bin = bin;
@@ -75,7 +76,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    unsigned int run_bin = NUM_BINS, run = 0;
+    unsigned long long run_bin = NUM_BINS;
+    unsigned int run = 0;
     COARSEN_(vector) load[CFACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < CFACTOR; k++)

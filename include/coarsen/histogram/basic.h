@@ -38,7 +38,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 {
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (i < n) {
-        const unsigned int bin = COARSEN_(bin)(in[i]);
+        const unsigned long long bin = COARSEN_(bin)(in[i]);
         if (bin < NUM_BINS)
             atomicAdd(counts + bin, (COARSEN_COUNT)1);
     }

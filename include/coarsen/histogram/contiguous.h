@@ -54,7 +54,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int k = 0; k < CFACTOR; k++) {
         const size_t i = first + k;
         if (i < n) {
-            const unsigned int bin = COARSEN_(bin)(in[i]);
+            const unsigned long long bin = COARSEN_(bin)(in[i]);
             if (bin < NUM_BINS)
                 atomicAdd(copy + bin, 1u);
         }

@@ -92,9 +92,9 @@ COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int co
                                              unsigned int first_bin, unsigned int width,
                                              COARSEN_TYPE x)
 {
-    const unsigned int row = COARSEN_(bin)(x) - first_bin;
+    const unsigned long long row = COARSEN_(bin)(x) - first_bin;
     if (row < width)
-        atomicAdd(copy + COARSEN_(slot)(copies, row, threadIdx.x), 1u);
+        atomicAdd(copy + COARSEN_(slot)(copies, (unsigned int)row, threadIdx.x), 1u);
 }
 
 // The whole kernel, for blocks of block_dim threads. block_dim and copies are constants.

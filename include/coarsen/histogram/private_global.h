@@ -44,7 +44,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         blockIdx.x == 0 ? counts : copies + (size_t)(blockIdx.x - 1) * NUM_BINS;
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     if (i < n) {
-        const unsigned int bin = COARSEN_(bin)(in[i]);
+        const unsigned long long bin = COARSEN_(bin)(in[i]);
         if (bin < NUM_BINS)
             atomicAdd(copy + bin, (COARSEN_COUNT)1);
     }

@@ -17,7 +17,7 @@
 // | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
 // | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
 // | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
-// | CFACTOR        | 4            | 16-byte vectors per thread, from 1 to 32                     |
+// | CFACTOR        | 3            | 16-byte vectors per thread, from 1 to 32                     |
 // Defines NAME_kernel(in, counts, n), what block/vector.h defines, and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
@@ -37,7 +37,7 @@
 #define BLOCK_DIM 1024
 #endif
 #ifndef CFACTOR
-#define CFACTOR 4
+#define CFACTOR 3
 #elif CFACTOR < 1 || CFACTOR > 32
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
@@ -65,12 +65,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         if (first + k * threads < parts.vectors)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const unsigned int bin = COARSEN_(bin)(load[k].item[j]);
+                const unsigned long long bin = COARSEN_(bin)(load[k].item[j]);
                 if (bin < NUM_BINS)
                     atomicAdd(copy + bin, 1u);
             }
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest) {
-        const unsigned int bin = COARSEN_(bin)(in[COARSEN_(rest)(parts, threadIdx.x)]);
+        const unsigned long long bin = COARSEN_(bin)(in[COARSEN_(rest)(parts, threadIdx.x)]);
         if (bin < NUM_BINS)
             atomicAdd(copy + bin, 1u);
     }
