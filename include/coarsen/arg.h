@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/arg.h: a value with its index, to reduce to the least or greatest element and where it is.
+// coarsen/arg.h: a value with its index, to reduce to the least or greatest element and where it
+// is.
 //
 //     #define COARSEN_NAME f32_at
 //     #define COARSEN_TYPE float
@@ -18,16 +19,14 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | the pair's name, and what every name begins with     |
 // | COARSEN_TYPE         | required         | type of the value: any with < and !=                 |
-//
 // Defines struct NAME { COARSEN_TYPE value; size_t index; } and, for host and device,
-//
 //     NAME NAME_lift(COARSEN_TYPE value, size_t index)
 //     NAME NAME_none(void)              no element: index is SIZE_MAX, value is 0
-//     NAME NAME_min(NAME a, NAME b)     the lesser value, NAME_none() being the identity
-//     NAME NAME_max(NAME a, NAME b)     the greater value, likewise
-//
-// Of equal values the one with the lower index wins, and a NaN wins over every number, as in NumPy's
-// argmin and argmax. Both operators are associative and commutative, so any order gives the same pair.
+//     NAME NAME_min(NAME a, NAME b)     the lesser value; NAME_none() is the identity
+//     NAME NAME_max(NAME a, NAME b)     the greater value; likewise
+// Of equal values the one with the lower index wins, and a NaN wins over every number, as in
+// NumPy's argmin and argmax. Both operators are associative and commutative: any order gives the
+// same pair.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_TYPE
 #include "base.h"

@@ -21,8 +21,8 @@
 // a header that another one includes takes the parameters of the outer one and leaves them as they are.
 //
 // Inside a namespace or extern "C", include <cuda_runtime.h> first, outside of it; nvcc has done so.
-// The headers are C as CUDA has it. They go through nvcc, and through NVRTC with the host part left
-// out. Nothing here allocates, prints or exits.
+// The headers are C as CUDA has it, for nvcc and, without the host part, NVRTC. Nothing here allocates,
+// prints or exits.
 
 #ifndef COARSEN_BASE_H
 #define COARSEN_BASE_H
@@ -389,9 +389,6 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(lift)(COARSEN_UNUSED COARSEN_TYPE coarsen_x,
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_BLOCK
-// An ordinary launch promises no order of blocks and no barrier across them. Two things are safe:
-// a lock, and letting the last block to finish do the rest.
-
 // True in every thread of exactly one block of the grid: the last to arrive. It then sees all that
 // every thread of every block wrote before arriving. All threads of all blocks call it, once per
 // launch for each counter. *arrived is 0 before the launch and 0 again after it.
@@ -606,6 +603,11 @@ COARSEN_HOST cudaError_t COARSEN_(start)(const COARSEN_TYPE *in, COARSEN_COUNT *
     COARSEN_BLUE < 0 || COARSEN_RED + COARSEN_GREEN + COARSEN_BLUE != 65536
 #error "coarsen: COARSEN_RED, _GREEN and _BLUE must be numbers of 0 or more that add up to 65536"
 #endif
+// The weighted sum, rounded; the gray pixel is its third byte.
+COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
+{
+    return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
+}
 #endif
 
 #ifndef __CUDACC_RTC__

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/fuse.h: a map and the reduction of what it makes, in one kernel.
-//
 //     out[0] = MAP(a[0], b[0], c[0], scalar) OP MAP(a[1], b[1], c[1], scalar) OP ...
 //
 //     #define COARSEN_NAME      dot_f32
@@ -16,40 +15,38 @@
 //     // as often as you like
 //     dot_f32_launch(in, in, out, n, scratch, dot_f32_scratch_bytes(n), stream);
 //
-// | parameter               | default      | meaning                                                |
-// |-------------------------|--------------|--------------------------------------------------------|
-// | COARSEN_NAME            | required     | what every name this makes begins with                 |
-// | COARSEN_MAP(a, b, c, s) | required     | what to reduce: an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS          | 1            | arrays read, from 1 to 3                               |
-// | COARSEN_TYPE            | required     | element type of the first input                        |
-// | COARSEN_TYPE_B          | COARSEN_TYPE | of the second                                          |
-// | COARSEN_TYPE_C          | COARSEN_TYPE | of the third                                           |
-// | COARSEN_SCALAR          | none         | type of a value given at launch, a number or a struct  |
-// | COARSEN_ACC             | COARSEN_TYPE | type of the map, the operator and the result           |
-// | COARSEN_OP(a, b)        | COARSEN_SUM  | associative and commutative operator on COARSEN_ACC    |
-// | COARSEN_IDENTITY        | 0 if no OP   | e with OP(e, a) == a; required with COARSEN_OP         |
-// | BLOCK_DIM               | 512          | threads per block: a multiple of 32 from 32 to 1024    |
-// | COARSE_FACTOR           | 4            | 16-byte loads a thread has in flight for each input, from 1 to 16 |
-//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_MAP(a, b, c, s) | required      | an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
+// | COARSEN_INPUTS       | 1                | arrays read, from 1 to 3                             |
+// | COARSEN_TYPE         | required         | element type of the first input                      |
+// | COARSEN_TYPE_B       | COARSEN_TYPE     | element type of the second                           |
+// | COARSEN_TYPE_C       | COARSEN_TYPE     | element type of the third                            |
+// | COARSEN_SCALAR       | none             | type of a value given at launch, a number or a struct |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the map, the operator and the result         |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
+// | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
+// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 4                | 16-byte loads that a thread has in flight per input, from 1 to 16 |
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
-//
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_ACC *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] void *scratch, size_t scratch_bytes,
 //                             cudaStream_t stream)
+// a, b, c: n elements each, in device memory, at any element's alignment; fastest if all are at the
+// same distance from a 16-byte boundary. out: one COARSEN_ACC, apart from the inputs; the identity
+// if n is 0. scratch: as in reduce/single_pass.h. Errors: cudaErrorInvalidValue for a null,
+// misaligned or overflowing array or too small a scratch, with nothing written; those of the
+// runtime's device queries.
+// Deterministic: on one model of device, an n and its alignments give the same bits always.
 //
-// a, b, c: n elements each, in device memory, at any element's alignment, and fastest when all are at the
-// same distance from a 16-byte boundary. out: one COARSEN_ACC, apart from the inputs; it gets the identity
-// when n is 0. scratch: as reduce/single_pass.h's. Errors: cudaErrorInvalidValue for a null, misaligned or
-// overflowing array and for too small a scratch, with nothing written; those of the runtime's device
-// queries. Deterministic: on one model of device, an n and its alignments give the same bits always.
-//
-// Price saved: memory. A map that writes what a reduction then reads moves 2 sizeof(COARSEN_ACC) more bytes
-// per element, and takes memory for them. A reduction of one array needs no more than reduce.h's
-// COARSEN_LIFT; a chain of maps no more than map.h's COARSEN_MAP. This is for two and three inputs, and
-// for a scalar.
+// Price saved: memory. A map that writes what a reduction then reads moves 2 sizeof(COARSEN_ACC)
+// more bytes per element, and takes memory for them. A reduction of one array needs no more than
+// reduce.h's COARSEN_LIFT; a chain of maps no more than map.h's COARSEN_MAP. This is for two and
+// three inputs, and for a scalar.
 // Cost: every element read once; block/reduce.h does all except the map.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_FUSE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/moments.h: count, mean and sum of squared deviations, to reduce to mean and variance in one pass.
+// coarsen/moments.h: count, mean and sum of squared deviations: mean and variance in one pass.
 //
 //     #define COARSEN_NAME moments
 //     #define COARSEN_TYPE double
@@ -18,19 +18,15 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | the triple's name, and what every name begins with   |
 // | COARSEN_TYPE         | required         | float or double, to compute in                       |
-//
 // Defines struct NAME { COARSEN_TYPE count, mean, squares; } and, for host and device,
-//
 //     NAME         NAME_lift(COARSEN_TYPE x)       one value: 1, x, 0
 //     NAME         NAME_none(void)                 no value: 0, 0, 0
-//     NAME         NAME_merge(NAME a, NAME b)      of two sets that of both; NAME_none() is its identity
+//     NAME         NAME_merge(NAME a, NAME b)      of two sets, that of both; NAME_none() is the identity
 //     COARSEN_TYPE NAME_variance(NAME a)           squares / count; NaN of no value
-//
-// squares is the sum of (x - mean)^2. The sum of squares less the square of the sum, which is as
-// quickly written, subtracts two nearly equal numbers where the mean is large beside the deviations,
-// and may leave nothing, or less. Merging subtracts means only. The counts are numbers of COARSEN_TYPE,
-// exact to 2^24 in float and 2^53 in double, and past that rounded, as mean and squares are.
-//
+// squares is the sum of (x - mean)^2. The shorter formula, the sum of squares minus the square of
+// the sum, subtracts two nearly equal numbers if the mean is large beside the deviations, and may
+// leave nothing, or less. Merging subtracts means only. The counts are numbers of COARSEN_TYPE:
+// exact up to 2^24 in float and 2^53 in double, and rounded above, as mean and squares are.
 // Source: T. F. Chan, G. H. Golub, R. J. LeVeque, Updating Formulae and a Pairwise Algorithm for
 // Computing Sample Variances (1979).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/thread.h: where am I, and when. Device functions for any block and grid of one, two or
-// three dimensions. Include it as often as you like; it takes no parameters.
+// three dimensions. It takes no parameters.
 //
 //     unsigned int       coarsen_thread_id()        in the block: x + Dx (y + Dy z)
 //     unsigned int       coarsen_block_threads()    threads a block
@@ -23,11 +23,6 @@
 #define COARSEN_THREAD_H
 
 #include "base.h"
-
-#ifdef __GNUC__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#endif
 
 COARSEN_DEVICE unsigned int coarsen_thread_id(void)
 {
@@ -56,12 +51,12 @@ COARSEN_DEVICE unsigned int coarsen_lane_id(void)
 
 COARSEN_DEVICE unsigned long long coarsen_block_id(void)
 {
-    return blockIdx.x + gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    return blockIdx.x + gridDim.x * (blockIdx.y + 1ULL * gridDim.y * blockIdx.z);
 }
 
 COARSEN_DEVICE unsigned long long coarsen_grid_blocks(void)
 {
-    return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    return 1ULL * gridDim.x * gridDim.y * gridDim.z;
 }
 
 COARSEN_DEVICE unsigned long long coarsen_global_id(void)
@@ -98,9 +93,5 @@ COARSEN_DEVICE void coarsen_clock_record(coarsen_clock *records)
     here.lane = coarsen_lane_id();
     records[coarsen_global_id()] = here;
 }
-
-#ifdef __GNUC__
-#pragma GCC diagnostic pop
-#endif
 
 #endif // COARSEN_THREAD_H

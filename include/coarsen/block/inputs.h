@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/inputs.h: one to three arrays read 16 bytes at a time, and an expression of their elements.
+// coarsen/block/inputs.h: one to three arrays read 16 bytes at a time, and an expression of their
+// elements.
 //
 //     #define COARSEN_NAME      product
 //     #define COARSEN_TYPE      float
@@ -13,31 +14,29 @@
 //     //     for (unsigned int j = 0; j < product_items; j++)
 //     //         sum += product_map(&load, j, in);
 //
-// | parameter               | default      | meaning                                                |
-// |-------------------------|--------------|--------------------------------------------------------|
-// | COARSEN_NAME            | required     | what every name this makes begins with                 |
-// | COARSEN_MAP(a, b, c, s) | required     | an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
-// | COARSEN_INPUTS          | 1            | arrays read, from 1 to 3                               |
-// | COARSEN_TYPE            | required     | element type of the first input                        |
-// | COARSEN_TYPE_B          | COARSEN_TYPE | of the second                                          |
-// | COARSEN_TYPE_C          | COARSEN_TYPE | of the third                                           |
-// | COARSEN_OUT             | COARSEN_TYPE | of the expression                                      |
-// | COARSEN_SCALAR          | none         | type of a value given at launch, a number or a struct  |
-//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_MAP(a, b, c, s) | required      | an expression of the elements read, as many as there are inputs, and of the scalar if there is one |
+// | COARSEN_INPUTS       | 1                | arrays read, from 1 to 3                             |
+// | COARSEN_TYPE         | required         | element type of the first input                      |
+// | COARSEN_TYPE_B       | COARSEN_TYPE     | element type of the second                           |
+// | COARSEN_TYPE_C       | COARSEN_TYPE     | element type of the third                            |
+// | COARSEN_SCALAR       | none             | type of a value given at launch, a number or a struct |
+// | COARSEN_OUT          | COARSEN_TYPE     | type of the expression                               |
 // Defines
-//
 //     NAME_inputs   the arrays: a, and b and c as there are inputs; and scalar if there is one
-//     NAME_items    elements of a load: as many as are 16 bytes of the widest type, or one where a size is
+//     NAME_items    elements of a load: as many as are 16 bytes of the widest type, or one if a size is
 //                   no power of two
 //     NAME_loads    as many elements of each array
-//     COARSEN_OUT NAME_map_at(NAME_inputs in, size_t i)         the expression of elements i; device
-//     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)    vector v after head elements; device
-//     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)     of item j; device
-//     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)    see below; host
-//     bool        NAME_inputs_ok(NAME_inputs in, size_t n)      no null, misaligned or overflowing array; host
-//
-// head: the elements before the first at which every array is at a vector's boundary; n if none is. out, if
-// not null, is one more: an array written the same way. The vectors are (n - head) / NAME_items; what is before and after them goes by NAME_map_at.
+//     COARSEN_OUT NAME_map_at(NAME_inputs in, size_t i)                  of elements i; device
+//     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)       vector v after the head; device
+//     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)   of item j; device
+//     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)        host
+//     bool        NAME_inputs_ok(NAME_inputs in, size_t n)    no null, misaligned or overflowing array; host
+// The head is the elements before the first at which every array is at a vector's boundary; all n
+// if none is. out, if not null, is one more: an array that is written the same way. The vectors are
+// (n - head) / NAME_items; what is before and after them goes by NAME_map_at.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"

@@ -45,12 +45,6 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-// The weighted sum, rounded. Its third byte is the gray pixel.
-COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
-{
-    return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
-}
-
 COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n)
 {
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;

@@ -37,12 +37,6 @@
 #define BLOCK_DIM 256
 #endif
 
-// The weighted sum, rounded. Its third byte is the gray pixel.
-COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
-{
-    return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
-}
-
 COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n)
 {
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;

@@ -50,12 +50,6 @@ typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(vector);
 
-// The weighted sum, rounded. Its third byte is the gray pixel.
-COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green, unsigned int blue)
-{
-    return COARSEN_RED * red + COARSEN_GREEN * green + COARSEN_BLUE * blue + 32768;
-}
-
 // Makes 16 pixels from 48 bytes.
 COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
 {
