@@ -41,18 +41,18 @@ FAULTS = {
     ]),
     "matmul/tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
-        ("drop the second barrier", f"n_tile[k][tx];\n        {BARRIER}\n", "n_tile[k][tx];\n"),
-        ("overrun in depth", "phase + tx < inner", "phase + tx <= inner"),
+        ("drop the second barrier", f"n_tile[k][j];\n        {BARRIER}\n", "n_tile[k][j];\n"),
+        ("overrun in depth", "phase + j < inner", "phase + j <= inner"),
         ("read P for nothing", "beta == (COARSEN_TYPE)0 ? alpha * sum : ", ""),
     ]),
     "matmul/coarsened.h": ("matmul", [
         ("drop the first barrier", f"            {BARRIER}\n#pragma", "#pragma"),
-        ("drop the second barrier", f"n_tile[k][tx];\n            {BARRIER}\n", "n_tile[k][tx];\n"),
-        ("guard the uncoarsened column", "phase + ty < inner && col < cols",
-         "phase + ty < inner && col_start < cols"),
+        ("drop the second barrier", f"n_tile[k][j];\n            {BARRIER}\n", "n_tile[k][j];\n"),
+        ("guard the uncoarsened column", "phase + i < inner && col < cols",
+         "phase + i < inner && col_start < cols"),
         ("write past the last column", "row < rows && col < cols)", "row < rows && col_start < cols)"),
-        ("reload M", "m_tile[ty][tx] =\n",
-         "for (int again = 0; again < 2; again++)\n            m_tile[ty][tx] =\n"),
+        ("reload M", "m_tile[i][j] =",
+         "for (int again = 0; again < 2; again++)\n            m_tile[i][j] ="),
     ]),
     "matmul/register_tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
@@ -199,9 +199,9 @@ FAULTS = {
         ("lose the last warp", "if (lane < BLOCK_DIM / 32)", "if (lane < BLOCK_DIM / 32 - (BLOCK_DIM > 32))"),
         ("drop the barrier between reductions", f"    {BARRIER}\n    value = COARSEN_(block)(value);",
          "    value = COARSEN_(block)(value);"),
-        ("let the first block collect", "if (*ticket != gridDim.x - 1) {", "if (*ticket != 0) {"),
-        ("let every block collect", "if (*ticket != gridDim.x - 1) {", "if (*ticket >= gridDim.x) {"),
-        ("take a ticket that no block has", "if (*ticket >= gridDim.x)", "if (false)"),
+        ("let the first block collect", "if (number != gridDim.x - 1) {", "if (number != 0) {"),
+        ("let every block collect", "if (number != gridDim.x - 1) {", "if (number >= gridDim.x) {"),
+        ("take a ticket that no block has", "if (number >= gridDim.x)", "if (false)"),
         ("enter with every thread",
          "    if (threadIdx.x == 0)\n        *ticket = ", "    if (true)\n        *ticket = "),
         ("forget a slot", "b = threadIdx.x; b < gridDim.x;", "b = threadIdx.x; b + 1 < gridDim.x;"),
@@ -242,7 +242,7 @@ FAULTS = {
         ("look by plain loads", "((const volatile unsigned long long *)slot)[w]", "slot[w]"),
         ("collect what is not for it", "if (flagged >> 32 != 1)", "if (false)"),
         ("lose a word's last bytes",
-         "(sizeof(COARSEN_ACC) + 3) / 4 }", "sizeof(COARSEN_ACC) / 4 + (sizeof(COARSEN_ACC) < 4) + (sizeof(COARSEN_ACC) == 12) }"),
+         "(sizeof(COARSEN_(acc)) + 3) / 4 }", "sizeof(COARSEN_(acc)) / 4 + (sizeof(COARSEN_(acc)) < 4) + (sizeof(COARSEN_(acc)) == 12) }"),
         ("give a value that is not whole", "            return 0; // words of two values", "            break;"),
     ]),
     "block/copy.h": ("block", [
@@ -292,7 +292,6 @@ FAULTS = {
         ("lose the last element", "if (i < n)", "if (i + 1 < n)"),
         ("overrun by one", "if (i < n)", "if (i <= n)"),
         ("count what is past the bins", "bin < NUM_BINS)", "bin <= NUM_BINS)"),
-        ("count negative bins", "bin >= 0 && ", ""),
         ("add without an atomic", "atomicAdd(counts + bin, (COARSEN_COUNT)1);", "counts[bin] += 1;"),
     ]),
     "histogram/private_global.h": ("histogram", START + [
@@ -338,7 +337,8 @@ FAULTS = {
         ("drop the barrier after the zeros", f"    {BARRIER}\n\n    const", "    const"),
         ("drop the barrier before the sums", f"    {BARRIER}\n    for", "    for"),
         ("leave some counters as they were", "(width + 31) / 32 * 32 * copies;", "width;"),
-        ("one copy for all", "(unsigned int)row, threadIdx.x), 1);", "(unsigned int)row, 0), 1);"),
+        ("ask for no more shared memory", "status == cudaSuccess && bytes > 48 << 10)", "false)"),
+        ("one copy for all", "(unsigned int)row, threadIdx.x), 1u);", "(unsigned int)row, 0), 1u);"),
         ("stir the rows of two groups together", "(bin / group % group)", "(bin / group)"),
         ("forget a column", "k = 0; k < copies; k++", "k = 1; k < copies; k++"),
         ("count other ranges' bins", "if (row < width)", "if (row < NUM_BINS)"),
@@ -386,8 +386,6 @@ FAULTS = {
     ]),
     "image/grayscale_single.h": ("image", [
         ("take a null array", "!COARSEN_(images_ok)(in, 3, out, 1, width, height) || ", ""),
-        ("truncate", "+ 32768;", ";"),
-        ("swap red and blue", "COARSEN_RED * red", "COARSEN_BLUE * red"),
         ("lose the last pixel", "if (i < n)", "if (i + 1 < n)"),
     ]),
     "image/grayscale_coarsened.h": ("image", [
@@ -547,7 +545,7 @@ BASE = {
          "(16 % sizeof(type) == 0 ? 32 / sizeof(type) : 1)"),
     ],
     ("histogram", "basic"): [
-        ("take a null array", "!coarsen_array_ok(in, n) || !coarsen_array_ok(counts", "!coarsen_array_ok(counts"),
+        ("take a null array", "!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||", ""),
         ("take no counts", "!coarsen_array_ok(counts, NUM_BINS) ||", ""),
         ("take more blocks than a grid has", "NUM_BINS) || blocks > 0x7fffffff)", "NUM_BINS))"),
         ("leave the counts as they were",
@@ -563,6 +561,8 @@ BASE = {
          "return a < b ? b : a;\n}\n\n// The dynamic"),
     ],
     ("image", "grayscale_single"): [
+        ("truncate", "+ 32768;", ";"),
+        ("swap red and blue", "COARSEN_RED * red", "COARSEN_BLUE * red"),
         ("take a null input", "           coarsen_array_ok(in, width * height * in_samples) &&\n", ""),
     ],
     ("matmul", "naive"): [
@@ -581,9 +581,10 @@ BASE = {
          "tile_cols = cols / width + (cols < width);"),
     ],
     ("histogram", "per_lane"): [
-        ("take bins for 32 bits", "return (long long)((COARSEN_BIN(coarsen_x)) | 0);",
+        ("take bins for 32 bits", "return (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0);",
          "return (unsigned int)((COARSEN_BIN(coarsen_x)) | 0);"),
-        ("ask for no more shared memory", "*status == cudaSuccess && shared_bytes > 48 << 10)", "false)"),
+        ("count negative bins", "return (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0);",
+         "const long long bin = (COARSEN_BIN(coarsen_x)) | 0; return bin < 0 ? 0 : bin;"),
     ],
 }
 

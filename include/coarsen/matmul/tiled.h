@@ -43,23 +43,20 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
                      COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
     __shared__ COARSEN_TYPE m_tile[TILE_WIDTH][TILE_WIDTH], n_tile[TILE_WIDTH][TILE_WIDTH];
-    const unsigned int tile_col = threadIdx.x, tile_row = threadIdx.y;
+    const unsigned int i = threadIdx.y, j = threadIdx.x;
     const size_t tile_cols = coarsen_ceil_div(cols, TILE_WIDTH);
-    const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + tile_row;
-    const size_t col = blockIdx.x % tile_cols * TILE_WIDTH + tile_col;
+    const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + i;
+    const size_t col = blockIdx.x % tile_cols * TILE_WIDTH + j;
 
     COARSEN_TYPE sum = (COARSEN_TYPE)0;
     for (size_t phase = 0; phase < inner; phase += TILE_WIDTH) {
-        m_tile[tile_row][tile_col] = row < rows && phase + tile_col < inner
-                                         ? m[row * ldm + phase + tile_col]
-                                         : (COARSEN_TYPE)0;
-        n_tile[tile_row][tile_col] = phase + tile_row < inner && col < cols
-                                         ? n[(phase + tile_row) * ldn + col]
-                                         : (COARSEN_TYPE)0;
+        m_tile[i][j] = row < rows && phase + j < inner ? m[row * ldm + phase + j] : (COARSEN_TYPE)0;
+        n_tile[i][j] =
+            phase + i < inner && col < cols ? n[(phase + i) * ldn + col] : (COARSEN_TYPE)0;
         __syncthreads();
 #pragma unroll
         for (unsigned int k = 0; k < TILE_WIDTH; k++)
-            sum += m_tile[tile_row][k] * n_tile[k][tile_col];
+            sum += m_tile[i][k] * n_tile[k][j];
         __syncthreads();
     }
     if (row < rows && col < cols) {
