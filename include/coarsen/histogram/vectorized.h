@@ -17,7 +17,7 @@
 // | COARSEN_BIN(x) | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
 // | COARSEN_COUNT  | unsigned int | type of a count: unsigned int or unsigned long long          |
 // | BLOCK_DIM      | 1024         | threads per block: a multiple of 32 from 32 to 1024          |
-// | CFACTOR        | 3            | 16-byte vectors per thread, from 1 to 32                     |
+// | CFACTOR        | 4; 3 of bytes | 16-byte vectors per thread, from 1 to 32                    |
 // Defines NAME_kernel(in, counts, n), what block/vector.h defines, and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
@@ -37,7 +37,7 @@
 #define BLOCK_DIM 1024
 #endif
 #ifndef CFACTOR
-#define CFACTOR 3
+#define CFACTOR (sizeof(COARSEN_TYPE) == 1 ? 3 : 4) // 4 vectors of bytes spill registers
 #elif CFACTOR < 1 || CFACTOR > 32
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
