@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example, inclusion,
-                     parameters, pattern, text, uses)
+                     parameters, pattern, text)
 
 SIMT_LIB = os.environ.get("SIMT_LIB")
 # Not variables: words of the language, of CUDA, and of the assembler; types and functions; attributes.
@@ -245,14 +245,16 @@ STRICTER = ["-Wundef", "-Wshadow", "-Wsign-conversion", "-Wold-style-cast"]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("header", HEADERS)
-def test_quiet(header, compiler, tmp_path):
-    """No warning of these kinds in a header; nvcc's own headers give some."""
+def test_quiet(compiler, tmp_path):
+    """No warning of these kinds in any header, with globals that a local of ours hides; nvcc's own headers give some."""
     if compiler == "nvcc" and not NVCC:
         pytest.skip(NO_NVCC)
     flags = [f"-Xcompiler={','.join(STRICTER)}"] if compiler == "nvcc" else STRICTER
     command = [flag for flag in COMPILERS[compiler] if "Werror" not in flag]
-    globals_too = "static int n = 1, sum = 2, width = 3;\nint use_globals(void);\nint use_globals(void)\n{\n    return n + sum + width;\n}\n"
-    said = compile_source([*command, *flags, f"-I{INCLUDE}"], globals_too + inclusion(header) + uses(header), tmp_path)
+    source = "static int n = 1, sum = 2, width = 3;\nint use(void);\nint use(void)\n{\n    return n + sum + width;\n}\n"
+    for number, header in enumerate(HEADERS):
+        changes = {"COARSEN_NAME": f"quiet_{number}"} if "COARSEN_NAME" in parameters(header) else {}
+        source += inclusion(header, again=True, **changes)
+    said = compile_source([*command, *flags, f"-I{INCLUDE}"], source, tmp_path)
     assert [line for line in said.splitlines() if "coarsen/" in line and ("warning" in line or "error" in line)] == []
     assert "exit status" not in said
