@@ -141,7 +141,7 @@ struct PROBLEM {
 
 template <typename T> struct rung {
     const char *kernel, *knobs;
-    int max_exponent; // beyond, it takes too long or too much memory
+    int max_exponent;                            // beyond, it takes too long or too much memory
     std::function<size_t(size_t)> scratch_bytes; // if it takes a scratch
     std::function<cudaError_t(const T *, unsigned int *, size_t, void *, size_t, cudaStream_t)>
         launch;
