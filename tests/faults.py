@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tests the tests: breaks the kernels, one place at a time, and demands that a test notices.
 
-Each fault replaces one piece of a header in a copy, builds the header's part of its test (TESTED in
-tests/device.h) against the copy for the CPU device, and runs it. The copy without a fault must pass,
-the copy with one must not. Prints TAP: what was broken, and what the test said of it.
+Each fault replaces one piece of a header in a copy. The header's part of its test (TESTED in
+tests/device.h) is built against the copy for the CPU device, and run. The copy without a fault must
+pass, the copy with one must not. Prints TAP: what was broken, and what the test said of it.
 
     faults.py [WORD...]   only the faults whose header and name have all the words; SIMT_LIB and
                           SIMT_FLAGS are as tests/meson.build sets them
@@ -168,8 +168,9 @@ FAULTS = {
         ("add the block's own sum twice", "    sum = COARSEN_(identity)();\n    for (unsigned int b",
          "    for (unsigned int b"),
         ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
-        ("ask for too small a scratch", "return 16 + blocks", "return blocks"),
-        ("take a misaligned scratch", "COARSEN_(scratch_bytes)(n), 16)", "COARSEN_(scratch_bytes)(n), 1)"),
+        ("ask for too small a scratch", "return COARSEN_(first) + blocks", "return blocks"),
+        ("take a misaligned scratch", "COARSEN_(scratch_bytes)(n), COARSEN_(first))",
+         "COARSEN_(scratch_bytes)(n), 1)"),
     ]),
     "reduce/single_pass.h": ("reduce", CHECKS + [
         ("lose the head and tail", "threadIdx.x < parts.rest)", "threadIdx.x + 1 < parts.rest)"),
@@ -589,15 +590,47 @@ BASE = {
 }
 
 
-def build(test, rung, include, folder):
-    """Builds a rung's part of a test for the CPU device; what the compiler said if it would not."""
+AT_ONCE = 8  # faults in one program: one compiler's memory
+
+
+class Case:
+    """A rung's part of a test, against a copy of the headers: with one fault, or (None) with none."""
+
+    def __init__(self, test, rung, header, fault):
+        self.test, self.rung, self.header, self.fault = test, rung, header, fault
+        self.name = f"{header}: {fault[0]}" if fault else f"{test}, {rung}: as it is"
+
+    def copy_headers(self, folder):
+        """Copies the headers, with the fault; what is wrong with the fault's description, or None."""
+        shutil.copytree(ROOT / "include" / "coarsen", folder / "coarsen")
+        if self.fault:
+            _, piece, other = self.fault
+            path = folder / "coarsen" / self.header
+            source = path.read_text()
+            if source.count(piece) != 1:
+                return f"update FAULTS: {self.header} has not once but {source.count(piece)} times {piece!r}"
+            path.write_text(source.replace(piece, other))
+        return None
+
+
+def build(cases, folder, flags):
+    """Builds one program of cases of one rung, each in a namespace: most of the time is the runtime's own headers'.
+    The program runs the case whose number it is given. What the compiler said if it would not."""
+    source = '#include "device.h"\n#include <math.h>\n#include <algorithm>\n#include <functional>\n#include <limits>\n'
+    name = f"{cases[0].test}.cu"
+    for number in range(len(cases)):
+        text = re.sub("<(coarsen/.*?)>", r'"\1"', (ROOT / "tests" / name).read_text())  # beside it, the case's own
+        (folder / str(number) / name).write_text(text)
+        source += f'#undef COARSEN_BASE_H\nnamespace case_{number} {{\n#include "{number}/{name}"\n}}\n'
+    mains = ", ".join(f"case_{number}::main" for number in range(len(cases)))
+    source += f"int main(int, char **argv)\n{{\n    int (*const mains[])() = {{{mains}}};\n    return mains[atoi(argv[1])]();\n}}\n"
+    (folder / "test.cu").write_text(source)
     cxx = shlex.split(os.environ.get("CXX") or "g++")
-    flags = shlex.split(os.environ["SIMT_FLAGS"])
     # -O0 builds in half the time of -O1, which the counts need, and these tests do not; nor do they need
-    # simt to name lines. C++14's library is the smaller.
-    compile_it = [*cxx, "-x", "c++", "-std=gnu++14", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}",
-                  f"-I{include}", *flags, "-g0", "-DTEST_ONLY", f"-DTEST_{rung}",
-                  "-c", ROOT / "tests" / f"{test}.cu", "-o", folder / "test.o"]
+    # simt to name lines, or exceptions. C++14's library is the smaller.
+    compile_it = [*cxx, "-x", "c++", "-std=gnu++14", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}", f"-I{ROOT / 'tests'}",
+                  *flags, "-g0", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-DTEST_ONLY",
+                  f"-DTEST_{cases[0].rung}", "-c", folder / "test.cu", "-o", folder / "test.o"]
     link_it = [*cxx, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
     for command in compile_it, link_it:
         built = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -606,9 +639,9 @@ def build(test, rung, include, folder):
     return None
 
 
-def first_failure(program):
+def first_failure(program, number):
     """The first failure that a test prints, which ends it; None when it passes."""
-    process = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    process = subprocess.Popen([program, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, text=True, errors="replace")
     timer = threading.Timer(SECONDS, process.kill)
     timer.start()
@@ -627,47 +660,60 @@ def first_failure(program):
         process.wait()
 
 
-def attempt(test, rung, header, fault):
-    """(whether all is well, what the test or the compiler said)."""
+def attempt(cases, sanitizers=False):
+    """[(whether all is well, what the test or the compiler said)] of each case."""
+    if not cases:
+        return []
+    flags = shlex.split(os.environ["SIMT_FLAGS"])
+    if not sanitizers:  # the compiler's own checks, at first: they take a quarter of its time, and few faults need them
+        flags.append("-fno-sanitize=bounds,alignment")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        include = folder / "include"
-        shutil.copytree(ROOT / "include" / "coarsen", include / "coarsen")
-        if fault:
-            _, piece, other = fault
-            path = include / "coarsen" / header
-            source = path.read_text()
-            if source.count(piece) != 1:
-                return False, f"update FAULTS: {header} has not once but {source.count(piece)} times {piece!r}"
-            path.write_text(source.replace(piece, other))
-        said = build(test, rung, include, folder)
+        for number, case in enumerate(cases):
+            why = case.copy_headers(folder / str(number))
+            if why:
+                return (attempt(cases[:number], sanitizers) + [(False, why)] + attempt(cases[number + 1:], sanitizers))
+        said = build(cases, folder, flags)
         if said is not None:
-            return False, f"does not compile, so it shows nothing:\n{said}"
-        said = first_failure(folder / "test")
-        if fault:
-            return said is not None, said or "no test noticed"
-        return said is None, said or ""
+            return [attempt([case], sanitizers)[0] for case in cases] if len(cases) > 1 else [
+                (False, f"does not compile, so it shows nothing:\n{said}")]
+        results = []
+        for number, case in enumerate(cases):
+            said = first_failure(folder / "test", number)
+            if not case.fault:
+                results.append((said is None, said or ""))
+            elif said is None and not sanitizers:
+                results += attempt([case], True)
+            else:
+                results.append((said is not None, said or "no test noticed"))
+        return results
 
 
 def main(words):
-    jobs = []
+    rungs = {}  # (test, rung) -> its cases
     parts = [(header, test, Path(header).stem, faults) for header, (test, faults) in FAULTS.items()]
     parts += [("base.h", test, rung, faults) for (test, rung), faults in BASE.items()]
     for header, test, rung, faults in parts:
         chosen = [fault for fault in faults if all(word in f"{header} {fault[0]}" for word in words)]
-        jobs += [(test, rung, header, fault) for fault in [None, *chosen] if chosen]
-    failed = 0
-    print(f"1..{len(jobs)}")
+        if chosen:
+            cases = rungs.setdefault((test, rung), [Case(test, rung, header, None)])
+            cases += [Case(test, rung, header, fault) for fault in chosen]
+    jobs = []
+    for cases in rungs.values():
+        count = -(-len(cases) // AT_ONCE)
+        jobs += [cases[i * len(cases) // count:(i + 1) * len(cases) // count] for i in range(count)]
+    failed = number = 0
+    print(f"1..{sum(map(len, jobs))}")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for number, ((_, _, where, fault), (good, said)) in enumerate(
-                zip(jobs, pool.map(attempt, *zip(*jobs))), 1):
-            failed += not good
-            said = said.replace("#", "no. ").splitlines() or [""]
-            remark = " -> " + re.sub(r"^not ok \d+ - ", "", said[0]) if fault and good else ""
-            print(f"{'' if good else 'not '}ok {number} - "
-                  f"{where}: {fault[0] if fault else 'as it is'}{remark}", flush=True)
-            if not good:
-                print("\n".join(f"#   {line}" for line in said), flush=True)
+        for cases, results in zip(jobs, pool.map(attempt, jobs)):
+            for case, (good, said) in zip(cases, results):
+                number += 1
+                failed += not good
+                said = said.replace("#", "no. ").splitlines() or [""]
+                remark = " -> " + re.sub(r"^not ok \d+ - ", "", said[0]) if case.fault and good else ""
+                print(f"{'' if good else 'not '}ok {number} - {case.name}{remark}", flush=True)
+                if not good:
+                    print("\n".join(f"#   {line}" for line in said), flush=True)
     return 1 if failed else 0
 
 

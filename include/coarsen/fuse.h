@@ -51,6 +51,9 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_FUSE
 #include "base.h"
+#ifdef COARSEN_REDUCE
+#error "coarsen/fuse: takes COARSEN_OP, COARSEN_IDENTITY and COARSEN_ACC in place of COARSEN_REDUCE"
+#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
 #endif

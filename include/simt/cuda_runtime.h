@@ -38,7 +38,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <memory>
+#include <new>
 #include <utility>
 
 #include "cuda_runtime_api.h"

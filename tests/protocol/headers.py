@@ -142,3 +142,21 @@ def compile_source(compiler, source, folder, name="test.cu", flags=()):
                             stderr=subprocess.STDOUT, text=True, errors="replace")
     return result.stdout if result.returncode == 0 else (
         f"{result.stdout}\nexit status {result.returncode} of {shlex.join(result.args)}")
+
+
+def compile_each(compiler, sources):
+    """label -> what the compiler says of each of the sources, which are one file, each in a namespace: most of the
+    time is the runtime's own headers'. The compiler goes on after an error of the kind that the headers give."""
+    labels = {f"case {i}": label for i, label in enumerate(sources)}
+    source = "#include <coarsen/base.h>\n" + "".join(
+        f'# 1 "{case}"\nnamespace case_{i} {{\n{sources[label]}\n}}\n' for i, (case, label) in enumerate(labels.items()))
+    said, case = dict.fromkeys(sources, ""), None
+    with tempfile.TemporaryDirectory() as folder:
+        whole = compile_source(compiler, source, folder, flags=["-o", os.devnull])
+    for part in re.split(r"^(?=In file included from)", whole, flags=re.M):
+        if (m := re.search(r"^(?:In file included| +) from (case \d+):\d+", part, re.M)):
+            case = m[1]
+        assert case or not part, part
+        if part:
+            said[labels[case]] += part
+    return said

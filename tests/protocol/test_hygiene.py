@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, STRICT, compile_source, example, inclusion,
-                     parameters, pattern, text)
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, QUICK_NVCC, SIMT, STRICT, compile_source, example,
+                     inclusion, parameters, pattern, text)
 
 SIMT_LIB = os.environ.get("SIMT_LIB")
 # Not variables: words of the language, of CUDA, and of the assembler; types and functions; attributes.
@@ -40,7 +40,7 @@ GLOBALS = "".join(f"static __constant__ int {name} = 1;\n" for name in NAMES) + 
 # A user's expressions, each of which reads all of his globals.
 EXPRESSIONS = {
     "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
-    "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)", "COARSEN_MAP": None,
+    "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)",
 }
 CALLS = {
     "REDUCE": """
@@ -220,7 +220,8 @@ def test_the_width_of_a_bin(tmp_path):
 
 
 COMPILERS = {
-    "nvcc": [*NVCC, "-arch=sm_80", "-Werror=all-warnings", f"-Xcompiler={','.join(STRICT)}", "-c", "-o", "test.o"],
+    "nvcc": [*NVCC, "-arch=sm_80", "-Werror=all-warnings", f"-Xcompiler={','.join(STRICT)}", *QUICK_NVCC, "-c",
+             "-o", "test.o"],
     "simt": [*CXX, "-x", "c++", "-O1", *SIMT, *STRICT, "-c", "-o", "test.o"],
 }
 

@@ -4,11 +4,12 @@
 Every #error of every header must be covered here: by what its message says (a parameter that is to be
 defined, a range), or by a row of the table CASES.
 """
+import functools
 import re
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_source, defines, inclusion, parameters, pattern,
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_each, compile_source, defines, inclusion, parameters, pattern,
                      text)
 
 # What a message of a rung begins with, after "coarsen/...: " -> the parameters that bring it about.
@@ -17,6 +18,7 @@ CASES = {
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
+    "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
     "matmul.h chooses its tiles: TILE_WIDTH": [{name: "16"} for name in (
@@ -154,16 +156,28 @@ def errors(said):
         line for line in said.splitlines() if "error:" in line.lower() or "fatal" in line.lower()))
 
 
+@functools.cache
+def said_of(header):
+    """label -> what the preprocessor says of each case of the header."""
+    cases = [case.values for case in [*WRONG, *RIGHT] if case.values[0] == header]
+    return compile_each(CPP, {label(header, changes): without(inclusion(header, again=True, **changes))
+                              for _, *_, changes in cases})
+
+
+def without(source):
+    """The source, after which what an error left defined is not."""
+    return source + "".join(f"#undef {name}\n" for name in re.findall(r"^#define (\w+)", source, re.M))
+
+
 @pytest.mark.parametrize("header, message, changes", WRONG)
-def test_wrong_parameter(header, message, changes, tmp_path):
-    said = compile_source(CPP, inclusion(header, **changes), tmp_path)
-    assert "exit status" in said and errors(said)[:1] == [message], said
+def test_wrong_parameter(header, message, changes):
+    said = said_of(header)[label(header, changes)]
+    assert errors(said)[:1] == [message], said
 
 
 @pytest.mark.parametrize("header, changes", RIGHT)
-def test_ends_of_range(header, changes, tmp_path):
-    said = compile_source(CPP, inclusion(header, **changes), tmp_path)
-    assert "exit status" not in said, said
+def test_ends_of_range(header, changes):
+    assert errors(said_of(header)[label(header, changes)]) == []
 
 
 @pytest.mark.skipif(not NVCC, reason=NO_NVCC)
@@ -175,14 +189,16 @@ def test_wrong_parameter_nvcc(tmp_path):
         assert "exit status" in said and errors(said)[:1] == [message], said
 
 
-@pytest.mark.parametrize("header", [header for header in HEADERS if pattern(header) == "HISTOGRAM"])
-def test_bin_is_an_integer(header, tmp_path):
-    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
-    whole = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="((int)(x))")
-    assert compile_source(check, whole, tmp_path) == ""
-    real = inclusion(header, COARSEN_TYPE="float", COARSEN_BIN="(x)")
-    said = compile_source(check, real, tmp_path)
-    assert "exit status" in said and "COARSEN_BIN must give an integer" in said
+CHECK = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
+
+
+def test_bin_is_an_integer():
+    headers = [header for header in HEADERS if pattern(header) == "HISTOGRAM"]
+    said = compile_each(CHECK, {(header, bin): inclusion(header, COARSEN_TYPE="float", COARSEN_BIN=bin)
+                                for header in headers for bin in ("((int)(x))", "(x)")})
+    for header in headers:
+        assert said[header, "((int)(x))"] == ""
+        assert "COARSEN_BIN must give an integer" in said[header, "(x)"]
 
 
 def test_parentheses_are_all_that_is_asked_for(tmp_path):
@@ -190,27 +206,31 @@ def test_parentheses_are_all_that_is_asked_for(tmp_path):
         assert "exit status" not in compile_source(CPP, inclusion(header, **{name: "(4 + 4)"}), tmp_path)
 
 
-@pytest.mark.parametrize("header", [header for header in HEADERS if pattern(header) in OPERATOR])
 @pytest.mark.parametrize("kind", ["unsigned char", "short"])
-def test_a_sum_that_wraps(header, kind, tmp_path):
-    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
+def test_a_sum_that_wraps(kind):
     plain = {"COARSEN_TYPE": kind, "COARSEN_OP": None, "COARSEN_IDENTITY": None, "COARSEN_ATOMIC": None}
-    assert "define COARSEN_ACC, a wider type" in compile_source(check, inclusion(header, **plain), tmp_path)
-    if "COARSEN_ACC" in parameters(header):
-        assert compile_source(check, inclusion(header, **plain, COARSEN_ACC="int"), tmp_path) == ""
+    headers = [header for header in HEADERS if pattern(header) in OPERATOR]
+    wider = [header for header in headers if "COARSEN_ACC" in parameters(header)]
     greatest = {**plain, "COARSEN_OP": "COARSEN_MAX(a, b)", "COARSEN_IDENTITY": f"COARSEN_LEAST({kind})"}
-    assert compile_source(check, inclusion(header, **greatest), tmp_path) == ""
+    said = compile_each(CHECK, {
+        **{(header, "wraps"): inclusion(header, **plain) for header in headers},
+        **{(header, "is wider"): inclusion(header, **plain, COARSEN_ACC="int") for header in wider},
+        **{(header, "is no sum"): inclusion(header, **greatest) for header in headers}})
+    for (header, what), text in said.items():
+        assert ("define COARSEN_ACC, a wider type" in text) if what == "wraps" else text == "", (header, what, text)
 
 
-@pytest.mark.parametrize("header, message, changes", [
-    *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
-      for name in ("BM", "BN", "BK", "TM", "TN")],
-    ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
-    *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
-      for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
-    # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
-    ("coarsen/histogram.h", "atomicAdd(", {"COARSEN_COUNT": "unsigned long"}),
-])
-def test_wrong_type(header, message, changes, tmp_path):
-    check = [*CXX, "-x", "c++", "-fsyntax-only", *SIMT, f"-I{INCLUDE}"]
-    assert message in compile_source(check, inclusion(header, **changes), tmp_path)
+def test_wrong_type():
+    cases = [
+        *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
+          for name in ("BM", "BN", "BK", "TM", "TN")],
+        ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
+        *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
+          for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
+        # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
+        ("coarsen/histogram.h", "atomicAdd(", {"COARSEN_COUNT": "unsigned long"}),
+    ]
+    said = compile_each(CHECK, {label(header, changes): without(inclusion(header, **changes))
+                                for header, _, changes in cases})
+    for header, message, changes in cases:
+        assert message in said[label(header, changes)], label(header, changes)

@@ -22,7 +22,7 @@
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 4                | blocks whose work a block does, from 1 to 16          |
 // Defines NAME_kernel(in, out, n, lock), NAME_init_kernel(out, lock), and
-//     size_t      NAME_scratch_bytes(size_t n)        the lock
+//     size_t      NAME_scratch_bytes(size_t n)        the lock; NAME_scratch_init is not needed
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 // in: n elements in device memory, not changed. out: one COARSEN_ACC, apart from in; the identity

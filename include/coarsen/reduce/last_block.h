@@ -25,7 +25,7 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 // in: n elements in device memory, at an element's alignment, not changed. out: one COARSEN_ACC,
-// apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
+// apart from in; the identity if n is 0. scratch: device memory, aligned to 16 bytes or as COARSEN_ACC. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
 // an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
@@ -92,11 +92,13 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 }
 
 #ifndef __CUDACC_RTC__
-// The counter and zeros, in 16 bytes, and a partial result per block.
+// The bytes of the counter and zeros, after which the partial results lie, one per block.
+enum { COARSEN_(first) = __alignof__(COARSEN_ACC) > 16 ? __alignof__(COARSEN_ACC) : 16 };
+
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     const size_t blocks = coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);
-    return 16 + blocks * sizeof(COARSEN_ACC);
+    return COARSEN_(first) + blocks * sizeof(COARSEN_ACC);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -104,12 +106,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 {
     const size_t blocks = coarsen_ceil_div(n > 0 ? n : 1, (size_t)2 * BLOCK_DIM * COARSE_FACTOR);
     if (!coarsen_array_ok(in, n) || !coarsen_array_ok(out, 1) || blocks > 0x7fffffff ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), COARSEN_(first)) ||
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
 
     unsigned int *const arrived = (unsigned int *)scratch;
-    COARSEN_ACC *const partials = (COARSEN_ACC *)((char *)scratch + 16);
+    COARSEN_ACC *const partials = (COARSEN_ACC *)((char *)scratch + COARSEN_(first));
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, partials, arrived);
 }

@@ -17,7 +17,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 1024             | threads: a multiple of 32 from 32 to 1024            |
 // Defines NAME_kernel(in, out, n), to launch as one block of BLOCK_DIM threads, and
-//     size_t      NAME_scratch_bytes(size_t n)        always 0
+//     size_t      NAME_scratch_bytes(size_t n)        always 0, so NAME_scratch_init does nothing
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 // in: n elements in device memory, not changed. out: one COARSEN_ACC, apart from in; the identity

@@ -15,7 +15,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 1024             | threads: a multiple of 32 from 32 to 1024            |
 // Defines NAME_kernel(data, out, n), to launch as one block of BLOCK_DIM threads, and
-//     size_t      NAME_scratch_bytes(size_t n)        always 0: this rung works in place
+//     size_t      NAME_scratch_bytes(size_t n)        always 0, so NAME_scratch_init does nothing
 //     cudaError_t NAME_launch(COARSEN_TYPE *data, COARSEN_TYPE *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 // data: n elements in device memory, **overwritten**. out: one element, apart from data; the
