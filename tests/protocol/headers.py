@@ -138,7 +138,7 @@ def compile_source(compiler, source, folder, name="test.cu", flags=()):
     """Compiles; what the compiler said, empty when it succeeded and said nothing."""
     path = Path(folder) / name
     path.write_text(source)
-    result = subprocess.run([*compiler, *flags, str(path)], cwd=folder, stdout=subprocess.PIPE,
+    result = subprocess.run([*compiler, *map(str, flags), str(path)], cwd=folder, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, errors="replace")
     return result.stdout if result.returncode == 0 else (
         f"{result.stdout}\nexit status {result.returncode} of {shlex.join(result.args)}")

@@ -42,17 +42,16 @@ def renamed(header):
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """compiled(compiler, source): what is said of source(header), for each header. All are compiled as one
-    file, most of the time being the runtime's own headers'; and each alone once that says anything."""
+    """compiled(compiler, source): what is said of source(header), for each header, and the object file of all. They
+    are compiled as one file, most of the time being the runtime's own headers'; each alone once that says anything."""
     @functools.cache
     def compiled(compiler, source):
-        folder = tmp_path_factory.mktemp("compiled")
+        made = tmp_path_factory.mktemp("compiled") / "test.o"
         sources = {header: source(header) for header in HEADERS}
-        together = compile_source([*compiler, FOUND], "".join(sources.values()), folder)
-        if together == "":
-            return dict.fromkeys(HEADERS, "")
-        alone = {header: compile_source([*compiler, FOUND], text, folder) for header, text in sources.items()}
-        return alone if any(alone.values()) else dict.fromkeys(HEADERS, together)
+        together = compile_source([*compiler, FOUND], "".join(sources.values()), made.parent, flags=["-o", made])
+        said = {} if together == "" else {
+            header: compile_source([*compiler, FOUND], text, made.parent) for header, text in sources.items()}
+        return (said if any(said.values()) else dict.fromkeys(HEADERS, together)), made
     return compiled
 
 
@@ -63,23 +62,35 @@ def unused(header):
 @each_header
 def test_unused(header, compiler, compiled):
     """As the example in the header has it, the statements at its end left out."""
-    assert compiled(tuple(compiler), unused)[header] == ""
+    assert compiled(tuple(compiler), unused)[0][header] == ""
+
+
+def twice(header):
+    """With other parameters the second time, and all that either makes used."""
+    name = re.sub(r"\W", "_", header)
+    kind = "double" if header in ("coarsen/moments.h", "coarsen/block/reduce.h") else "int"  # a float's identity
+    first = {"COARSEN_NAME": f"first_{name}"} if "COARSEN_NAME" in parameters(header) else {}
+    other = {"COARSEN_NAME": f"other_{name}", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+    other = {name: value for name, value in other.items() if name in parameters(header)}
+    return (inclusion(header, **first) + uses(header, f"first_{name}", f"use_{name}") +
+            inclusion(header, again=True, **other) + uses(header, f"other_{name}", f"use_other_{name}"))
 
 
 @each_header
-def test_twice_in_one_file(header, compiler, tmp_path):
-    """With other parameters the second time, and all that either makes used. Nothing of it is seen by the
-    linker, so that another file of the program may include the same."""
-    kind = "double" if header in ("coarsen/moments.h", "coarsen/block/reduce.h") else "int"  # a float's identity
-    other = {"COARSEN_NAME": "other", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
-    other = {name: value for name, value in other.items() if name in parameters(header)}
-    source = (inclusion(header) + uses(header) + inclusion(header, again=True, **other) +
-              uses(header, prefix="other", name="use_other"))
-    assert compile_source([*compiler, FOUND], source, tmp_path, flags=["-o", "test.o"]) == ""
-    symbols = subprocess.run(["nm", "-C", "--defined-only", "--extern-only", "--format=posix", "test.o"],
-                             cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True).stdout
-    made = [name for _, name in functions(header) + functions(header, "other")]
-    assert [line for line in symbols.splitlines() if any(name in line for name in made)] == []
+def test_twice_in_one_file(header, compiler, compiled):
+    assert compiled(tuple(compiler), twice)[0][header] == ""
+
+
+def test_nothing_is_seen_by_the_linker(compiler, compiled):
+    """So that another file of the program may include the same."""
+    _, made = compiled(tuple(compiler), twice)
+    symbols = subprocess.run(["nm", "-C", "--defined-only", "--extern-only", "--format=posix", made],
+                             check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "use_coarsen_reduce_h_on_host" in symbols
+    names = [f"{name}(" for header in HEADERS for which in ("first", "other")
+            for _, name in functions(header, f"{which}_" + re.sub(r"\W", "_", header))]
+    assert len(names) > len(HEADERS)
+    assert [line for line in symbols.splitlines() if any(line.startswith(name) for name in names)] == []
 
 
 def test_two_files_of_one_program(compiler, tmp_path):
@@ -129,4 +140,4 @@ def used(header):
 
 @pytest.mark.parametrize("header", [header for header in HEADERS if example(header)[3]])
 def test_example(header, compiler, compiled):
-    assert compiled(tuple(compiler), used)[header] == ""
+    assert compiled(tuple(compiler), used)[0][header] == ""

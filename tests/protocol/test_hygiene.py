@@ -139,7 +139,7 @@ def included(header, name):
 def build_and_run(source, folder):
     if not SIMT_LIB:
         pytest.skip("SIMT_LIB is not set: run this through ./run test")
-    said = compile_source([*CXX, "-x", "c++", "-O1", "-w", *SIMT, f"-I{INCLUDE}", "-c"], source, folder,
+    said = compile_source([*CXX, "-x", "c++", "-O0", "-w", *SIMT, f"-I{INCLUDE}", "-c"], source, folder,
                           flags=["-o", "test.o"])
     assert said == ""
     subprocess.run([*CXX, "test.o", SIMT_LIB, "-pthread", "-ldl", "-o", "test"], cwd=folder, check=True)
