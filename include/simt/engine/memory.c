@@ -97,14 +97,14 @@ static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count
     return p->cells + (offset >> shift);
 }
 
-// ---- allocations: one range of addresses, handed out upwards and never twice --------------------
+// ---- allocations: one range of addresses, handed out upwards, and again only when it is used up ------
 
 typedef struct {
     uintptr_t base;
     size_t size;
     cudaMemoryType type;
-    int freed;
-    int blind; // uninstrumented kernels may have written it, so who wrote what is not known
+    uint64_t freed; // 0: it is live; otherwise it was the n-th to be freed
+    int blind;      // uninstrumented kernels may have written it, so who wrote what is not known
 } allocation;
 
 static struct {
@@ -112,6 +112,7 @@ static struct {
     page **pages;
     allocation *list; // by address
     size_t count, capacity, live_bytes;
+    uint64_t frees;
 } arena;
 
 static void arena_make(void)
@@ -157,6 +158,68 @@ static allocation *allocation_at(uintptr_t a)
     return low ? &arena.list[low - 1] : NULL;
 }
 
+// The allocation that holds an address, or would hold it if it were longer.
+static allocation *recent_allocation(uintptr_t a)
+{
+    static size_t recent; // an index: the list moves when it grows
+    allocation *m = recent < arena.count ? &arena.list[recent] : NULL;
+    if (!m || a - m->base >= m->size) {
+        m = allocation_at(a);
+        recent = m ? (size_t)(m - arena.list) : 0;
+    }
+    return m;
+}
+
+static void arena_insert(size_t index, allocation a)
+{
+    if (arena.count == arena.capacity) {
+        arena.capacity = arena.capacity ? 2 * arena.capacity : 64;
+        arena.list = must(realloc(arena.list, arena.capacity * sizeof *arena.list));
+    }
+    allocation *at = &arena.list[index];
+    memmove(at + 1, at, (arena.count++ - index) * sizeof *at);
+    *at = a;
+}
+
+// Room for `length` bytes and a page after them, from freed neighbours: of all places, the one that was
+// freed first. Returns the index for the new allocation, or arena.count when there is no room.
+static size_t arena_reuse(size_t length)
+{
+    size_t best = arena.count, best_end = 0;
+    uint64_t best_freed = UINT64_MAX;
+    uintptr_t bytes = length + PAGE;
+#define END(i) ((i) < arena.count ? arena.list[i].base : arena.end) // of what lies before
+    for (size_t from = 0, to = 0; from < arena.count; ++from) {
+        // Take as few as are enough: [from, to).
+        if (to < from)
+            to = from;
+        while (to < arena.count && arena.list[to].freed && END(to) - arena.list[from].base < bytes)
+            ++to;
+        if (END(to) - arena.list[from].base < bytes)
+            continue;
+        uint64_t freed = 0;
+        for (size_t i = from; i < to; ++i)
+            freed = arena.list[i].freed > freed ? arena.list[i].freed : freed;
+        if (freed < best_freed)
+            best = from, best_end = to, best_freed = freed;
+    }
+    if (best == arena.count)
+        return best;
+    uintptr_t rest = arena.list[best].base + bytes, end = END(best_end);
+#undef END
+    int last = best_end == arena.count;
+    uintptr_t base = arena.list[best].base;
+    allocation *tail = &arena.list[best_end];
+    memmove(&arena.list[best], tail, (arena.count - best_end) * sizeof *tail);
+    arena.count -= best_end - best;
+    if (last)
+        arena.next = rest;
+    else if (end > rest + PAGE) // what is left over stays freed
+        arena_insert(best, (allocation){rest, end - rest - PAGE, 0, best_freed, 0});
+    arena_insert(best, (allocation){.base = base});
+    return best;
+}
+
 static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
 {
     if (!pointer)
@@ -165,19 +228,22 @@ static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
     if (!bytes)
         return cudaSuccess;
     arena_make();
-    if (bytes > arena.end - arena.next ||
-        (bytes + 2 * PAGE - 1) / PAGE * PAGE > arena.end - arena.next)
+    if (bytes > arena.end - arena.base)
         return cudaErrorMemoryAllocation;
-    size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (mprotect((void *)arena.next, length, PROT_READ | PROT_WRITE))
+    size_t length = (bytes + PAGE - 1) / PAGE * PAGE, index = arena.count;
+    if (length + PAGE <= arena.end - arena.next) {
+        arena_insert(index, (allocation){.base = arena.next});
+        arena.next += length + PAGE; // a page that nothing may touch follows
+    } else if ((index = arena_reuse(length)) == arena.count) {
         return cudaErrorMemoryAllocation;
-    if (arena.count == arena.capacity) {
-        arena.capacity = arena.capacity ? 2 * arena.capacity : 64;
-        arena.list = must(realloc(arena.list, arena.capacity * sizeof *arena.list));
     }
-    arena.list[arena.count++] = (allocation){arena.next, bytes, type, 0, 0};
-    *pointer = (void *)arena.next;
-    arena.next += length + PAGE; // a page that nothing may touch follows
+    allocation *m = &arena.list[index];
+    if (mprotect((void *)m->base, length, PROT_READ | PROT_WRITE)) {
+        *m = (allocation){m->base, bytes, type, ++arena.frees, 0};
+        return cudaErrorMemoryAllocation;
+    }
+    *m = (allocation){m->base, bytes, type, 0, 0};
+    *pointer = (void *)m->base;
     arena.live_bytes += bytes;
     return cudaSuccess;
 }
@@ -190,14 +256,21 @@ static cudaError_t arena_give(void *pointer, int host)
     if (!a || a->base != (uintptr_t)pointer || a->freed ||
         (host != (a->type == cudaMemoryTypeHost)))
         return cudaErrorInvalidValue;
-    a->freed = 1;
+    a->freed = ++arena.frees;
     arena.live_bytes -= a->size;
-    size_t length = (a->size + PAGE - 1) / PAGE * PAGE, first = (a->base - arena.base) / PAGE;
-    if (device.instrumented)
-        for (size_t i = 0; i < length / PAGE; ++i)
-            drop_page(&arena.pages[first + i]);
-    mmap(pointer, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-         0);
+    size_t pages = (a->size + PAGE - 1) / PAGE;
+    page **first = &arena.pages[(a->base - arena.base) / PAGE];
+    if (device.instrumented) {
+        for (size_t i = 0; i < pages; ++i)
+            drop_page(&first[i]);
+        // The table itself, where it is all null now.
+        uintptr_t from = ((uintptr_t)first + PAGE - 1) / PAGE * PAGE,
+                  to = (uintptr_t)(first + pages) / PAGE * PAGE;
+        if (from < to)
+            madvise((void *)from, to - from, MADV_DONTNEED);
+    }
+    mmap(pointer, pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
     return cudaSuccess;
 }
 
@@ -425,7 +498,8 @@ static uintptr_t shared_base(void)
 static void forget_records(void)
 {
     for (size_t i = 0; i < arena.count; ++i)
-        for (size_t k = 0; k < (arena.list[i].size + PAGE - 1) / PAGE; ++k) {
+        for (size_t k = 0; !arena.list[i].freed && k < (arena.list[i].size + PAGE - 1) / PAGE;
+             ++k) {
             page *p = arena.pages[(arena.list[i].base - arena.base) / PAGE + k];
             if (!p)
                 continue;

@@ -253,13 +253,9 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     page **pages = NULL;
     uintptr_t base = 0;
     if (in_arena(a)) {
-        static const allocation *recent;
-        m = recent;
-        if (!m || m < arena.list || m >= arena.list + arena.count || a - m->base >= m->size)
-            m = allocation_at(a);
+        m = recent_allocation(a);
         if (!m || m->freed || a - m->base >= m->size || size > m->size - (a - m->base))
             bad_address(t, a, size, flags, pc);
-        recent = m;
         pages = arena.pages, base = arena.base;
     } else if (a - s->shared < program.shared_size) {
         shared = 1;
