@@ -92,9 +92,69 @@ static void test_reuse(void)
     cudaFree(kept);
 }
 
+// ---- bytes --------------------------------------------------------------------------------------
+
+// Threads of four warps, or of four blocks, share each word.
+template <bool fixed> __global__ void strided_bytes(unsigned char *p, bool blocks)
+{
+    unsigned n = blockDim.x * gridDim.x, i = blocks ? threadIdx.x * gridDim.x + blockIdx.x
+                                                    : blockIdx.x * blockDim.x +
+                                                          threadIdx.x % 32 * (blockDim.x / 32) +
+                                                          threadIdx.x / 32;
+    p[i] = (unsigned char)(p[i] + 1);
+    if (!fixed && i == n - 1)
+        p[i - 2] = 0;
+}
+
+__global__ void each_byte(unsigned char *p)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    p[i] = (unsigned char)(p[i] + 1);
+}
+
+static size_t resident_bytes(void)
+{
+    size_t whole = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%zu %zu", &whole, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return resident * 4096;
+}
+
+static void test_bytes(void)
+{
+    const size_t size = 8 << 20;
+    unsigned char *p, last = 0;
+    cudaMalloc(&p, size);
+    cudaMemset(p, 0, size);
+    size_t before = resident_bytes();
+    cudaError_t error = launch(each_byte, (unsigned)(size / 256), 256, p);
+    size_t cost = resident_bytes() - before;
+    cudaMemcpy(&last, p + size - 1, 1, cudaMemcpyDeviceToHost);
+    tap_ok(!error && last == 1 && cost <= 12 * size,
+           "8 MiB of bytes cost at most 12 times as much");
+    tap_diag("%.1f times", (double)cost / (double)size);
+    for (int blocks = 0; blocks < 2; ++blocks) {
+        const char *by = blocks ? "blocks" : "warps";
+        tap_ok(!launch(strided_bytes<true>, 4, 128, p, (bool)blocks),
+               "bytes of a word by four %s: clean", by);
+        simt_print_reports(0);
+        launch(strided_bytes<false>, 4, 128, p, (bool)blocks);
+        simt_print_reports(1);
+        tap_ok(simt_last_report()->kind == SIMT_RACE && simt_last_report()->size == 1,
+               "one byte of them by two %s: reported", by);
+        cudaGetLastError();
+    }
+    cudaFree(p);
+}
+
 int main()
 {
     launch(nothing, 1, 32);
     test_reuse();
+    if (simt_traced())
+        test_bytes();
     return tap_done();
 }

@@ -430,10 +430,7 @@ static cudaError_t launch(const simt_launch_request *r)
                                   .warps = device.blocks * warps,
                                   .threads = device.blocks * device.threads,
                                   .idle_lanes = device.blocks * (warps * LANES - device.threads)};
-    if (device.tick >> 44) {
-        forget_records();
-        device.tick = 1;
-    }
+    forget_crews();
     device.start = ++device.tick;
     order_begin();
 

@@ -10,13 +10,28 @@ typedef struct {
     uint32_t place;
 } record;
 
+// A record in 32 bits: the number of a crew, the lane, and whether it was atomic. 0: none. A crew is
+// what the lanes of a warp have in common, which make one access between two synchronisations.
+typedef uint32_t mark;
+enum { MAX_CREWS = 1 << 26 };
+
 typedef struct {
-    record write, read[2]; // last write; last reads by two different threads
-} cell;
+    tick_t tick;
+    uint32_t block, place : 27, warp : 5;
+} crew;
+
+static struct {
+    crew *list; // of this launch; the first has the number `first`
+    uint32_t first, count, capacity;
+    uint32_t limit; // of count: then drop those that no mark names
+} crews = {.first = 1};
+
+// The last write; the last reads by two different threads.
+enum { WRITER, READER, READER_BEFORE, MARKS };
 
 typedef struct page {
     uint8_t written[PAGE / 8]; // one bit per byte
-    cell *cells; // one per word; or per byte, after an access that was smaller or unaligned
+    mark *marks[MARKS]; // one per word; or per byte, after an access that was smaller or unaligned
     int bytewise;
     tick_t start; // of the block whose shared memory this is
 } page;
@@ -72,29 +87,83 @@ static void drop_page(page **p)
 {
     if (!*p)
         return;
-    free((*p)->cells);
+    for (int k = 0; k < MARKS; ++k)
+        free((*p)->marks[k]);
     free(*p);
     *p = NULL;
 }
 
-// The cells for [offset, offset + size) of a page: sets their number, and returns the first.
-static cell *page_cells(page *p, unsigned offset, unsigned size, unsigned *count)
+// The marks for [offset, offset + size) of a page: sets their number, and returns the first.
+static unsigned page_marks(page *p, unsigned offset, unsigned size, unsigned *count)
 {
     if (!p->bytewise && ((offset | size) & 3)) {
-        if (p->cells) {
-            cell *fine = must(malloc(PAGE * sizeof *fine));
+        for (int k = 0; k < MARKS; ++k) {
+            if (!p->marks[k])
+                continue;
+            mark *fine = must(malloc(PAGE * sizeof *fine));
             for (unsigned i = 0; i < PAGE; ++i)
-                fine[i] = p->cells[i / 4];
-            free(p->cells);
-            p->cells = fine;
+                fine[i] = p->marks[k][i / 4];
+            free(p->marks[k]);
+            p->marks[k] = fine;
         }
         p->bytewise = 1;
     }
-    if (!p->cells)
-        p->cells = must(calloc(p->bytewise ? PAGE : PAGE / 4, sizeof *p->cells));
     unsigned shift = p->bytewise ? 0 : 2;
     *count = size >> shift;
-    return p->cells + (offset >> shift);
+    return offset >> shift;
+}
+
+// 0 when it is of an earlier launch, which orders it before everything.
+static mark get_mark(const page *p, int which, unsigned i)
+{
+    mark m = p->marks[which] ? p->marks[which][i] : 0;
+    return (m >> 6) - crews.first < crews.count ? m : 0;
+}
+
+static void set_mark(page *p, int which, unsigned i, mark m)
+{
+    if (!p->marks[which]) {
+        if (!m)
+            return;
+        p->marks[which] = must(calloc(p->bytewise ? PAGE : PAGE / 4, sizeof m));
+    }
+    p->marks[which][i] = m;
+}
+
+static record recorded(mark m)
+{
+    const crew *c = &crews.list[(m >> 6) - crews.first];
+    return (record){c->tick, c->warp * LANES + (m >> 1 & 31), m & 1, 1, c->block, c->place};
+}
+
+static int same_thread(mark a, mark b)
+{
+    if (((a ^ b) >> 1 & 31) != 0)
+        return 0;
+    const crew *c = &crews.list[(a >> 6) - crews.first], *d = &crews.list[(b >> 6) - crews.first];
+    return c == d || (c->block == d->block && c->warp == d->warp);
+}
+
+static void collect_crews(void);
+
+static mark mark_of(const thread *t, unsigned number, int atomic)
+{
+    place *p = &places.list[number];
+    const crew now = {device.tick, (uint32_t)t->block->serial, number & 0x7ffffff, t->warp & 31};
+    uint32_t i = p->crew - crews.first;
+    if (i >= crews.count || crews.list[i].tick != now.tick || crews.list[i].block != now.block ||
+        crews.list[i].warp != now.warp) {
+        if (crews.count >= crews.limit)
+            collect_crews();
+        if (crews.count == crews.capacity) {
+            crews.capacity = crews.capacity ? 2 * crews.capacity : 1024;
+            crews.list = must(realloc(crews.list, crews.capacity * sizeof *crews.list));
+        }
+        i = crews.count++;
+        crews.list[i] = now;
+        p->crew = crews.first + i;
+    }
+    return (crews.first + i) << 6 | t->lane << 1 | !!atomic;
 }
 
 // ---- allocations: one range of addresses, handed out upwards, and again only when it is used up ------
@@ -494,21 +563,91 @@ static uintptr_t shared_base(void)
     return base;
 }
 
-// Forgets all records of who touched what. Then ticks may start again.
-static void forget_records(void)
+// ---- crews that no mark names -------------------------------------------------------------------
+
+static void each_page(void (*visit)(page *))
 {
-    for (size_t i = 0; i < arena.count; ++i)
-        for (size_t k = 0; !arena.list[i].freed && k < (arena.list[i].size + PAGE - 1) / PAGE;
-             ++k) {
-            page *p = arena.pages[(arena.list[i].base - arena.base) / PAGE + k];
-            if (!p)
-                continue;
-            free(p->cells);
-            p->cells = NULL;
-        }
+    for (size_t i = 0; i < arena.count; ++i) {
+        page **first = &arena.pages[(arena.list[i].base - arena.base) / PAGE];
+        for (size_t k = 0; !arena.list[i].freed && k < (arena.list[i].size + PAGE - 1) / PAGE; ++k)
+            if (first[k])
+                visit(first[k]);
+    }
     for (size_t i = 0; i < (program.data_end - program.data) / PAGE + 1; ++i)
-        drop_page(&program.pages[i]);
+        if (program.pages[i])
+            visit(program.pages[i]);
     for (int s = 0; s < MAX_SLOTS; ++s)
         for (size_t i = 0; device.slot[s] && i < program.shared_size / PAGE + 2; ++i)
-            drop_page(&device.slot[s]->shared_pages[i]);
+            if (device.slot[s]->shared_pages[i])
+                visit(device.slot[s]->shared_pages[i]);
+}
+
+static void forget_marks(page *p)
+{
+    for (int k = 0; k < MARKS; ++k) {
+        free(p->marks[k]);
+        p->marks[k] = NULL;
+    }
+}
+
+static struct {
+    uint32_t *number, count; // the new number of each crew; how many have one
+} kept;
+
+static void renumber_marks(page *p)
+{
+    for (int k = 0; k < MARKS; ++k)
+        for (unsigned i = 0; p->marks[k] && i < (p->bytewise ? PAGE : PAGE / 4); ++i) {
+            mark m = get_mark(p, k, i);
+            if (m) {
+                uint32_t *number = &kept.number[(m >> 6) - crews.first];
+                if (!*number)
+                    *number = ++kept.count;
+                m = *number << 6 | (m & 63);
+            }
+            p->marks[k][i] = m;
+        }
+}
+
+static void number_from_1(void)
+{
+    crews.first = 1;
+    for (unsigned i = 0; i < places.count; ++i)
+        places.list[i].crew = 0;
+}
+
+static void collect_crews(void)
+{
+    enum { FEW = 1 << 22 };
+    if (crews.count) {
+        kept.number = must(calloc(crews.count, sizeof *kept.number));
+        kept.count = 0;
+        each_page(renumber_marks);
+        crew *list = must(malloc((kept.count + 1) * sizeof *list));
+        for (uint32_t i = 0; i < crews.count; ++i)
+            if (kept.number[i])
+                list[kept.number[i] - 1] = crews.list[i];
+        free(kept.number);
+        free(crews.list);
+        crews.list = list;
+        crews.count = kept.count, crews.capacity = kept.count + 1;
+        number_from_1();
+    }
+    if (crews.count > MAX_CREWS / 4) { // better to miss a race than to fill the host's memory
+        each_page(forget_marks);
+        crews.count = 0;
+    }
+    crews.limit = crews.count > FEW / 2 ? 2 * crews.count : FEW;
+}
+
+// A launch begins: marks of earlier ones mean nothing.
+static void forget_crews(void)
+{
+    crews.first += crews.count;
+    crews.count = 0;
+    crews.limit = 0; // the first access sets it
+    if (crews.first > MAX_CREWS / 4) {
+        each_page(forget_marks);
+        number_from_1();
+    }
 }

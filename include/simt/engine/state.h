@@ -56,6 +56,7 @@ typedef struct {
     uintptr_t pc;
     int part;         // of an access wider than 16 bytes, which counts as several
     simt_line counts; // of this launch
+    uint32_t crew;    // the last that was here; see memory.c
     int resolved;
     char file[256], function[128];
     int line;

@@ -122,40 +122,32 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
                        int shared, uintptr_t pc, unsigned number)
 {
-    record me = {.tick = device.tick,
-                 .thread = t->id,
-                 .atomic = !!(flags & ATOMIC),
-                 .used = 1,
-                 .block = (uint32_t)t->block->serial,
-                 .place = number};
-    unsigned count;
-    cell *c = page_cells(p, offset, size, &count);
-    for (cell *end = c + count; c < end; ++c) {
-        const record *w = &c->write;
-        if (!(w->atomic && me.atomic) && !ordered(t, w, shared))
-            report_race(t, w, 1, a, size, flags, pc);
-        if (flags & WRITE) {
-            for (int i = 0; i < 2; ++i) {
-                const record *r = &c->read[i];
-                if (!(r->atomic && me.atomic) && !ordered(t, r, shared))
-                    report_race(t, r, 0, a, size, flags, pc);
-            }
-            c->write = me;
-            c->read[0].used = c->read[1].used = 0;
-        } else {
-            record *r = c->read;
-            if (r[0].used && (r[0].block != me.block || r[0].thread != me.thread)) {
-                if (!r[1].used || r[1].block != me.block || r[1].thread != me.thread) {
-                    // The two that are kept are the last two threads that read it.
-                    r[1] = r[0];
-                    r[0] = me;
-                } else {
-                    r[1] = me;
-                }
-            } else {
-                r[0] = me;
-            }
+    mark me = mark_of(t, number, flags & ATOMIC);
+    unsigned count, i = page_marks(p, offset, size, &count);
+    for (unsigned end = i + count; i < end; ++i) {
+        for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
+            mark m = get_mark(p, which, i);
+            if (!m || m & me & 1)
+                continue;
+            record x = recorded(m);
+            if (!ordered(t, &x, shared))
+                report_race(t, &x, which == WRITER, a, size, flags, pc);
         }
+        if (flags & WRITE) {
+            set_mark(p, WRITER, i, me);
+            set_mark(p, READER, i, 0);
+            set_mark(p, READER_BEFORE, i, 0);
+            continue;
+        }
+        mark last = get_mark(p, READER, i), before = get_mark(p, READER_BEFORE, i);
+        if (last && !same_thread(last, me)) {
+            if (before && same_thread(before, me)) {
+                set_mark(p, READER_BEFORE, i, me);
+                continue;
+            }
+            set_mark(p, READER_BEFORE, i, last);
+        }
+        set_mark(p, READER, i, me);
     }
 }
 
