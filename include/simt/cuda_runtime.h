@@ -84,9 +84,10 @@ using ::simt_memset;
 #define SIMT_TRACED 0
 #endif
 
+// Calls are inlined, at -O0 too: the address that they return to is then in the line of the caller.
 template <class... P> struct simt_kernel {
-    static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                              int cooperative, P... arguments)
+    SIMT_INLINE cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                                   int cooperative, P... arguments)
     {
         // The kernel's arguments are in the closure. Reading them is no access of the kernel.
         auto body = [=]() __attribute__((no_sanitize("thread")))
@@ -108,8 +109,9 @@ template <class... P> struct simt_kernel {
     }
 
     template <size_t... I>
-    static cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                    size_t shared_bytes, int cooperative, std::index_sequence<I...>)
+    SIMT_INLINE cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block,
+                                         void **arguments, size_t shared_bytes, int cooperative,
+                                         std::index_sequence<I...>)
     {
         (void)arguments; // for a kernel that takes none
         return launch(kernel, grid, block, shared_bytes, cooperative, *(P *)arguments[I]...);
@@ -117,8 +119,8 @@ template <class... P> struct simt_kernel {
 };
 
 template <class... P, class... A>
-static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
-                                             A &&...arguments)
+SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                           A &&...arguments)
 {
     int cooperative = 0;
     for (unsigned i = 0; i < config->numAttrs; ++i)
@@ -130,26 +132,26 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
 }
 
 template <class... P>
-static inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
-                                           void **arguments, size_t shared_bytes = 0,
-                                           cudaStream_t = 0)
+SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                         void **arguments, size_t shared_bytes = 0,
+                                         cudaStream_t = 0)
 {
     return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 0,
                                            std::index_sequence_for<P...>());
 }
 
 template <class... P>
-static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
-                                                      void **arguments, size_t shared_bytes = 0,
-                                                      cudaStream_t = 0)
+SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+                                                    void **arguments, size_t shared_bytes = 0,
+                                                    cudaStream_t = 0)
 {
     return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 1,
                                            std::index_sequence_for<P...>());
 }
 
 // A kernel whose type was cast away can't be called from here.
-static inline cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
-                                           cudaStream_t = 0)
+SIMT_INLINE cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
+                                         cudaStream_t = 0)
 {
     fprintf(stderr, "simt: cudaLaunchKernel was given a const void *: pass the kernel itself, "
                     "whose type says how to call it\n");
@@ -164,7 +166,8 @@ struct simt_chevrons {
         : grid(g), block(b), shared_bytes(s)
     {
     }
-    template <class... P, class... A> void operator()(void (*kernel)(P...), A &&...arguments) const
+    template <class... P, class... A>
+    __attribute__((always_inline)) void operator()(void (*kernel)(P...), A &&...arguments) const
     {
         simt_kernel<P...>::launch(kernel, grid, block, shared_bytes, 0,
                                   std::forward<A>(arguments)...);
@@ -173,80 +176,80 @@ struct simt_chevrons {
 
 // ---- the runtime API's typed forms --------------------------------------------------------------
 
-template <class T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes)
+template <class T> SIMT_INLINE cudaError_t cudaMalloc(T **pointer, size_t bytes)
 {
     return cudaMalloc((void **)pointer, bytes);
 }
 template <class T>
-static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream)
+SIMT_INLINE cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream)
 {
     return cudaMallocAsync((void **)pointer, bytes, stream);
 }
 template <class T>
-static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
-                                            unsigned flags = cudaMemAttachGlobal)
+SIMT_INLINE cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
+                                          unsigned flags = cudaMemAttachGlobal)
 {
     return cudaMallocManaged((void **)pointer, bytes, flags);
 }
-template <class T> static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0)
+template <class T> SIMT_INLINE cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0)
 {
     return cudaMallocHost((void **)pointer, bytes);
 }
-template <class T>
-static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags)
+template <class T> SIMT_INLINE cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags)
 {
     return cudaHostAlloc((void **)pointer, bytes, flags);
 }
 template <class T>
-static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height)
+SIMT_INLINE cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height)
 {
     return cudaMallocPitch((void **)pointer, pitch, width, height);
 }
 template <class T>
-static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
-                                             size_t offset = 0,
-                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice)
+SIMT_INLINE cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
+                                           size_t offset = 0,
+                                           cudaMemcpyKind kind = cudaMemcpyHostToDevice)
 {
     return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, offset, kind);
 }
 template <class T>
-static inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
-                                               size_t offset = 0,
-                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
+SIMT_INLINE cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
+                                             size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
 {
     return cudaMemcpyFromSymbol(to, (const void *)&symbol, bytes, offset, kind);
 }
-template <class T> static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol)
+template <class T> SIMT_INLINE cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol)
 {
     return cudaGetSymbolAddress(pointer, (const void *)&symbol);
 }
 template <class R, class... P>
-static inline cudaError_t cudaFuncSetAttribute(R (*function)(P...), cudaFuncAttribute attribute,
-                                               int value)
+SIMT_INLINE cudaError_t cudaFuncSetAttribute(R (*function)(P...), cudaFuncAttribute attribute,
+                                             int value)
 {
     return cudaFuncSetAttribute((const void *)function, attribute, value);
 }
 template <class R, class... P>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*function)(P...))
+SIMT_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*function)(P...))
 {
     return cudaFuncGetAttributes(attributes, (const void *)function);
 }
 template <class R, class... P>
-static inline cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config)
+SIMT_INLINE cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config)
 {
     return cudaFuncSetCacheConfig((const void *)function, config);
 }
 template <class R, class... P>
-static inline cudaError_t
-cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, R (*function)(P...), int block_size,
-                                              size_t dynamic_bytes)
+SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                                      R (*function)(P...),
+                                                                      int block_size,
+                                                                      size_t dynamic_bytes)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, block_size,
                                                          dynamic_bytes);
 }
 template <class R, class... P>
-static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
-                                                             size_t = 0, int limit = 0)
+SIMT_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
+                                                           size_t = 0, int limit = 0)
 {
     int device, processors;
     cudaGetDevice(&device);

@@ -50,7 +50,10 @@ typedef enum {
     SIMT_ABSENT_LANE,       // a warp function whose mask doesn't fit the lanes that call it
     SIMT_DEADLOCK,          // every resident block waits, and nothing will happen
     SIMT_ASSERT,            // assert() failed in a kernel
-    SIMT_TRAP               // __trap()
+    SIMT_TRAP,              // __trap()
+    // Of a call of the runtime API, and never of a launch that ran:
+    SIMT_INVALID_CALL,  // it returned an error
+    SIMT_UNWRITTEN_COPY // it copied bytes to the host that nothing wrote
 } simt_kind;
 
 typedef struct {
@@ -71,6 +74,11 @@ typedef struct {
 
 // The first fault of the last launch that ran.
 const simt_report *simt_last_report(void);
+
+// What the last call of the runtime API said that had something to say, `kernel` being the call; and
+// how many such calls there were.
+const simt_report *simt_last_api_report(void);
+unsigned long long simt_api_reports(void);
 
 // "race", "out of bounds", ...
 const char *simt_kind_name(simt_kind kind);

@@ -81,8 +81,10 @@ static void test_reuse(void)
         for (const piece &other : pieces)
             good = good && (&other == q || !other.at || q->at + q->size <= other.at ||
                             other.at + other.size <= q->at);
+        simt_print_reports(0);
         good = good && cudaMemset(q->at + q->size - 1, 1, 1) == cudaSuccess &&
                cudaMemset(q->at + q->size, 1, 1) == cudaErrorInvalidValue;
+        simt_print_reports(1);
         cudaGetLastError();
     }
     for (const piece &q : pieces)
@@ -150,11 +152,198 @@ static void test_bytes(void)
     cudaFree(p);
 }
 
+// ---- calls of the runtime API -------------------------------------------------------------------
+
+static unsigned long long reports_before;
+
+static void quietly(void)
+{
+    reports_before = simt_api_reports();
+    simt_print_reports(0);
+}
+
+// Whether one report came since quietly(), of the kind, from this file's line, with the text.
+static bool told(simt_kind kind, int line, const char *says)
+{
+    simt_print_reports(1);
+    cudaGetLastError();
+    const simt_report *r = simt_last_api_report();
+    bool good = simt_api_reports() == reports_before + 1 && r->kind == kind &&
+                strstr(r->text, says) && r->here.line == line &&
+                strstr(r->here.file, "api_test.cu");
+    if (!good)
+        tap_diag("%llu reports, line %d, not %d; the last:\n%s",
+                 simt_api_reports() - reports_before, r->here.line, line, r->text);
+    return good;
+}
+
+static bool nothing_told(void)
+{
+    simt_print_reports(1);
+    if (simt_api_reports() != reports_before)
+        tap_diag("%s", simt_last_api_report()->text);
+    return simt_api_reports() == reports_before && !cudaGetLastError();
+}
+
+// The call returns the error, and one report says why.
+#define REFUSED(call, error, says, name)                                                           \
+    do {                                                                                           \
+        quietly();                                                                                 \
+        bool same = (call) == (error) && cudaPeekAtLastError() == (error);                         \
+        tap_ok(told(SIMT_INVALID_CALL, __LINE__, says) && same, "told: %s", name);                 \
+    } while (0)
+#define ACCEPTED(call, name)                                                                       \
+    do {                                                                                           \
+        quietly();                                                                                 \
+        bool same = (call) == cudaSuccess;                                                         \
+        tap_ok(nothing_told() && same, "accepted: %s", name);                                      \
+    } while (0)
+
+__global__ void wants_shared(void)
+{
+}
+
+__constant__ int constant[4];
+
+static void test_refused(void)
+{
+    cudaLaunchConfig_t c = {};
+#define SHAPE(...) (c.gridDim = 1, c.blockDim = 1, c.dynamicSmemBytes = 0, __VA_ARGS__)
+#define LAUNCH()   cudaLaunchKernelEx(&c, wants_shared)
+    SHAPE(c.blockDim = 1025);
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "block.x is 1025, and must be 1 to 1024",
+            "block.x");
+    SHAPE(c.blockDim = dim3(1, 1, 65));
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "block.z is 65, and must be 1 to 64",
+            "block.z");
+    SHAPE(c.blockDim = dim3(32, 33));
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "1056 threads", "threads of a block");
+    SHAPE(c.gridDim = 0);
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "grid.x is 0", "an empty grid");
+    SHAPE(c.gridDim = dim3(1, 65536));
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "grid.y is 65536", "grid.y");
+    SHAPE(c.gridDim = dim3(1 << 20), c.blockDim = dim3(0, 1));
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "wants_shared", "the kernel's name");
+    SHAPE(c.gridDim = dim3(3, 2, 1), c.blockDim = dim3(4, 4, 64));
+    ACCEPTED(LAUNCH(), "a launch at the limit");
+    SHAPE(c.dynamicSmemBytes = 49153);
+    REFUSED(LAUNCH(), cudaErrorInvalidValue, "cudaFuncSetAttribute",
+            "49153 bytes of shared memory");
+    REFUSED(cudaFuncSetAttribute(wants_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449),
+            cudaErrorInvalidValue, "232448", "an attribute that is too much");
+    cudaFuncSetAttribute(wants_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 49153);
+    ACCEPTED(LAUNCH(), "49153 bytes, asked for");
+
+    char *p, *q, *pinned, host[128] = {};
+    cudaMalloc(&p, 64), cudaMalloc(&q, 64), cudaMallocHost(&pinned, 64);
+    REFUSED(cudaMemcpy(p + 8, host, 64, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+            "64 bytes at offset 8 of an allocation of 64", "a copy that ends outside");
+    ACCEPTED(cudaMemcpy(p + 8, host, 56, cudaMemcpyHostToDevice), "a copy that ends at the end");
+    REFUSED(cudaMemcpy(p, host, 64, cudaMemcpyDeviceToHost), cudaErrorInvalidValue, "destination",
+            "a copy in the wrong direction");
+    REFUSED(cudaMemcpyAsync(p, host, 64, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue,
+            "source, 0x", "host memory as the device's");
+    ACCEPTED(cudaMemcpyAsync(p, host, 64, cudaMemcpyDefault), "either direction");
+    ACCEPTED(cudaMemcpy(pinned, p, 64, cudaMemcpyDeviceToDevice), "pinned memory in any direction");
+    REFUSED(cudaMemcpy(host, NULL, 64, cudaMemcpyDeviceToHost), cudaErrorInvalidValue,
+            "null pointer", "a copy from null");
+    REFUSED(cudaMemcpy2D(p, 16, host, 16, 12, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+            "offset 64", "a row that lies outside");
+    REFUSED(cudaMemcpy2D(p, 8, host, 16, 12, 4, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue,
+            "pitches of 8", "rows longer than their pitch");
+    ACCEPTED(cudaMemcpy2D(p, 16, host, 16, 12, 4, cudaMemcpyHostToDevice), "rows that fit");
+    REFUSED(cudaMemset(host, 0, 4), cudaErrorInvalidValue, "host memory", "a fill of host memory");
+    REFUSED(cudaMemcpyToSymbol(constant, host, 17), cudaErrorInvalidValue, "17 bytes",
+            "a copy beyond a variable");
+    ACCEPTED(cudaMemcpyToSymbol(constant, host, 12, 4), "a copy of a variable's end");
+    REFUSED(cudaMalloc(&q, (size_t)1 << 40), cudaErrorMemoryAllocation, "are left",
+            "too much memory");
+    REFUSED(cudaFree(p + 16), cudaErrorInvalidValue, "16 bytes into an allocation of 64",
+            "cudaFree inside");
+    REFUSED(cudaFree(host), cudaErrorInvalidValue, "no allocation", "cudaFree of host memory");
+    REFUSED(cudaFree(pinned), cudaErrorInvalidValue, "cudaFreeHost", "cudaFree of pinned memory");
+    ACCEPTED(cudaFreeHost(pinned), "cudaFreeHost of it");
+    ACCEPTED(cudaFree(p), "cudaFree");
+    REFUSED(cudaFree(p), cudaErrorInvalidValue, "freed before", "a second cudaFree");
+    REFUSED(cudaMemset(p, 0, 4), cudaErrorInvalidValue, "that was freed", "a fill of freed memory");
+    simt_config config = simt_get_config();
+    config.check = 0;
+    simt_set_config(&config);
+    quietly();
+    tap_ok(cudaFree(p) == cudaErrorInvalidValue && simt_api_reports() == reports_before,
+           "nothing is told when nothing is checked");
+    config.check = 1;
+    simt_set_config(&config);
+    simt_print_reports(1);
+    cudaGetLastError();
+}
+
+// ---- copies of what nothing wrote ---------------------------------------------------------------
+
+__global__ void write_some(int *p, int n)
+{
+    if ((int)threadIdx.x < n)
+        p[threadIdx.x] = 1;
+}
+
+static void test_unwritten_copy(void)
+{
+    int *p, *q, host[64] = {};
+    cudaMalloc(&p, sizeof host), cudaMalloc(&q, sizeof host);
+    launch(write_some, 1, 64, p, 60);
+    cudaMemcpy(q, p, sizeof host, cudaMemcpyDeviceToDevice);
+    ACCEPTED(cudaMemcpy(host, p, 60 * sizeof(int), cudaMemcpyDeviceToHost),
+             "a copy of what was written");
+    quietly();
+    cudaError_t error = cudaMemcpy(host, p + 4, 60 * sizeof(int), cudaMemcpyDeviceToHost);
+    tap_ok(told(SIMT_UNWRITTEN_COPY, __LINE__ - 1,
+                "16 bytes to the host that nothing has written, the first at offset 240 of an "
+                "allocation of 256") &&
+               !error && host[0] == 1,
+           "told: a copy of unwritten bytes, which happens");
+    ACCEPTED(cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost), "once for an allocation");
+    quietly();
+    cudaMemcpyAsync(host, q, sizeof host, cudaMemcpyDeviceToHost);
+    tap_ok(told(SIMT_UNWRITTEN_COPY, __LINE__ - 1, "16 bytes"),
+           "told: of what was copied on the device");
+    cudaFree(q), cudaMalloc(&q, sizeof host);
+    launch(write_some, 1, 64, q, 30);
+    quietly();
+    cudaMemcpy2D(host, 16, q, 64, 16, 4, cudaMemcpyDeviceToHost);
+    tap_ok(told(SIMT_UNWRITTEN_COPY, __LINE__ - 1, "32 bytes"), "told: rows of a copy, together");
+    cudaFree(q), cudaMalloc(&q, sizeof host);
+    launch(write_some, 1, 64, q, 32);
+    ACCEPTED(cudaMemcpy2D(host, 16, q, 64, 16, 2, cudaMemcpyDeviceToHost),
+             "rows that were written");
+    cudaFree(q), cudaMalloc(&q, sizeof host);
+    simt_config c = simt_get_config();
+    c.check = 0;
+    simt_set_config(&c);
+    ACCEPTED(cudaMemcpy(host, q, sizeof host, cudaMemcpyDeviceToHost),
+             "any copy, when nothing is checked");
+    launch(write_some, 1, 64, q, 64);
+    c.check = 1;
+    simt_set_config(&c);
+    ACCEPTED(cudaMemcpy(host, q, sizeof host, cudaMemcpyDeviceToHost),
+             "a copy of what an unchecked launch wrote");
+    cudaFree(q), cudaMalloc(&q, sizeof host);
+    simt_print_reports(0);
+    launch(write_some, 1, 64, (int *)NULL, 64);
+    simt_print_reports(1);
+    cudaGetLastError();
+    ACCEPTED(cudaMemcpy(host, q, sizeof host, cudaMemcpyDeviceToHost), "a copy after a fault");
+    launch(nothing, 1, 1);
+    cudaFree(p), cudaFree(q);
+}
+
 int main()
 {
     launch(nothing, 1, 32);
     test_reuse();
     if (simt_traced())
         test_bytes();
+    test_refused();
+    if (simt_traced())
+        test_unwritten_copy();
     return tap_done();
 }

@@ -389,19 +389,44 @@ static int dynamic_limit(const void *function)
     return DEFAULT_DYNAMIC;
 }
 
-static cudaError_t check_request(const simt_launch_request *r)
+static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
 {
-    dim3 g = r->grid, b = r->block;
     if (!r->kernel)
-        return cudaErrorInvalidDeviceFunction;
-    if (!g.x || !g.y || !g.z || g.x > INT_MAX || g.y > 65535 || g.z > 65535 || !b.x || !b.y ||
-        !b.z || b.x > MAX_THREADS || b.y > MAX_THREADS || b.z > 64 ||
-        (uint64_t)b.x * b.y * b.z > MAX_THREADS)
-        return cudaErrorInvalidConfiguration;
+        return tell(SIMT_INVALID_CALL, cudaErrorInvalidDeviceFunction, "a launch", pc,
+                    "pass a kernel", "the kernel is a null pointer");
+    char call[160] = "a launch of ";
+    const unsigned shape[] = {r->grid.x, r->grid.y, r->grid.z, r->block.x, r->block.y, r->block.z};
+    static const unsigned most[] = {INT_MAX, 65535, 65535, MAX_THREADS, MAX_THREADS, 64};
+    static const char *const name[] = {"grid.x",  "grid.y",  "grid.z",
+                                       "block.x", "block.y", "block.z"};
+#define REFUSE(error, ...)                                                                         \
+    (name_kernel(call + 12, sizeof call - 12, r->kernel),                                          \
+     tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))
+    for (int i = 0; i < 6; ++i)
+        if (!shape[i] || shape[i] > most[i])
+            return REFUSE(cudaErrorInvalidConfiguration,
+                          shape[i] ? "make it smaller, and let each thread do more"
+                                   : "launch nothing when there is nothing to do",
+                          "%s is %u, and must be 1 to %u", name[i], shape[i], most[i]);
+    uint64_t threads = (uint64_t)r->block.x * r->block.y * r->block.z,
+             blocks = (uint64_t)r->grid.x * r->grid.y * r->grid.z;
+    if (threads > MAX_THREADS)
+        return REFUSE(cudaErrorInvalidConfiguration, "make the block smaller",
+                      "a block of %u x %u x %u is %" PRIu64 " threads, and %d is the most",
+                      r->block.x, r->block.y, r->block.z, threads, MAX_THREADS);
     if (r->shared_bytes > (size_t)dynamic_limit(r->kernel))
-        return cudaErrorInvalidValue;
-    if (r->cooperative && (uint64_t)g.x * g.y * g.z > MAX_SLOTS)
-        return cudaErrorCooperativeLaunchTooLarge;
+        return REFUSE(cudaErrorInvalidValue,
+                      r->shared_bytes > MAX_DYNAMIC
+                          ? "ask for less: a block has 232448 bytes"
+                          : "raise it before the launch: cudaFuncSetAttribute(kernel, "
+                            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+                      "%zu bytes of dynamic shared memory, and %d is the most for this kernel",
+                      r->shared_bytes, dynamic_limit(r->kernel));
+    if (r->cooperative && blocks > MAX_SLOTS)
+        return REFUSE(cudaErrorCooperativeLaunchTooLarge, "launch fewer blocks",
+                      "%" PRIu64 " blocks must be resident together, and %d can", blocks,
+                      MAX_SLOTS);
+#undef REFUSE
     return cudaSuccess;
 }
 
@@ -474,13 +499,13 @@ static cudaError_t launch(const simt_launch_request *r)
         wait_baton(first);
     }
 
-    if (device.instrumented && !device.traced)
+    if (device.instrumented && !(device.traced && device.config.check))
         for (size_t i = 0; i < arena.count; ++i)
             arena.list[i].blind = 1;
     add_counts(&device.total, &device.counts);
     if (device.config.count) {
         char name[128];
-        name_kernel(name, sizeof name);
+        name_kernel(name, sizeof name, r->kernel);
         fprintf(stderr, "simt: %s <<<(%u,%u,%u), (%u,%u,%u)>>>%s\n", name, r->grid.x, r->grid.y,
                 r->grid.z, r->block.x, r->block.y, r->block.z,
                 device.traced ? "" : " (not instrumented: accesses weren't counted)");
@@ -496,7 +521,7 @@ cudaError_t simt_launch(const simt_launch_request *request)
     if (self)
         return cudaErrorNotSupported; // a kernel can't launch a kernel
     pthread_mutex_lock(&launching);
-    cudaError_t error = check_request(request);
+    cudaError_t error = check_request(request, RETURN_PC);
     if (!error)
         error = launch(request);
     device.request = NULL;

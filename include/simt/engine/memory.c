@@ -173,7 +173,8 @@ typedef struct {
     size_t size;
     cudaMemoryType type;
     uint64_t freed; // 0: it is live; otherwise it was the n-th to be freed
-    int blind;      // uninstrumented kernels may have written it, so who wrote what is not known
+    int blind;      // unchecked kernels may have written it, so who wrote what is not known
+    int told;       // a copy of bytes that nothing wrote was reported
 } allocation;
 
 static struct {
@@ -284,7 +285,7 @@ static size_t arena_reuse(size_t length)
     if (last)
         arena.next = rest;
     else if (end > rest + PAGE) // what is left over stays freed
-        arena_insert(best, (allocation){rest, end - rest - PAGE, 0, best_freed, 0});
+        arena_insert(best, (allocation){rest, end - rest - PAGE, .freed = best_freed});
     arena_insert(best, (allocation){.base = base});
     return best;
 }
@@ -308,23 +309,17 @@ static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
     }
     allocation *m = &arena.list[index];
     if (mprotect((void *)m->base, length, PROT_READ | PROT_WRITE)) {
-        *m = (allocation){m->base, bytes, type, ++arena.frees, 0};
+        *m = (allocation){m->base, bytes, type, .freed = ++arena.frees};
         return cudaErrorMemoryAllocation;
     }
-    *m = (allocation){m->base, bytes, type, 0, 0};
+    *m = (allocation){m->base, bytes, type, .freed = 0};
     *pointer = (void *)m->base;
     arena.live_bytes += bytes;
     return cudaSuccess;
 }
 
-static cudaError_t arena_give(void *pointer, int host)
+static void arena_give(allocation *a)
 {
-    if (!pointer)
-        return cudaSuccess;
-    allocation *a = in_arena((uintptr_t)pointer) ? allocation_at((uintptr_t)pointer) : NULL;
-    if (!a || a->base != (uintptr_t)pointer || a->freed ||
-        (host != (a->type == cudaMemoryTypeHost)))
-        return cudaErrorInvalidValue;
     a->freed = ++arena.frees;
     arena.live_bytes -= a->size;
     size_t pages = (a->size + PAGE - 1) / PAGE;
@@ -338,9 +333,8 @@ static cudaError_t arena_give(void *pointer, int host)
         if (from < to)
             madvise((void *)from, to - from, MADV_DONTNEED);
     }
-    mmap(pointer, pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
-    return cudaSuccess;
+    mmap((void *)a->base, pages * PAGE, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static page *arena_page(uintptr_t a)
@@ -375,6 +369,27 @@ static void note_write(void *to, const void *from, size_t bytes)
         }
         a += n;
     }
+}
+
+// How many bytes of [a, a + bytes) nothing has written, and the first of them.
+static size_t count_unwritten(uintptr_t a, size_t bytes, uintptr_t *first)
+{
+    size_t lacking = 0;
+    for (uintptr_t end = a + bytes; a < end;) {
+        unsigned i = (unsigned)(a % PAGE), n = end - a < PAGE - i ? (unsigned)(end - a) : PAGE - i;
+        const page *p = arena.pages[(a - arena.base) / PAGE];
+        for (uintptr_t page_end = a + n; a < page_end; ++a, ++i) {
+            if (p && !(i & 7) && p->written[i >> 3] == 255 && page_end - a >= 8) {
+                a += 7, i += 7; // all eight were
+                continue;
+            }
+            if (p && p->written[i >> 3] >> (i & 7) & 1)
+                continue;
+            if (!lacking++)
+                *first = a;
+        }
+    }
+    return lacking;
 }
 
 // ---- the program: its segments, and the names of its variables ----------------------------------

@@ -176,9 +176,9 @@ static int same_line(uintptr_t a, uintptr_t b)
 const char *simt_kind_name(simt_kind kind)
 {
     static const char *const name[] = {
-        "no fault",    "out of bounds", "use after free", "host pointer",
-        "misaligned",  "unwritten",     "race",           "divergent barrier",
-        "absent lane", "deadlock",      "assertion",      "trap",
+        "no fault",  "out of bounds", "use after free",    "host pointer",   "misaligned",
+        "unwritten", "race",          "divergent barrier", "absent lane",    "deadlock",
+        "assertion", "trap",          "invalid call",      "unwritten copy",
     };
     return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "unknown kind";
 }
@@ -233,15 +233,15 @@ static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc
     to->line = p->line;
 }
 
-static void name_kernel(char *to, size_t size)
+static void name_kernel(char *to, size_t size, const void *kernel)
 {
     // One past the entry, because a place is looked up one byte before its address.
-    const place *p = resolved((uintptr_t)device.request->kernel + 1);
+    const place *p = resolved((uintptr_t)kernel + 1);
     const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
     const char *end = strrchr(name, '(');
     snprintf(to, size, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
     if (!*to)
-        snprintf(to, size, "kernel at %p", device.request->kernel);
+        snprintf(to, size, "kernel at %p", kernel);
 }
 
 static void say_place(char *to, size_t size, const simt_place *p)
@@ -279,7 +279,7 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
     r->kind = kind;
     r->address = address;
     r->size = (unsigned)size;
-    name_kernel(r->kernel, sizeof r->kernel);
+    name_kernel(r->kernel, sizeof r->kernel, device.request->kernel);
     fill_place(&r->here, t->block->serial, t->id, pc);
     char what[1024], here[400], there[600] = "";
     va_list args;
@@ -307,6 +307,59 @@ const simt_report *simt_last_report(void)
 {
     return &device.report;
 }
+
+// ---- calls of the runtime API -------------------------------------------------------------------
+
+static struct {
+    simt_report last;
+    unsigned long long count;
+} api;
+
+const simt_report *simt_last_api_report(void)
+{
+    return &api.last;
+}
+unsigned long long simt_api_reports(void)
+{
+    return api.count;
+}
+
+// Says why a call from the host is refused, or what is suspect about it. Nothing ends. Returns `error`.
+static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
+                        const char *hint, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
+                        const char *hint, const char *format, ...)
+{
+    if (!device.config.check)
+        return error;
+    simt_report *r = &api.last;
+    memset(r, 0, sizeof *r);
+    r->kind = kind;
+    snprintf(r->kernel, sizeof r->kernel, "%s", call);
+    char what[1024], where[400] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    const place *p = resolved(pc);
+    if (p->line) {
+        snprintf(r->here.file, sizeof r->here.file, "%s", p->file);
+        r->here.line = p->line;
+        snprintf(where, sizeof where, "  where: host code, %s:%d\n", p->file, p->line);
+    }
+    snprintf(r->text, sizeof r->text, "simt: %s in %s\n  what:  %s%s%s\n%s  fix:   %s\n",
+             simt_kind_name(kind), call, what, error ? ": " : "",
+             error ? cudaGetErrorName(error) : "", where, hint);
+    ++api.count;
+    if (!device.quiet) {
+        fflush(stdout);
+        fputs(r->text, stderr);
+    }
+    return error;
+}
+
 void simt_print_reports(int on)
 {
     device.quiet = !on;

@@ -120,7 +120,7 @@ cudaError_t cudaDeviceReset(void)
 {
     for (size_t i = 0; i < arena.count; ++i)
         if (!arena.list[i].freed)
-            arena_give((void *)arena.list[i].base, arena.list[i].type == cudaMemoryTypeHost);
+            arena_give(&arena.list[i]);
     device.error = cudaSuccess;
     return cudaSuccess;
 }
@@ -317,52 +317,100 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static cudaError_t take_device(void **pointer, size_t bytes, cudaMemoryType type)
+// Refuses a call: says why, and returns the error.
+#define REFUSE(call, pc, error, ...)                                                               \
+    (lock_places(), outcome(unlock_places(tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))))
+
+static void lock_places(void)
 {
-    if (pointer && bytes > memory_bytes - (arena.live_bytes < memory_bytes ? arena.live_bytes
-                                                                           : memory_bytes)) {
-        *pointer = NULL;
-        return outcome(cudaErrorMemoryAllocation);
-    }
-    return outcome(arena_take(pointer, bytes, type));
+    if (!self)
+        pthread_mutex_lock(&launching);
+}
+static cudaError_t unlock_places(cudaError_t error)
+{
+    if (!self)
+        pthread_mutex_unlock(&launching);
+    return error;
+}
+
+static cudaError_t take(void **pointer, size_t bytes, cudaMemoryType type, const char *call,
+                        uintptr_t pc)
+{
+    size_t left = arena.live_bytes < memory_bytes ? memory_bytes - arena.live_bytes : 0;
+    if (type == cudaMemoryTypeHost)
+        left = SIZE_MAX;
+    if (!pointer)
+        return REFUSE(call, pc, cudaErrorInvalidValue, "pass the address of a pointer",
+                      "the place for the pointer is null");
+    *pointer = NULL;
+    if (bytes > left || arena_take(pointer, bytes, type))
+        return REFUSE(call, pc, cudaErrorMemoryAllocation, "free what isn't used, or use less",
+                      "%zu bytes are asked for, and %zu of the device's %zu are left", bytes,
+                      left < memory_bytes ? left : memory_bytes, memory_bytes);
+    return cudaSuccess;
+}
+
+static cudaError_t give(void *pointer, int host, const char *call, uintptr_t pc)
+{
+    uintptr_t a = (uintptr_t)pointer;
+    if (!pointer)
+        return cudaSuccess;
+    allocation *m = in_arena(a) ? allocation_at(a) : NULL;
+    if (!m || a - m->base >= m->size)
+        return REFUSE(call, pc, cudaErrorInvalidValue, "pass what the allocation returned",
+                      "%p is in no allocation of the device", pointer);
+    if (m->freed)
+        return REFUSE(call, pc, cudaErrorInvalidValue, "free it once, and set the pointer to null",
+                      "%p is %zu bytes into an allocation of %zu bytes that was freed before",
+                      pointer, a - m->base, m->size);
+    if (m->base != a)
+        return REFUSE(call, pc, cudaErrorInvalidValue, "pass what the allocation returned",
+                      "%p is %zu bytes into an allocation of %zu bytes", pointer, a - m->base,
+                      m->size);
+    if (host != (m->type == cudaMemoryTypeHost))
+        return REFUSE(call, pc, cudaErrorInvalidValue,
+                      host ? "free it with cudaFree" : "free it with cudaFreeHost",
+                      "%p is %s memory", pointer, host ? "device" : "pinned host");
+    arena_give(m);
+    return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
-    return take_device(pointer, bytes, cudaMemoryTypeDevice);
+    return take(pointer, bytes, cudaMemoryTypeDevice, "cudaMalloc", RETURN_PC);
 }
 cudaError_t cudaFree(void *pointer)
 {
-    return outcome(arena_give(pointer, 0));
+    return give(pointer, 0, "cudaFree", RETURN_PC);
 }
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
 {
     (void)stream;
-    return cudaMalloc(pointer, bytes);
+    return take(pointer, bytes, cudaMemoryTypeDevice, "cudaMallocAsync", RETURN_PC);
 }
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 {
     (void)stream;
-    return cudaFree(pointer);
+    return give(pointer, 0, "cudaFreeAsync", RETURN_PC);
 }
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
 {
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
         return outcome(cudaErrorInvalidValue);
-    return take_device(pointer, bytes, cudaMemoryTypeManaged);
+    return take(pointer, bytes, cudaMemoryTypeManaged, "cudaMallocManaged", RETURN_PC);
 }
 cudaError_t cudaMallocHost(void **pointer, size_t bytes)
 {
-    return outcome(arena_take(pointer, bytes, cudaMemoryTypeHost));
+    return take(pointer, bytes, cudaMemoryTypeHost, "cudaMallocHost", RETURN_PC);
 }
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return cudaMallocHost(pointer, bytes);
+    return take(pointer, bytes, cudaMemoryTypeHost, "cudaHostAlloc", RETURN_PC);
 }
 cudaError_t cudaFreeHost(void *pointer)
 {
-    return outcome(arena_give(pointer, 1));
+    return give(pointer, 1, "cudaFreeHost", RETURN_PC);
 }
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
@@ -373,7 +421,7 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
     size_t bytes;
     if (__builtin_mul_overflow(*pitch, height, &bytes))
         return outcome(cudaErrorMemoryAllocation);
-    return cudaMalloc(pointer, bytes);
+    return take(pointer, bytes, cudaMemoryTypeDevice, "cudaMallocPitch", RETURN_PC);
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer)
@@ -391,96 +439,172 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return cudaSuccess;
 }
 
-// Whether a range fits the direction of the copy: inside one live allocation, or in host memory.
-static int range_fits(const void *pointer, size_t bytes, int on_device, int on_host)
+// What is wrong with one side of a copy or fill; null when it lies inside one live allocation, or in
+// host memory, as its direction says. `hint` gets what to do.
+static const char *wrong_side(const char *side, const void *pointer, size_t bytes, int on_device,
+                              int on_host, const char **hint)
 {
+    static __thread char what[200];
     uintptr_t a = (uintptr_t)pointer;
+    *hint = "pass a pointer from cudaMalloc";
+    if (!pointer) {
+        snprintf(what, sizeof what, "the %s is a null pointer", side);
+        return what;
+    }
     if (in_arena(a)) {
         const allocation *m = allocation_at(a);
-        if (!m || m->freed || a - m->base > m->size || bytes > m->size - (a - m->base))
-            return 0;
-        return m->type == cudaMemoryTypeDevice ? on_device : 1;
+        if (!m || a - m->base > m->size) {
+            snprintf(what, sizeof what, "the %s, %p, is in no allocation", side, pointer);
+            return what;
+        }
+        if (m->freed || bytes > m->size - (a - m->base)) {
+            *hint = m->freed ? "free the memory after its last use"
+                             : "compare the offset and the size with the allocation's";
+            snprintf(what, sizeof what,
+                     "the %s is %zu bytes at offset %zu of an allocation of %zu bytes%s", side,
+                     bytes, a - m->base, m->size, m->freed ? " that was freed" : "");
+            return what;
+        }
+        if (m->type != cudaMemoryTypeDevice || on_device)
+            return NULL;
+        *hint = "name the direction from source to destination, or cudaMemcpyDefault";
+        snprintf(what, sizeof what, "the %s, %p, is device memory, and must be the host's", side,
+                 pointer);
+        return what;
     }
-    if (program.known && a >= program.data && a < program.data_end)
-        return 1; // it is a symbol's, or the host's
-    return on_host;
+    if (on_host || (program.known && a >= program.data && a < program.data_end))
+        return NULL; // in the program's data it is a symbol's, or the host's
+    snprintf(what, sizeof what, "the %s, %p, is host memory, and must be the device's", side,
+             pointer);
+    return what;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+// Bytes that a call copied to the host, and that nothing had written.
+typedef struct {
+    allocation *from;
+    uintptr_t first;
+    size_t bytes;
+} lacking;
+
+static void note_lacking(lacking *l, const void *to, const void *from, size_t bytes)
+{
+    uintptr_t a = (uintptr_t)from, first;
+    // After a fault it is no wonder.
+    if (!device.instrumented || !device.config.check || device.failed || !in_arena(a))
+        return;
+    const allocation *target = in_arena((uintptr_t)to) ? allocation_at((uintptr_t)to) : NULL;
+    allocation *m = allocation_at(a);
+    if (m->type != cudaMemoryTypeDevice || m->blind || m->told ||
+        (target && target->type == cudaMemoryTypeDevice))
+        return;
+    size_t n = count_unwritten(a, bytes, &first);
+    if (n && !l->bytes)
+        l->from = m, l->first = first;
+    l->bytes += n;
+}
+
+static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
+{
+    if (!l->bytes)
+        return;
+    l->from->told = 1; // once is enough
+    lock_places();
+    unlock_places(tell(SIMT_UNWRITTEN_COPY, cudaSuccess, call, pc,
+                       "write all of it, cudaMemset it first, or copy less; bytes that pad "
+                       "structures do no harm",
+                       "it copies %zu byte%s to the host that nothing has written, the first at "
+                       "offset %zu of an allocation of %zu bytes",
+                       l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base,
+                       l->from->size));
+}
+
+// Rows of a copy. One row has any pitch.
+static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                        size_t width, size_t height, cudaMemcpyKind kind, const char *call,
+                        uintptr_t pc)
 {
     if ((unsigned)kind > cudaMemcpyDefault)
-        return cudaErrorInvalidMemcpyDirection;
-    if (!bytes)
-        return cudaSuccess;
+        return REFUSE(call, pc, cudaErrorInvalidMemcpyDirection, "pass a cudaMemcpyKind",
+                      "the direction is %d", (int)kind);
+    if (width > to_pitch || width > from_pitch)
+        return REFUSE(call, pc, cudaErrorInvalidPitchValue, "count the width and pitches in bytes",
+                      "rows of %zu bytes, and pitches of %zu (destination) and %zu (source)", width,
+                      to_pitch, from_pitch);
     int any = kind == cudaMemcpyDefault;
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     program_make();
-    if (!to || !from || !range_fits(to, bytes, any || to_device, any || !to_device) ||
-        !range_fits(from, bytes, any || from_device, any || !from_device))
-        return cudaErrorInvalidValue;
-    memmove(to, from, bytes);
-    note_write(to, from, bytes);
+    lacking l = {0};
+    for (size_t row = 0; width && row < height; ++row) {
+        char *a = (char *)to + row * to_pitch;
+        const char *b = (const char *)from + row * from_pitch, *hint,
+                   *what = wrong_side("destination", a, width, any || to_device, any || !to_device,
+                                      &hint);
+        if (!what)
+            what = wrong_side("source", b, width, any || from_device, any || !from_device, &hint);
+        if (what)
+            return REFUSE(call, pc, cudaErrorInvalidValue, hint, "%s", what);
+        note_lacking(&l, a, b, width);
+        memmove(a, b, width);
+        note_write(a, b, width);
+    }
+    tell_lacking(&l, call, pc);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    return outcome(copy(to, from, bytes, kind));
+    return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", RETURN_PC);
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
     (void)stream;
-    return cudaMemcpy(to, from, bytes, kind);
+    return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", RETURN_PC);
 }
-
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind)
 {
-    if (width > to_pitch || width > from_pitch)
-        return outcome(cudaErrorInvalidPitchValue);
-    for (size_t row = 0; width && row < height; ++row) {
-        cudaError_t error = cudaMemcpy((char *)to + row * to_pitch,
-                                       (const char *)from + row * from_pitch, width, kind);
-        if (error)
-            return error;
-    }
-    return cudaSuccess;
+    return copy(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D", RETURN_PC);
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)stream;
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+    return copy(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync",
+                RETURN_PC);
+}
+
+static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t height,
+                        const char *call, uintptr_t pc)
+{
+    if (width > pitch)
+        return REFUSE(call, pc, cudaErrorInvalidPitchValue, "count the width and pitch in bytes",
+                      "rows of %zu bytes, and a pitch of %zu", width, pitch);
+    program_make();
+    for (size_t row = 0; width && row < height; ++row) {
+        char *a = (char *)to + row * pitch;
+        const char *hint, *what = wrong_side("destination", a, width, 1, 0, &hint);
+        if (what)
+            return REFUSE(call, pc, cudaErrorInvalidValue, hint, "%s", what);
+        memset(a, value, width);
+        note_write(a, NULL, width);
+    }
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    if (!bytes)
-        return cudaSuccess;
-    program_make();
-    if (!to || !range_fits(to, bytes, 1, 0))
-        return outcome(cudaErrorInvalidValue);
-    memset(to, value, bytes);
-    note_write(to, NULL, bytes);
-    return cudaSuccess;
+    return fill(to, bytes, value, bytes, 1, "cudaMemset", RETURN_PC);
 }
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     (void)stream;
-    return cudaMemset(to, value, bytes);
+    return fill(to, bytes, value, bytes, 1, "cudaMemsetAsync", RETURN_PC);
 }
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    if (width > pitch)
-        return outcome(cudaErrorInvalidPitchValue);
-    for (size_t row = 0; width && row < height; ++row) {
-        cudaError_t error = cudaMemset((char *)to + row * pitch, value, width);
-        if (error)
-            return error;
-    }
-    return cudaSuccess;
+    return fill(to, pitch, value, width, height, "cudaMemset2D", RETURN_PC);
 }
 
 static int is_symbol(const void *symbol)
@@ -489,6 +613,19 @@ static int is_symbol(const void *symbol)
     uintptr_t a = (uintptr_t)symbol;
     return a >= program.fixed && a < program.fixed_end;
 }
+
+// Whether [offset, offset + bytes) is inside the symbol, as far as its size is known.
+static int in_symbol(const void *symbol, size_t bytes, size_t offset)
+{
+    const range *r = find_range(&program.variables, (uintptr_t)symbol, 0);
+    size_t size = r ? r->to - (uintptr_t)symbol : SIZE_MAX;
+    return offset <= size && bytes <= size - offset;
+}
+
+#define REFUSE_BEYOND(call)                                                                        \
+    REFUSE(call, RETURN_PC, cudaErrorInvalidValue,                                                 \
+           "compare the offset and the size with the variable's",                                  \
+           "%zu bytes at offset %zu are not inside the variable", bytes, offset)
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                cudaMemcpyKind kind)
@@ -500,6 +637,8 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t byte
         return outcome(cudaErrorInvalidSymbol);
     if (!from)
         return outcome(cudaErrorInvalidValue);
+    if (!in_symbol(symbol, bytes, offset))
+        return REFUSE_BEYOND("cudaMemcpyToSymbol");
     memmove((char *)symbol + offset, from, bytes);
     return cudaSuccess;
 }
@@ -513,6 +652,8 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
         return outcome(cudaErrorInvalidSymbol);
     if (!to)
         return outcome(cudaErrorInvalidValue);
+    if (!in_symbol(symbol, bytes, offset))
+        return REFUSE_BEYOND("cudaMemcpyFromSymbol");
     memmove(to, (const char *)symbol + offset, bytes);
     note_write(to, NULL, bytes);
     return cudaSuccess;
@@ -684,7 +825,9 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
         return cudaSuccess;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         value > MAX_DYNAMIC)
-        return outcome(cudaErrorInvalidValue);
+        return REFUSE("cudaFuncSetAttribute", RETURN_PC, cudaErrorInvalidValue,
+                      "cudaFuncAttributeMaxDynamicSharedMemorySize may be up to 232448",
+                      "attribute %d can't be %d", (int)attribute, value);
     for (size_t i = 0; i < opted.count; ++i)
         if (opted.function[i] == function) {
             opted.bytes[i] = value;
