@@ -44,6 +44,13 @@
 #include "cuda_runtime_api.h"
 #include "simt_device.h"
 
+// In a kernel these are of device memory. The engine calls the C library's for host code.
+extern "C" {
+void *malloc(size_t bytes) noexcept __asm__("simt_malloc");
+void *calloc(size_t n, size_t bytes) noexcept __asm__("simt_calloc");
+void free(void *p) noexcept __asm__("simt_free");
+}
+
 // ---- launching ----------------------------------------------------------------------------------
 
 #ifdef __SANITIZE_THREAD__

@@ -19,6 +19,7 @@
 #include "engine/order.c"   // what orders two accesses: barriers, fences, atomics
 #include "engine/count.c"   // lanes grouped into warp instructions
 #include "engine/trace.c"   // the compiler's hooks: one access at a time
+#include "engine/heap.c"    // malloc and new in kernels
 #include "engine/copy.c"    // asynchronous copies
 #include "engine/warp.c"    // barriers, shuffles, votes, atomics, fences
 #include "engine/launch.c"  // a launch from beginning to end; settings

@@ -51,6 +51,7 @@ typedef enum {
     SIMT_DEADLOCK,          // every resident block waits, and nothing will happen
     SIMT_ASSERT,            // assert() failed in a kernel
     SIMT_TRAP,              // __trap()
+    SIMT_INVALID_FREE,      // free or delete in a kernel, of what no kernel allocated, or twice
     // Of a call of the runtime API, and never of a launch that ran:
     SIMT_INVALID_CALL,  // it returned an error
     SIMT_UNWRITTEN_COPY // it copied bytes to the host that nothing wrote

@@ -336,6 +336,171 @@ static void test_unwritten_copy(void)
     cudaFree(p), cudaFree(q);
 }
 
+// ---- malloc, free, new and delete in kernels ----------------------------------------------------
+
+struct node {
+    int value;
+    node *next;
+    __device__ node(int v, node *n) : value(v), next(n)
+    {
+    }
+};
+
+__global__ void lists(int *out, int length)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    node *list = NULL;
+    for (int i = 0; i < length; ++i)
+        list = new node(t + i, list);
+    while (list) {
+        node *next = list->next;
+        sum += list->value;
+        delete list;
+        list = next;
+    }
+    int *many = (int *)malloc(100 * sizeof(int)), *large = new int[5000];
+    for (int i = 0; i < 100; ++i)
+        many[i] = large[50 * i] = i;
+    for (int i = 0; i < 100; ++i)
+        sum += many[i] - large[50 * i];
+    free(many);
+    delete[] large;
+    out[t] = sum;
+}
+
+// One launch leaves memory for another.
+__global__ void leave(int **p)
+{
+    p[threadIdx.x] = (int *)malloc(4);
+    if (p[threadIdx.x])
+        *p[threadIdx.x] = threadIdx.x;
+}
+__global__ void collect(int **p, int *out)
+{
+    out[threadIdx.x] = p[threadIdx.x] ? *p[threadIdx.x] : -1;
+    free(p[threadIdx.x]);
+}
+
+enum heap_fault { NONE, UNWRITTEN, BEYOND, FREED, TWICE, INSIDE, NOT_MINE, HEAP_RACE };
+
+// The compiler need not know, and warn.
+static __device__ int *hide(int *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+__global__ void heap_use(heap_fault f, int *cuda)
+{
+    __shared__ int *all;
+    int *p = hide((int *)malloc(6 * sizeof(int)));
+    for (int i = 0; i < 6 && f != UNWRITTEN; ++i)
+        p[i] = i;
+    if (f == BEYOND)
+        p[6] = 1;
+    cuda[threadIdx.x] = p[5];
+    if (!threadIdx.x)
+        all = p;
+    __syncthreads();
+    all[f == HEAP_RACE ? 0 : threadIdx.x] = 1;
+    __syncthreads();
+    if (f == NOT_MINE)
+        free(cuda);
+    free(hide(f == INSIDE ? p + 1 : p));
+    if (f == FREED)
+        p[2] = 1;
+    if (f == TWICE)
+        free(p);
+}
+
+__global__ void leak(int *failed)
+{
+    if (!malloc(1 << 20))
+        atomicAdd(failed, 1);
+}
+
+static void test_heap(void)
+{
+    int *out, host[256] = {};
+    cudaMalloc(&out, sizeof host);
+    bool good = true;
+    for (int order = 0; order < 3; ++order)
+        for (unsigned resident = 1; resident <= 4; resident += 3) {
+            simt_config c = simt_get_config();
+            c.order = (simt_order)order, c.resident = resident;
+            simt_set_config(&c);
+            good = good && !launch(lists, 8, 32, out, 20);
+            cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+            for (int t = 0; t < 256; ++t)
+                good = good && host[t] == 20 * t + 190;
+            c.order = SIMT_FORWARD, c.resident = 1;
+            simt_set_config(&c);
+        }
+    tap_ok(good, "lists by new and delete, arrays by malloc and free");
+    size_t before = resident_bytes();
+    for (int i = 0; i < 8; ++i)
+        good = good && !launch(lists, 8, 32, out, 500);
+    tap_ok(good && resident_bytes() - before < 32 << 20, "a million of them take little room");
+
+    int **kept;
+    cudaMalloc(&kept, 32 * sizeof *kept);
+    cudaError_t left = launch(leave, 1, 32, kept), found = launch(collect, 1, 32, kept, out);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    tap_ok(!left && !found && host[31] == 31, "memory of one launch is another's");
+    launch(leave, 1, 32, kept);
+    int *first;
+    cudaMemcpy(&first, kept, sizeof first, cudaMemcpyDeviceToHost);
+    REFUSED(cudaFree(first), cudaErrorInvalidValue, "allocated by a kernel",
+            "cudaFree of a kernel's memory");
+    REFUSED(cudaMemcpy(host, first, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue,
+            "allocated by a kernel", "a copy of a kernel's memory");
+    launch(collect, 1, 32, kept, out);
+
+    cudaMemset(out, 0, 4);
+    launch(leak, 1, 32, out);
+    cudaMemcpy(host, out, 4, cudaMemcpyDeviceToHost);
+    cudaDeviceSetLimit(cudaLimitMallocHeapSize, (size_t)64 << 20);
+    cudaMemset(out, 0, 4);
+    launch(leak, 1, 32, out);
+    cudaMemcpy(host + 1, out, 4, cudaMemcpyDeviceToHost);
+    tap_ok(host[0] == 24 && host[1] == 0 && !cudaGetLastError(),
+           "the heap has 8 MiB, or what is asked for");
+
+    void *mine = malloc(100);
+    int *own = new int[100];
+    tap_ok(mine && own, "the host has its own");
+    delete[] own;
+    free(mine);
+
+    tap_ok(!launch(heap_use, 1, 6, NONE, out), "clean: a kernel's use of its heap");
+    if (!simt_traced())
+        return;
+    static const struct {
+        heap_fault f;
+        simt_kind kind;
+        const char *says;
+    } faults[] = {
+        {UNWRITTEN, SIMT_UNWRITTEN, "global memory"},
+        {BEYOND, SIMT_OUT_OF_BOUNDS, "4 bytes past an allocation of 24"},
+        {FREED, SIMT_USE_AFTER_FREE, "8 bytes into an allocation of 24"},
+        {TWICE, SIMT_INVALID_FREE, "freed before"},
+        {INSIDE, SIMT_INVALID_FREE, "4 bytes into an allocation of 24"},
+        {NOT_MINE, SIMT_INVALID_FREE, "not from malloc"},
+        {HEAP_RACE, SIMT_RACE, "another thread"},
+    };
+    for (const auto &x : faults) {
+        simt_print_reports(0);
+        launch(heap_use, 1, 6, x.f, out);
+        simt_print_reports(1);
+        const simt_report *r = simt_last_report();
+        if (!tap_ok(r->kind == x.kind && strstr(r->text, x.says) && r->here.line,
+                    "reported: %s in the heap", simt_kind_name(x.kind)))
+            tap_diag("%s", r->text);
+        cudaGetLastError();
+    }
+    cudaFree(out), cudaFree(kept);
+}
+
 int main()
 {
     launch(nothing, 1, 32);
@@ -345,5 +510,6 @@ int main()
     test_refused();
     if (simt_traced())
         test_unwritten_copy();
+    test_heap();
     return tap_done();
 }

@@ -174,6 +174,7 @@ typedef struct {
     cudaMemoryType type;
     uint64_t freed; // 0: it is live; otherwise it was the n-th to be freed
     int blind;      // unchecked kernels may have written it, so who wrote what is not known
+    int heap;       // a kernel allocated it: 1; as a piece of a chunk: 2
     int told;       // a copy of bytes that nothing wrote was reported
 } allocation;
 
@@ -263,7 +264,8 @@ static size_t arena_reuse(size_t length)
         // Take as few as are enough: [from, to).
         if (to < from)
             to = from;
-        while (to < arena.count && arena.list[to].freed && END(to) - arena.list[from].base < bytes)
+        while (to < arena.count && arena.list[to].freed && arena.list[to].heap != 2 &&
+               END(to) - arena.list[from].base < bytes)
             ++to;
         if (END(to) - arena.list[from].base < bytes)
             continue;
@@ -321,6 +323,8 @@ static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
 static void arena_give(allocation *a)
 {
     a->freed = ++arena.frees;
+    if (a->heap == 2)
+        return;
     arena.live_bytes -= a->size;
     size_t pages = (a->size + PAGE - 1) / PAGE;
     page **first = &arena.pages[(a->base - arena.base) / PAGE];
@@ -582,11 +586,13 @@ static uintptr_t shared_base(void)
 
 static void each_page(void (*visit)(page *))
 {
-    for (size_t i = 0; i < arena.count; ++i) {
-        page **first = &arena.pages[(arena.list[i].base - arena.base) / PAGE];
-        for (size_t k = 0; !arena.list[i].freed && k < (arena.list[i].size + PAGE - 1) / PAGE; ++k)
-            if (first[k])
-                visit(first[k]);
+    for (size_t i = 0, k = 0; i < arena.count; ++i) {
+        uintptr_t first = arena.list[i].base - arena.base;
+        if (k < first / PAGE) // pieces of the heap share pages
+            k = first / PAGE;
+        for (; !arena.list[i].freed && k <= (first + arena.list[i].size - 1) / PAGE; ++k)
+            if (arena.pages[k])
+                visit(arena.pages[k]);
     }
     for (size_t i = 0; i < (program.data_end - program.data) / PAGE + 1; ++i)
         if (program.pages[i])

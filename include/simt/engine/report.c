@@ -176,9 +176,9 @@ static int same_line(uintptr_t a, uintptr_t b)
 const char *simt_kind_name(simt_kind kind)
 {
     static const char *const name[] = {
-        "no fault",  "out of bounds", "use after free",    "host pointer",   "misaligned",
-        "unwritten", "race",          "divergent barrier", "absent lane",    "deadlock",
-        "assertion", "trap",          "invalid call",      "unwritten copy",
+        "no fault",  "out of bounds", "use after free",    "host pointer", "misaligned",
+        "unwritten", "race",          "divergent barrier", "absent lane",  "deadlock",
+        "assertion", "trap",          "invalid free",      "invalid call", "unwritten copy",
     };
     return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "unknown kind";
 }

@@ -121,6 +121,7 @@ cudaError_t cudaDeviceReset(void)
     for (size_t i = 0; i < arena.count; ++i)
         if (!arena.list[i].freed)
             arena_give(&arena.list[i]);
+    heap_reset();
     device.error = cudaSuccess;
     return cudaSuccess;
 }
@@ -315,6 +316,26 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
     return cudaSuccess;
 }
 
+// The heap is of malloc in kernels. The other limits mean nothing here.
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value)
+{
+    if ((unsigned)limit > cudaLimitMaxL2FetchGranularity)
+        return outcome(cudaErrorInvalidValue);
+    if (limit == cudaLimitMallocHeapSize)
+        heap.limit = value > heap.used ? value : heap.used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit)
+{
+    if (!value || (unsigned)limit > cudaLimitMaxL2FetchGranularity)
+        return outcome(cudaErrorInvalidValue);
+    *value = limit == cudaLimitMallocHeapSize ? heap.limit
+             : limit == cudaLimitStackSize    ? STACK_BYTES
+                                              : 0;
+    return cudaSuccess;
+}
+
 // ---- memory -------------------------------------------------------------------------------------
 
 // Refuses a call: says why, and returns the error.
@@ -359,6 +380,9 @@ static cudaError_t give(void *pointer, int host, const char *call, uintptr_t pc)
     if (!m || a - m->base >= m->size)
         return REFUSE(call, pc, cudaErrorInvalidValue, "pass what the allocation returned",
                       "%p is in no allocation of the device", pointer);
+    if (m->heap)
+        return REFUSE(call, pc, cudaErrorInvalidValue, "free it in a kernel",
+                      "%p was allocated by a kernel", pointer);
     if (m->freed)
         return REFUSE(call, pc, cudaErrorInvalidValue, "free it once, and set the pointer to null",
                       "%p is %zu bytes into an allocation of %zu bytes that was freed before",
@@ -455,6 +479,11 @@ static const char *wrong_side(const char *side, const void *pointer, size_t byte
         const allocation *m = allocation_at(a);
         if (!m || a - m->base > m->size) {
             snprintf(what, sizeof what, "the %s, %p, is in no allocation", side, pointer);
+            return what;
+        }
+        if (m->heap) {
+            *hint = "let a kernel copy it to memory of cudaMalloc";
+            snprintf(what, sizeof what, "the %s, %p, was allocated by a kernel", side, pointer);
             return what;
         }
         if (m->freed || bytes > m->size - (a - m->base)) {
