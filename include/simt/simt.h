@@ -52,6 +52,9 @@ typedef enum {
     SIMT_ASSERT,            // assert() failed in a kernel
     SIMT_TRAP,              // __trap()
     SIMT_INVALID_FREE,      // free or delete in a kernel, of what no kernel allocated, or twice
+    SIMT_CONSTANT_WRITE,    // a write to a __constant__ variable
+    SIMT_SHARED_SIZE,       // more shared variables than a block may have
+    SIMT_NESTED_LAUNCH,     // a launch in a kernel
     // Of a call of the runtime API, and never of a launch that ran:
     SIMT_INVALID_CALL,  // it returned an error
     SIMT_UNWRITTEN_COPY // it copied bytes to the host that nothing wrote

@@ -19,9 +19,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __managed__
 #define __grid_constant__
-#define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __forceinline__      __inline__ __attribute__((always_inline))
 #define __align__(n)         __attribute__((aligned(n)))
@@ -37,6 +35,12 @@
 #define SIMT_TEXT_(x)        #x
 #define SIMT_TEXT(x)         SIMT_TEXT_(x)
 #define __constant__         __attribute__((section("simt_constant_" SIMT_TEXT(__LINE__))))
+#define __managed__          __attribute__((section("simt_managed_" SIMT_TEXT(__LINE__))))
+
+// n bytes of nothing before the kernel, and their address in a section, from which the engine knows n.
+// Of all attributes only this takes a number that depends on a template. GCC 12 needs it as a sizeof.
+#define __launch_bounds__(n, ...)                                                                  \
+    __attribute__((patchable_function_entry(sizeof(char[n]), sizeof(char[n]))))
 
 // `extern __shared__ T name[];` is a name for the block's dynamic shared memory. Write
 // SIMT_DYNAMIC_SHARED(name) once in the file, outside every function. Its lines of assembler say

@@ -501,6 +501,206 @@ static void test_heap(void)
     cudaFree(out), cudaFree(kept);
 }
 
+// ---- what nvcc or the hardware refuses ----------------------------------------------------------
+
+template <int n> __device__ void use_shared(char *out)
+{
+    __shared__ char s[n];
+    s[threadIdx.x] = (char)n;
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+template <int own, int called> __global__ void static_shared(char *out)
+{
+    __shared__ char s[own];
+    s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[threadIdx.x];
+    __syncthreads();
+    use_shared<called>(out);
+}
+
+static void shared_case(void (*kernel)(char *), size_t dynamic, bool fits, const char *name)
+{
+    char *p;
+    cudaMalloc(&p, 32);
+    cudaLaunchConfig_t c = {};
+    c.gridDim = 1, c.blockDim = 32, c.dynamicSmemBytes = dynamic;
+    simt_print_reports(0);
+    cudaError_t error = cudaLaunchKernelEx(&c, kernel, p);
+    simt_print_reports(1);
+    cudaGetLastError();
+    const simt_report *r = simt_last_report();
+    if (!tap_ok(fits ? !error
+                     : error == cudaErrorLaunchOutOfResources && r->kind == SIMT_SHARED_SIZE &&
+                           r->here.line,
+                "%s: %s", fits ? "clean" : "reported", name))
+        tap_diag("%s: %s", cudaGetErrorName(error), r->text);
+    cudaFree(p);
+}
+
+static void test_static_shared(void)
+{
+    shared_case(static_shared<32768, 16384>, 0, true, "48 KiB of shared variables");
+    shared_case(static_shared<32768, 16385>, 0, false, "one byte more");
+    shared_case(static_shared<1024, 1024>, 46 << 10, true, "48 KiB with dynamic ones");
+    shared_case(static_shared<1024, 1025>, 46 << 10, false, "one byte more with dynamic ones");
+    cudaFuncSetAttribute(static_shared<1024, 1026>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         100 << 10);
+    shared_case(static_shared<1024, 1026>, 100 << 10, true, "100 KiB of dynamic ones, asked for");
+}
+
+enum { SMALL_BLOCK = 64 };
+constexpr int bound_of_constexpr = 96;
+template <int n> struct traits {
+    static constexpr int threads = 2 * n;
+};
+__global__ void __launch_bounds__(SMALL_BLOCK) bound_enum(int *)
+{
+}
+__launch_bounds__(bound_of_constexpr, 2) __global__ void bound_constexpr(int *)
+{
+}
+template <int n> __global__ void __launch_bounds__(n) bound_template(int *)
+{
+}
+template <class T> static __global__ void __launch_bounds__(T::threads) bound_traits(int *);
+template <class T> static __global__ void __launch_bounds__(T::threads) bound_traits(int *p)
+{
+    if (p)
+        *p = 1;
+}
+__global__ void __launch_bounds__(1024) bound_most(int *)
+{
+}
+__global__ void bound_none(int *)
+{
+}
+
+static void test_launch_bounds(void)
+{
+    static const struct {
+        void (*kernel)(int *);
+        int bound;
+    } cases[] = {
+        {bound_enum, 64},         {bound_constexpr, 96},           {bound_template<32>, 32},
+        {bound_template<33>, 33}, {bound_traits<traits<50>>, 100}, {bound_most, 1024},
+        {bound_none, 1024}};
+    bool refused = true, ran = true, known = true;
+    for (const auto &c : cases) {
+        cudaFuncAttributes a;
+        cudaFuncGetAttributes(&a, c.kernel);
+        known = known && a.maxThreadsPerBlock == c.bound;
+        ran = ran && !launch(c.kernel, 1, c.bound, (int *)NULL);
+        quietly();
+        if (c.bound < 1024) {
+            cudaError_t error = launch(c.kernel, 1, c.bound + 1, (int *)NULL);
+            refused = refused && error == cudaErrorInvalidValue &&
+                      strstr(simt_last_api_report()->text, "__launch_bounds__");
+        }
+        simt_print_reports(1);
+        cudaGetLastError();
+    }
+    tap_ok(refused, "launches beyond __launch_bounds__ are refused");
+    tap_ok(ran, "launches at the bound run");
+    tap_ok(known, "cudaFuncGetAttributes knows the bound");
+}
+
+__constant__ int constant_array[8];
+__device__ int device_variable = 3, device_array[8];
+static __device__ int static_device_variable = 4;
+__managed__ int managed_variable;
+int host_variable;
+static float host_array[8];
+static const int table[4] = {1, 2, 3, 4};
+static const char *const words[2] = {"one", "two"};
+template <class T> __device__ T of_template = T(5);
+struct limits {
+    static constexpr int most[2] = {6, 7};
+};
+constexpr int limits::most[2];
+
+enum variable_use { WELL, CONSTANT_WRITE, HOST_READ, HOST_WRITE, HOST_ARRAY };
+
+__global__ void use_variables(variable_use u, int *out)
+{
+    int i = threadIdx.x & 3;
+    out[0] = device_variable + static_device_variable + constant_array[i] + table[i] +
+             of_template<int> + limits::most[i & 1] + words[i & 1][0] + managed_variable +
+             device_array[i];
+    if (u == CONSTANT_WRITE)
+        const_cast<volatile int *>(constant_array)[1] = 2;
+    if (u == HOST_READ)
+        out[1] = host_variable;
+    if (u == HOST_WRITE)
+        host_variable = 3;
+    if (u == HOST_ARRAY)
+        out[2] = (int)host_array[7];
+}
+
+static void test_variables(void)
+{
+    int *out, host = 0, eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    cudaMalloc(&out, 64);
+    host_variable = 5;
+    for (int i = 0; i < 8; ++i)
+        host_array[i] = (float)i;
+    managed_variable = 10;
+    cudaMemcpyToSymbol(constant_array, eight, sizeof eight);
+    cudaMemcpyToSymbol(device_array, eight, sizeof eight);
+    cudaError_t error = launch(use_variables, 1, 1, WELL, out);
+    cudaMemcpy(&host, out, sizeof host, cudaMemcpyDeviceToHost);
+    tap_ok(!error && host == 3 + 4 + 1 + 1 + 5 + 6 + 'o' + 10 + 1,
+           "variables of every kind: clean (%d)", host);
+    static const struct {
+        variable_use use;
+        simt_kind kind;
+        const char *says;
+    } faults[] = {
+        {CONSTANT_WRITE, SIMT_CONSTANT_WRITE, "write of 4 bytes of constant_array"},
+        {HOST_READ, SIMT_HOST_POINTER, "read of 4 bytes of host_variable"},
+        {HOST_WRITE, SIMT_HOST_POINTER, "write of 4 bytes of host_variable"},
+        {HOST_ARRAY, SIMT_HOST_POINTER, "read of 4 bytes of host_array"},
+    };
+    for (const auto &f : faults) {
+        simt_print_reports(0);
+        launch(use_variables, 1, 1, f.use, out);
+        simt_print_reports(1);
+        cudaGetLastError();
+        const simt_report *r = simt_last_report();
+        if (!tap_ok(r->kind == f.kind && strstr(r->text, f.says), "reported: %s", f.says))
+            tap_diag("%s", r->text);
+    }
+    cudaFree(out);
+}
+
+__global__ void launches(bool really, int *out)
+{
+    if (really) {
+        cudaLaunchConfig_t c = {};
+        c.gridDim = 1, c.blockDim = 1;
+        cudaLaunchKernelEx(&c, fill, out, 1);
+    }
+    *out = 2;
+}
+
+static void test_nested_launch(void)
+{
+    int *out, host = 0;
+    cudaMalloc(&out, 4);
+    cudaError_t error = launch(launches, 1, 1, false, out);
+    cudaMemcpy(&host, out, 4, cudaMemcpyDeviceToHost);
+    tap_ok(!error && host == 2, "clean: a kernel that launches nothing");
+    simt_print_reports(0);
+    error = launch(launches, 1, 1, true, out);
+    simt_print_reports(1);
+    cudaGetLastError();
+    const simt_report *r = simt_last_report();
+    if (!tap_ok(error == cudaErrorNotSupported && r->kind == SIMT_NESTED_LAUNCH && r->here.line,
+                "reported: a launch in a kernel"))
+        tap_diag("%s", r->text);
+    cudaFree(out);
+}
+
 int main()
 {
     launch(nothing, 1, 32);
@@ -511,5 +711,11 @@ int main()
     if (simt_traced())
         test_unwritten_copy();
     test_heap();
+    if (simt_traced()) {
+        test_static_shared();
+        test_variables();
+    }
+    test_launch_bounds();
+    test_nested_launch();
     return tap_done();
 }

@@ -40,7 +40,8 @@ static void heap_clear(uintptr_t a, size_t bytes)
 static void *heap_take(size_t bytes)
 {
     void *taken;
-    if (!bytes || bytes > heap.limit - heap.used)
+    bytes = bytes ? bytes : 1;
+    if (bytes > heap.limit - heap.used)
         return NULL;
     allocation *m;
     if (bytes + HEAP_GAP > HEAP_SMALL) {
@@ -156,7 +157,7 @@ static void *library(const char *name, void *or_else)
     {                                                                                              \
         static void *(*host)(size_t);                                                              \
         if (self)                                                                                  \
-            return heap_take(bytes ? bytes : 1);                                                   \
+            return heap_take(bytes);                                                               \
         if (!host)                                                                                 \
             host = (void *(*)(size_t))library(#name, (void *)malloc);                              \
         return host(bytes);                                                                        \

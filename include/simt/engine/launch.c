@@ -414,6 +414,10 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
         return REFUSE(cudaErrorInvalidConfiguration, "make the block smaller",
                       "a block of %u x %u x %u is %" PRIu64 " threads, and %d is the most",
                       r->block.x, r->block.y, r->block.z, threads, MAX_THREADS);
+    if (threads > (unsigned)launch_bound(r->kernel))
+        return REFUSE(cudaErrorInvalidValue, "launch smaller blocks, or raise the bound",
+                      "a block of %" PRIu64 " threads, and the kernel's __launch_bounds__ says %d",
+                      threads, launch_bound(r->kernel));
     if (r->shared_bytes > (size_t)dynamic_limit(r->kernel))
         return REFUSE(cudaErrorInvalidValue,
                       r->shared_bytes > MAX_DYNAMIC
@@ -444,6 +448,7 @@ static cudaError_t launch(const simt_launch_request *r)
     device.threads = r->block.x * r->block.y * r->block.z;
     device.random = device.config.seed;
     device.idle = 0;
+    device.static_shared = 0;
     simt_grid_size = (uint3){r->grid.x, r->grid.y, r->grid.z};
     simt_block_size = (uint3){r->block.x, r->block.y, r->block.z};
     memset(&device.report, 0, sizeof device.report);
@@ -519,7 +524,9 @@ static cudaError_t launch(const simt_launch_request *r)
 cudaError_t simt_launch(const simt_launch_request *request)
 {
     if (self)
-        return cudaErrorNotSupported; // a kernel can't launch a kernel
+        fault(self, SIMT_NESTED_LAUNCH, RETURN_PC, 0, 0, NULL,
+              "launch it from the host, after this kernel",
+              "a kernel launches a kernel, which this device can't do");
     pthread_mutex_lock(&launching);
     cudaError_t error = check_request(request, RETURN_PC);
     if (!error)

@@ -401,6 +401,7 @@ static size_t count_unwritten(uintptr_t a, size_t bytes, uintptr_t *first)
 typedef struct {
     uintptr_t from, to;
     char name[64];
+    tick_t used; // the start of the last launch that touched this shared variable
 } range;
 
 typedef struct {
@@ -414,7 +415,7 @@ static struct {
     uintptr_t data, data_end;   // writable
     uintptr_t fixed, fixed_end; // the rest of it
     size_t shared_size;         // of its thread-local storage
-    ranges constants;           // sections of __constant__ variables
+    ranges constants, managed;  // sections of such variables
     ranges shared;              // thread-local variables, as offsets
     ranges variables;
     page **pages; // of its writable data
@@ -427,7 +428,7 @@ static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name)
         r->list = must(realloc(r->list, r->capacity * sizeof *r->list));
     }
     range *e = &r->list[r->count++];
-    e->from = from, e->to = to;
+    e->from = from, e->to = to, e->used = 0;
     snprintf(e->name, sizeof e->name, "%s", name);
 }
 
@@ -530,6 +531,9 @@ static void read_symbols(void)
             if (!strncmp(name, "simt_constant_", 14))
                 add_range(&program.constants, program.base + s->sh_addr,
                           program.base + s->sh_addr + s->sh_size, name);
+            if (!strncmp(name, "simt_managed_", 13))
+                add_range(&program.managed, program.base + s->sh_addr,
+                          program.base + s->sh_addr + s->sh_size, name);
             if (s->sh_type != SHT_SYMTAB)
                 continue;
             const ElfW(Sym) *symbol = (const void *)(file + s->sh_offset);
@@ -552,6 +556,7 @@ static void read_symbols(void)
     }
     munmap((void *)file, size);
     sort_ranges(&program.constants);
+    sort_ranges(&program.managed);
     sort_ranges(&program.shared);
     sort_ranges(&program.variables);
 }
@@ -565,6 +570,52 @@ static void program_make(void)
     read_symbols();
     program.pages =
         must(calloc((program.data_end - program.data) / PAGE + 1, sizeof *program.pages));
+}
+
+// Host code writes a variable by its name. With a GPU, kernels don't see that.
+static void note_host_write(uintptr_t a, size_t size)
+{
+    if (size > program.data_end - a || find_range(&program.managed, a, 0))
+        return;
+    while (size) {
+        unsigned offset = (unsigned)((a - program.data) % PAGE);
+        unsigned n = size < PAGE - offset ? (unsigned)size : PAGE - offset;
+        page **p = &program.pages[(a - program.data) / PAGE];
+        if (!*p)
+            *p = new_page();
+        bits_set((*p)->written, offset, n, 1);
+        a += n, size -= n;
+    }
+}
+
+static int host_wrote(uintptr_t a)
+{
+    const page *p = program.pages[(a - program.data) / PAGE];
+    unsigned offset = (unsigned)((a - program.data) % PAGE);
+    return p && p->written[offset >> 3] >> (offset & 7) & 1;
+}
+
+// ---- what __launch_bounds__ says -----------------------------------------------------------------
+
+extern const uintptr_t __start___patchable_function_entries[]
+    __attribute__((weak, visibility("hidden")));
+extern const uintptr_t __stop___patchable_function_entries[]
+    __attribute__((weak, visibility("hidden")));
+
+// The most threads of a block; MAX_THREADS when the kernel doesn't say.
+static int launch_bound(const void *kernel)
+{
+    uintptr_t best = 0, entry = (uintptr_t)kernel;
+    for (const uintptr_t *e = __start___patchable_function_entries;
+         e < __stop___patchable_function_entries; ++e)
+        if (*e > best && *e < entry)
+            best = *e;
+    if (!best || entry - best > MAX_THREADS)
+        return MAX_THREADS;
+    for (uintptr_t a = best; a < entry; ++a)
+        if (*(const unsigned char *)a != 0x90)
+            return MAX_THREADS; // it is of the function before
+    return (int)(entry - best);
 }
 
 static int see_shared(struct dl_phdr_info *info, size_t size, void *to)

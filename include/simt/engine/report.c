@@ -176,9 +176,24 @@ static int same_line(uintptr_t a, uintptr_t b)
 const char *simt_kind_name(simt_kind kind)
 {
     static const char *const name[] = {
-        "no fault",  "out of bounds", "use after free",    "host pointer", "misaligned",
-        "unwritten", "race",          "divergent barrier", "absent lane",  "deadlock",
-        "assertion", "trap",          "invalid free",      "invalid call", "unwritten copy",
+        "no fault",
+        "out of bounds",
+        "use after free",
+        "host pointer",
+        "misaligned",
+        "unwritten",
+        "race",
+        "divergent barrier",
+        "absent lane",
+        "deadlock",
+        "assertion",
+        "trap",
+        "invalid free",
+        "constant written",
+        "too much shared memory",
+        "launch in a kernel",
+        "invalid call",
+        "unwritten copy",
     };
     return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "unknown kind";
 }
@@ -200,6 +215,10 @@ static cudaError_t kind_error(simt_kind kind)
         return cudaErrorAssert;
     case SIMT_TRAP:
         return cudaErrorIllegalInstruction;
+    case SIMT_SHARED_SIZE:
+        return cudaErrorLaunchOutOfResources;
+    case SIMT_NESTED_LAUNCH:
+        return cudaErrorNotSupported;
     default:
         return cudaErrorLaunchFailure;
     }

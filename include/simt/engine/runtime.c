@@ -876,7 +876,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *fu
     if (!function)
         return outcome(cudaErrorInvalidDeviceFunction);
     // Only a compiler for GPUs knows registers and static shared memory.
-    *attributes = (cudaFuncAttributes){.maxThreadsPerBlock = MAX_THREADS,
+    *attributes = (cudaFuncAttributes){.maxThreadsPerBlock = launch_bound(function),
                                        .ptxVersion = 90,
                                        .binaryVersion = 90,
                                        .maxDynamicSharedSizeBytes = dynamic_limit(function),

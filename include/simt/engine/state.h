@@ -171,7 +171,8 @@ static struct {
     unsigned threads, slots;
     uint64_t random;
     tick_t start;
-    uint64_t idle; // spins since anything happened
+    uint64_t idle;        // spins since anything happened
+    size_t static_shared; // bytes of shared variables that it touched
 
     tick_t tick;
     slot *slot[MAX_SLOTS];

@@ -176,6 +176,51 @@ static void unwritten_first(block *b, simt_kind kind)
         report_unwritten(b);
 }
 
+// ---- variables that a kernel can't have ---------------------------------------------------------
+
+static int dynamic_limit(const void *function);
+
+// The first touch of a shared variable in this launch. nvcc refuses too many of them; only here is it
+// known which ones the kernel and its functions have.
+static void add_shared(thread *t, range *r, uintptr_t a, uintptr_t pc)
+{
+    r->used = device.start;
+    device.static_shared += r->to - r->from;
+    size_t dynamic = device.request->shared_bytes, sum = device.static_shared + dynamic;
+    if (device.static_shared > DEFAULT_DYNAMIC)
+        fault(t, SIMT_SHARED_SIZE, pc, a, 0, NULL,
+              "make it dynamic shared memory, which can be up to 227 KiB",
+              "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
+              device.static_shared, DEFAULT_DYNAMIC);
+    int most =
+        dynamic_limit(device.request->kernel) > DEFAULT_DYNAMIC ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
+    if (sum > (size_t)most)
+        fault(
+            t, SIMT_SHARED_SIZE, pc, a, 0, NULL,
+            most == MAX_DYNAMIC ? "use less" : "use less, or ask for more: cudaFuncSetAttribute",
+            "with %s the kernel has %zu bytes of shared variables, beside %zu dynamic ones, and %d "
+            "is the most",
+            r->name, device.static_shared, dynamic, most);
+}
+
+// A variable in the program's data.
+static void bad_variable(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc)
+    __attribute__((noreturn));
+
+static void bad_variable(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc)
+{
+    const range *v = find_range(&program.variables, a, 0);
+    const char *name = v ? v->name : "a variable", *plural = size == 1 ? "" : "s";
+    const char *verb = flags & WRITE ? "write" : "read";
+    if (find_range(&program.constants, a, 0))
+        fault(t, SIMT_CONSTANT_WRITE, pc, a, size, NULL,
+              "write it from the host: cudaMemcpyToSymbol; or make it a __device__ variable",
+              "write of %zu byte%s of %s, which is __constant__", size, plural, name);
+    fault(t, SIMT_HOST_POINTER, pc, a, size, NULL,
+          "pass the value as an argument, or make it a __device__ variable and cudaMemcpyToSymbol",
+          "%s of %zu byte%s of %s, which host code writes by its name", verb, size, plural, name);
+}
+
 // ---- one access ---------------------------------------------------------------------------------
 
 static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size,
@@ -263,10 +308,15 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
             if (!r || offset + size > r->to)
                 bad_address(t, a, size, flags, pc);
             recent = r;
+            if (r->used != device.start)
+                add_shared(t, (range *)r, a, pc);
         }
         pages = s->shared_pages, base = s->shared & ~(uintptr_t)(PAGE - 1);
     } else if (a >= program.data && a < program.data_end) {
-        if (find_range(&program.constants, a, 0))
+        int constant = !!find_range(&program.constants, a, 0);
+        if (check && (constant ? flags & WRITE : host_wrote(a)))
+            bad_variable(t, a, size, flags, pc);
+        if (constant)
             return;
         pages = program.pages, base = program.data;
     } else if (a - (uintptr_t)device.request->arguments < device.request->arguments_size ||
@@ -312,9 +362,15 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         order_read(t, a, 0);
 }
 
-// Host code that accesses device memory: with a GPU, the program would have crashed here.
-static void host_access(const void *p, size_t size, int flags, uintptr_t pc)
+// Host code that writes a variable, or accesses device memory: with a GPU, the program would have
+// crashed at that.
+static void __attribute__((noinline, cold))
+host_access(const void *p, size_t size, int flags, uintptr_t pc)
 {
+    if (!in_arena((uintptr_t)p)) {
+        note_host_write((uintptr_t)p, size);
+        return;
+    }
     const allocation *m = allocation_at((uintptr_t)p);
     if (!device.config.check || (m && m->type != cudaMemoryTypeDevice && !m->freed))
         return;
@@ -331,9 +387,13 @@ static void host_access(const void *p, size_t size, int flags, uintptr_t pc)
 static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
 {
     thread *t = self;
-    if (!t && in_arena((uintptr_t)p))
-        host_access(p, size, flags, pc);
-    if (!t || !device.traced || !size)
+    if (!t) {
+        uintptr_t at = (uintptr_t)p;
+        if (in_arena(at) || (flags & WRITE && at - program.data < program.data_end - program.data))
+            host_access(p, size, flags, pc);
+        return;
+    }
+    if (!device.traced || !size)
         return;
     uintptr_t a = (uintptr_t)p;
     if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {
@@ -360,6 +420,7 @@ void simt_touch(const void *address, size_t bytes, int write, int aligned)
 void __tsan_init(void)
 {
     device.instrumented = 1;
+    program_make();
 }
 void __tsan_func_entry(void *pc)
 {
