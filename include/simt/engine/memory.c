@@ -130,9 +130,14 @@ static void set_mark(page *p, int which, unsigned i, mark m)
     p->marks[which][i] = m;
 }
 
+static const crew *crew_of(mark m)
+{
+    return &crews.list[(m >> 6) - crews.first];
+}
+
 static record recorded(mark m)
 {
-    const crew *c = &crews.list[(m >> 6) - crews.first];
+    const crew *c = crew_of(m);
     return (record){c->tick, c->warp * LANES + (m >> 1 & 31), m & 1, 1, c->block, c->place};
 }
 
@@ -140,7 +145,7 @@ static int same_thread(mark a, mark b)
 {
     if (((a ^ b) >> 1 & 31) != 0)
         return 0;
-    const crew *c = &crews.list[(a >> 6) - crews.first], *d = &crews.list[(b >> 6) - crews.first];
+    const crew *c = crew_of(a), *d = crew_of(b);
     return c == d || (c->block == d->block && c->warp == d->warp);
 }
 

@@ -129,6 +129,9 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
             mark m = get_mark(p, which, i);
             if (!m || m & me & 1)
                 continue;
+            const crew *c = crew_of(m);
+            if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
+                continue; // as most are: a barrier came between
             record x = recorded(m);
             if (!ordered(t, &x, shared))
                 report_race(t, &x, which == WRITER, a, size, flags, pc);
