@@ -169,8 +169,8 @@ static bool told(simt_kind kind, int line, const char *says)
     cudaGetLastError();
     const simt_report *r = simt_last_api_report();
     bool good = simt_api_reports() == reports_before + 1 && r->kind == kind &&
-                strstr(r->text, says) && r->here.line == line &&
-                strstr(r->here.file, "api_test.cu");
+                strstr(r->text, says) &&
+                ((r->here.line == line && strstr(r->here.file, "api_test.cu")) || !simt_traced());
     if (!good)
         tap_diag("%llu reports, line %d, not %d; the last:\n%s",
                  simt_api_reports() - reports_before, r->here.line, line, r->text);
@@ -223,7 +223,8 @@ static void test_refused(void)
     SHAPE(c.gridDim = dim3(1, 65536));
     REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "grid.y is 65536", "grid.y");
     SHAPE(c.gridDim = dim3(1 << 20), c.blockDim = dim3(0, 1));
-    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, "wants_shared", "the kernel's name");
+    REFUSED(LAUNCH(), cudaErrorInvalidConfiguration, simt_traced() ? "wants_shared" : "kernel at",
+            "the kernel's name");
     SHAPE(c.gridDim = dim3(3, 2, 1), c.blockDim = dim3(4, 4, 64));
     ACCEPTED(LAUNCH(), "a launch at the limit");
     SHAPE(c.dynamicSmemBytes = 49153);
@@ -695,7 +696,8 @@ static void test_nested_launch(void)
     simt_print_reports(1);
     cudaGetLastError();
     const simt_report *r = simt_last_report();
-    if (!tap_ok(error == cudaErrorNotSupported && r->kind == SIMT_NESTED_LAUNCH && r->here.line,
+    if (!tap_ok(error == cudaErrorNotSupported && r->kind == SIMT_NESTED_LAUNCH &&
+                    (r->here.line || !simt_traced()),
                 "reported: a launch in a kernel"))
         tap_diag("%s", r->text);
     cudaFree(out);
