@@ -52,6 +52,18 @@
             ".purgem simt_define\n"                                                                \
             ".noaltmacro")
 
+// chevrons.py puts a reference to it in a function's place of `extern __shared__ T name[];`.
+#ifdef __cplusplus
+extern __thread unsigned char simt_dynamic_bytes[] __asm__("simt_dynamic_shared");
+struct simt_dynamic {
+    template <class T> using array = T[];
+    template <class T> operator array<T> &() const
+    {
+        return *(array<T> *)simt_dynamic_bytes;
+    }
+};
+#endif
+
 // ---- the engine's side --------------------------------------------------------------------------
 
 enum simt_reduce_op { SIMT_SYNC, SIMT_SYNC_COUNT, SIMT_SYNC_AND, SIMT_SYNC_OR };
