@@ -131,31 +131,44 @@ def closing_chevrons(tokens, opened):
     return next((f for f in found if not f[0]), found[0])[1:]
 
 
-def callee(name):
-    """C++ for the kernel of a launch."""
+def callee(name, written, after):
+    """C++ for the kernel of a launch. `written` and `after` say where it is, and what follows it."""
     name = re.sub(r'\s+', ' ', name)
     if not re.search(r'[\w>]$', name):
-        return f'simt_callee({name})'
+        return f'simt_callee({name}){after}'
     text = name.replace('\\', '\\\\').replace('"', '\\"')
     return (f'simt_callee([&](auto simt_w) -> decltype(simt_pick(simt_w, {name})) '
             f'{{ return simt_pick(simt_w, {name}); }}, [&](const auto &...simt_a) '
-            f'__attribute__((no_sanitize("thread"))) {{ {name}(simt_a...); }}, "{text}")')
+            f'__attribute__((no_sanitize("thread"))) {{ {written}{name}(simt_a...); }}, "{text}"){after}')
 
 
-def launch(tokens, opened):
-    """Rewrites the launch whose <<< is at `opened`; where to go on."""
+def marker(tokens, i, place):
+    """A line marker and space, so that what follows has the line and the column of token i."""
+    line = ''
+    while i > 0 and '\n' not in line:
+        i -= 1
+        line = tokens[i] + line
+    column = re.sub(r'[^\t]', ' ', line.rpartition('\n')[2])
+    return '\n# {1} "{0}"\n'.format(*place) + column
+
+
+def launch(tokens, opened, place):
+    """Rewrites the launch whose <<< is at `opened`; where to go on. In a text of lines with markers, g++ then shows
+    the columns of the source. A text that isn't preprocessed may have the launch in a macro: lines stay lines."""
     end = solid(tokens, opened - 1, -1)
     if end < 0 or not re.match(r'[\w>)\]]', tokens[end]):
         fail(tokens, opened, '<<< without a kernel before it')
     close, paren = closing_chevrons(tokens, opened)
     start = kernel_start(tokens, end)
     name = tokens[start:end + 1]
-    lines = [t for t in name if BLANK.match(t) and '\n' in t]
     text = ''.join(' ' if BLANK.match(t) else t for t in name)
+    written, after = '', ''.join(t for t in name if BLANK.match(t) and '\n' in t)
+    if place and not any('\n' in t for t in tokens[start:opened]):
+        written, after = marker(tokens, start, place), marker(tokens, end + 1, place)
     tokens[close:close + 3] = [')', '', '']
     tokens[opened] = '('
-    tokens[start:end + 1] = [callee(text), *lines]
-    return start + 1 + len(lines)
+    tokens[start:end + 1] = [callee(text, written, after)]
+    return start + 1
 
 
 def dynamic_shared(tokens, i, in_function):
@@ -185,14 +198,20 @@ def dynamic_shared(tokens, i, in_function):
         tokens[last] += ' __asm__("simt_dynamic_shared")'
 
 
-def convert(text):
+def convert(text, preprocessed):
     tokens = tokens_of(text)
+    file, line = '', 0
     i, scopes, head = 0, [], []  # head: the declaration's first tokens
     while i < len(tokens):
         t = tokens[i]
         if t == '<<<' and tokens[solid(tokens, i - 1, -1)] != 'operator':
-            i = launch(tokens, i)
+            i = launch(tokens, i, (file, line) if preprocessed else None)
             continue
+        if '\n' in t:
+            for m in MARKER.finditer(t):
+                file, line = m[2], int(m[1])
+                t = t[m.end():]
+            line += t.count('\n')
         if t in ('__shared__', 'thread_local'):
             dynamic_shared(tokens, i, not all(scopes))
         if t == '{':
@@ -217,7 +236,7 @@ def main():
     except (OSError, UnicodeDecodeError) as error:
         sys.exit(f'{path}: {error}')
     name = str(path).replace('\\', '\\\\').replace('"', '\\"')
-    sys.stdout.write('#include <cuda_runtime.h>\n' + convert(f'# 1 "{name}"\n{text}'))
+    sys.stdout.write('#include <cuda_runtime.h>\n' + convert(f'# 1 "{name}"\n{text}', False))
 
 
 if __name__ == '__main__':
