@@ -248,7 +248,6 @@ SIMT_SHUFFLES(long long)
 SIMT_SHUFFLES(unsigned long long)
 SIMT_SHUFFLES(float)
 SIMT_SHUFFLES(double)
-#undef SIMT_SHUFFLES
 
 #define SIMT_REDUCE(name, T, op) SIMT_INLINE T __reduce_##name##_sync(unsigned m, T v) { return (T)simt_warp(op, m, (unsigned)v, 0, 32, 4); }
 SIMT_REDUCE(add, unsigned, SIMT_REDUCE_ADD)
