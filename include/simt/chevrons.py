@@ -165,8 +165,8 @@ def launch(tokens, opened, place):
     written, after = '', ''.join(t for t in name if BLANK.match(t) and '\n' in t)
     if place and not any('\n' in t for t in tokens[start:opened]):
         written, after = marker(tokens, start, place), marker(tokens, end + 1, place)
-    tokens[close:close + 3] = [')', '', '']
-    tokens[opened] = '('
+    tokens[close:close + 3] = [')', ' ', ' ']
+    tokens[opened] = '(  '
     tokens[start:end + 1] = [callee(text, written, after)]
     return start + 1
 
