@@ -97,7 +97,7 @@ def test_files(tmp_path):
     driver("a b.o", "c.o", "-L.", "-ld", cwd=tmp_path)
     run(tmp_path / "a.out", ok=False)  # 1
     text = driver("-E", "a b.cu", "-DVALUE=1", cwd=tmp_path)
-    assert "k<<<" not in text and '# 9 "a b.cu"' in text
+    assert "k<<<" not in text and '# 11 "a b.cu"' in text
     # Installed, it is a link to the script.
     (tmp_path / "simt-c++").symlink_to(SIMT / "simt-c++")
     (tmp_path / "plain.cu").write_text(PLAIN)
@@ -188,6 +188,29 @@ def test_messages(tmp_path):
     driver("y.cu", "-o", "y", cwd=tmp_path)
     said = run(tmp_path / "y")
     assert said.startswith("simt: a kernel launches a kernel: simt has no dynamic parallelism") and "in outer" in said
+
+
+def test_arch(tmp_path):
+    """Where the device's side differs, it says so; the user chooses."""
+    source = """#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600
+__device__ double atomicAdd(double *p, double v);
+#endif
+__global__ void k(int *p)
+{
+#if __CUDA_ARCH__ >= 700
+    *p = __CUDA_ARCH__;
+#endif
+}
+int main() { int *p, h = 0; cudaMalloc(&p, 4), cudaMemset(p, 0, 4), k<<<1, 1>>>(p), cudaMemcpy(&h, p, 4, cudaMemcpyDefault); printf("%d", h); }
+"""
+    (tmp_path / "x.cu").write_text(source)
+    said = driver("x.cu", "-o", "x", cwd=tmp_path)
+    assert said.startswith("x.cu:7: warning: __CUDA_ARCH__ is undefined") and said.count("\n") == 1, said
+    for option, printed in ("-D__CUDA_ARCH__=900", "900"), ("-U__CUDA_ARCH__", "0"):
+        assert driver("x.cu", "-o", "x", option, cwd=tmp_path) == ""
+        assert run(tmp_path / "x") == printed
+    (tmp_path / "x.cu").write_text(source.replace("#if __CUDA_ARCH__ >= 700", "#if 0"))
+    assert driver("-c", "x.cu", cwd=tmp_path) == ""
 
 
 # ---- numbers of 16 bits --------------------------------------------------------------------------
