@@ -8,6 +8,8 @@
 // harm. Operators take their arguments by value, so that a load is in the kernel and not here.
 
 #pragma GCC system_header
+// Reports name the first line that isn't in a file of this name: the kernel's.
+#line 15 "cuda_runtime.h"
 
 #ifndef SIMT_FLOAT16_H
 #define SIMT_FLOAT16_H

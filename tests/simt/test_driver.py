@@ -63,7 +63,7 @@ def test_names_of_kernels(launches):
 
 @pytest.mark.skipif(not NVCC, reason="no nvcc: install the CUDA Toolkit")
 def test_is_cuda(tmp_path):
-    for name in "launches.cu", "other.cu", "float16.cu":
+    for name in "launches.cu", "other.cu", "float16.cu", "groups.cu":
         run(NVCC, "-arch=sm_90", "-extended-lambda", "-DLEVEL=3", "-Xcompiler", "-O0", "-c", FILES / name, "-o",
             tmp_path / "object.o")
 
@@ -97,7 +97,7 @@ def test_files(tmp_path):
     driver("a b.o", "c.o", "-L.", "-ld", cwd=tmp_path)
     run(tmp_path / "a.out", ok=False)  # 1
     text = driver("-E", "a b.cu", "-DVALUE=1", cwd=tmp_path)
-    assert "k<<<" not in text and '# 11 "a b.cu"' in text
+    assert "k<<<" not in text and '# 12 "a b.cu"' in text
     # Installed, it is a link to the script.
     (tmp_path / "simt-c++").symlink_to(SIMT / "simt-c++")
     (tmp_path / "plain.cu").write_text(PLAIN)
@@ -149,6 +149,9 @@ LACKING = {  # the source -> the whole message
         'x.cu:3: error: simt does not have PTX ("mov.u32 %0, %%laneid;")',
     '__global__ void k() {\n asm("trap;"); }': 'x.cu:2: error: simt does not have PTX ("trap;")',
     "__global__ void __cluster_dims__(2, 1, 1) k() { }": "x.cu:1: error: simt does not have clusters (__cluster_dims__)",
+    "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n__global__ void k() {\n cg::this_cluster().sync(); }":
+        "x.cu:4: error: simt does not have these cooperative groups (this_cluster)",
+    "#include <cooperative_groups/memcpy_async.h>": "x.cu:1: error: simt does not have these cooperative groups",
     "int main() {\n int *p;\n k<<<1, 1>>p; }": "x.cu:3: error: <<< without a >>> and the arguments in parentheses after it",
     "int main() { <<<1, 1>>>(2); }": "x.cu:1: error: <<< without a kernel before it",
 }
@@ -188,6 +191,16 @@ def test_messages(tmp_path):
     driver("y.cu", "-o", "y", cwd=tmp_path)
     said = run(tmp_path / "y")
     assert said.startswith("simt: a kernel launches a kernel: simt has no dynamic parallelism") and "in outer" in said
+
+
+def test_groups(tmp_path):
+    """Cooperative groups, which reports don't name in place of the kernel."""
+    driver(FILES / "groups.cu", "-o", tmp_path / "groups", "-Wall", "-Wextra", "-Werror")
+    assert run(tmp_path / "groups") == "31 2016 85 0 2 64 1 no error\n"
+    said = run(tmp_path / "groups", "apart")
+    lines = [number for number, line in enumerate((FILES / "groups.cu").read_text().splitlines(), 1) if "sync(" in line]
+    assert "threads of one block wait at different barriers" in said
+    assert f"groups.cu:{lines[-1]}\n" in said and f"groups.cu:{lines[-2]} waits at another barrier" in said
 
 
 def test_arch(tmp_path):
