@@ -165,6 +165,15 @@ def launch(tokens, opened, place):
     written, after = '', ''.join(t for t in name if BLANK.match(t) and '\n' in t)
     if place and not any('\n' in t for t in tokens[start:opened]):
         written, after = marker(tokens, start, place), marker(tokens, end + 1, place)
+    depth, i = 0, paren
+    while i < len(tokens):  # NULL alone becomes a pointer for a template too, in place of an integer
+        depth += (tokens[i] in OPENING) - (tokens[i] in CLOSING)
+        if not depth:
+            break
+        if (depth == 1 and tokens[i] in ('NULL', '__null') and tokens[solid(tokens, i - 1, -1)] in ('(', ',')
+                and tokens[solid(tokens, i + 1, 1)] in (')', ',')):
+            tokens[i] = 'nullptr'
+        i += 1
     tokens[close:close + 3] = [')', ' ', ' ']
     tokens[opened] = '(  '
     tokens[start:end + 1] = [callee(text, written, after)]

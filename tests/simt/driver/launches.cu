@@ -38,6 +38,10 @@ __global__ void over(float *p, dim3 d = 7)
 {
     *p = d.x;
 }
+__global__ void over(const float *p, float *to, int i)
+{
+    *to = p ? p[i] : 30.0f;
+}
 __global__ void sum(float *p, dim3 d, const int *more = NULL, bool negative = false)
 {
     *p = (negative ? -1.0f : 1.0f) * (float)(d.x + d.y + d.z + (more ? *more : 0));
@@ -53,6 +57,10 @@ template <class F> __global__ void apply(F f, float *p)
 __global__ void add(int *p, int n)
 {
     atomicAdd(p, n++);
+}
+template <class T> __global__ void either(T *p, const T *q)
+{
+    *p = q ? *q : T(-1);
 }
 __global__ void none()
 {
@@ -145,6 +153,12 @@ int main(int argc, char **)
     EXPECT(p, -4.0f);
     sum<<<1, 1>>>(p, 2, q);
     EXPECT(p, 5.0f);
+    either<int><<<1, 1>>>(q, NULL);
+    EXPECT(q, -1);
+    over<<<1, 1>>>(NULL, p, 0);
+    EXPECT(p, 30.0f);
+    over<<<1, 1>>>(p, dim3{2, 2});
+    EXPECT(p, 2.0f);
     part<3><<<1, 1>>>(p);
     EXPECT(p, 3.0f);
     none<<<1, 1>>>();
