@@ -23,7 +23,7 @@ TOKEN = re.compile(
     r'|\w+|<<<|\s+|.', re.DOTALL | re.M)
 BLANK = re.compile(r'\s|//|/\*|\\\n|# \d')
 OPENING, CLOSING = '([{', ')]}'
-NOT_CALLED = ('if', 'while', 'for', 'switch', 'return', 'else', 'do', 'case', 'constexpr')
+KEYWORDS = ('if', 'while', 'for', 'switch', 'return', 'else', 'do', 'case', 'constexpr')
 
 
 def fail(tokens, i, message):
@@ -88,16 +88,18 @@ def kernel_start(tokens, end):
             i = opening(tokens, i)
             before = solid(tokens, i - 1, -1)
             callee = before >= 0 and (
-                re.match(r'\w', tokens[before]) and tokens[before] not in NOT_CALLED
+                re.match(r'\w', tokens[before]) and tokens[before] not in KEYWORDS
                 or tokens[before] == '>' and tokens[before - 1] != '-'
                 or bracket == ']' and tokens[before] in (')', ']'))
             if callee:
                 i = before
                 continue
         before = solid(tokens, i - 1, -1)
+        if before >= 0 and tokens[before] == 'template':
+            before = solid(tokens, before - 1, -1)
         if before >= 1 and tokens[before] == ':' and tokens[before - 1] == ':':
             inner = solid(tokens, before - 2, -1)
-            named = re.match(r'\w', tokens[inner]) and tokens[inner] != 'return'
+            named = re.match(r'\w', tokens[inner]) and tokens[inner] not in KEYWORDS
             if inner >= 0 and (named or tokens[inner] == '>'):
                 i = inner
                 continue
@@ -137,7 +139,7 @@ def callee(name, written, after):
     if not re.search(r'[\w>]$', name):
         return f'simt_callee({name}){after}'
     text = name.replace('\\', '\\\\').replace('"', '\\"')
-    return (f'simt_callee([&](auto simt_w) -> decltype(simt_pick(simt_w, {name})) '
+    return (f'simt_callee([&](auto simt_w) -> decltype(simt_pick(simt_w, {written}{name})) '
             f'{{ return simt_pick(simt_w, {name}); }}, [&](const auto &...simt_a) '
             f'__attribute__((no_sanitize("thread"))) {{ {written}{name}(simt_a...); }}, "{text}"){after}')
 

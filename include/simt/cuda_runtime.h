@@ -101,7 +101,7 @@ static cudaError_t simt_start(const void *kernel, const char *name, dim3 grid, d
     request.arguments_size = sizeof body;
     request.traced = SIMT_TRACED;
     request.cooperative = cooperative;
-    request.name = name;
+    request.name = kernel ? NULL : name;
     if (!kernel && name) { // it has an address, but C++ can't tell which
         request.kernel = (const void *)request.call;
         cudaFuncSetAttribute(request.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

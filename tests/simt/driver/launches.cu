@@ -97,7 +97,18 @@ struct holder {
         EXPECT(p, 9.0f);
         this->set_nine<<<1, 1>>>(p);
     }
+    template <class T> void launch_template(T *p)
+    {
+        this->template set<T><<<1, 1>>>(p, 10);
+        EXPECT(p, T(10));
+        set<<<1, 1>>>(p, 11);
+        EXPECT(p, T(11));
+    }
     static __global__ void set_nine(float *p);
+    template <class T> static __global__ void set(T *p, int to)
+    {
+        *p = T(to);
+    }
 };
 __global__ void holder::set_nine(float *p)
 {
@@ -186,11 +197,29 @@ int main(int argc, char **)
         (f)<<<1, 1>>>(p, 6, NULL, false);
     EXPECT(p, 8.0f);
 #ifdef SIMT
+    holder().launch_template(p);
     holder().launch(p);
     EXPECT(p, 9.0f);
 #endif
     run(f, p, dim3(7), nullptr, false);
     EXPECT(p, 9.0f);
+
+    // In every kind of statement.
+    auto each = [&](auto x) { scale<<<1, 1>>>(p, x); };
+    each(12.0f);
+    EXPECT(p, 12.0f);
+    if (n == 5)
+        each(1.0f);
+    else
+        ::over<<<1, 1>>>(p, 13);
+    EXPECT(p, 13.0f);
+    n ? over<<<1, 1>>>(p, 14) : part<3><<<1, 1>>>(p);
+    EXPECT(p, 14.0f);
+    switch (n) {
+    case 1:
+        (over<<<1, 1>>>(p, 15), cudaDeviceSynchronize());
+    }
+    EXPECT(p, 15.0f);
 
     // Templates in the configuration; lines and comments between the parts; macros.
     outer::reverse<float><<<1, pair<int, pair<int, float>>::threads, 1024>>>(p);
