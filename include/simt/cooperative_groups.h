@@ -56,6 +56,11 @@ SIMT_INLINE thread_block this_thread_block()
 }
 
 struct grid_group {
+    template <int n = 0> static void sync()
+    {
+        static_assert(n,
+                      "simt does not have grid_group::sync(): end the kernel and launch another");
+    }
     static SIMT_METHOD unsigned long long block_rank()
     {
         return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);

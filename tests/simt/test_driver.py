@@ -151,6 +151,8 @@ LACKING = {  # the source -> the whole message
     "__global__ void __cluster_dims__(2, 1, 1) k() { }": "x.cu:1: error: simt does not have clusters (__cluster_dims__)",
     "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n__global__ void k() {\n cg::this_cluster().sync(); }":
         "x.cu:4: error: simt does not have these cooperative groups (this_cluster)",
+    "#include <cooperative_groups.h>\n__global__ void k() {\n cooperative_groups::this_grid().sync(); }":
+        "x.cu:3: error: simt does not have grid_group::sync(): ",
     "#include <cooperative_groups/memcpy_async.h>": "x.cu:1: error: simt does not have these cooperative groups",
     "int main() {\n int *p;\n k<<<1, 1>>p; }": "x.cu:3: error: <<< without a >>> and the arguments in parentheses after it",
     "int main() { <<<1, 1>>>(2); }": "x.cu:1: error: <<< without a kernel before it",
@@ -214,7 +216,12 @@ __global__ void k(int *p)
     *p = __CUDA_ARCH__;
 #endif
 }
-int main() { int *p, h = 0; cudaMalloc(&p, 4), cudaMemset(p, 0, 4), k<<<1, 1>>>(p), cudaMemcpy(&h, p, 4, cudaMemcpyDefault); printf("%d", h); }
+int main()
+{
+    int *p, h = 0;
+    cudaMalloc(&p, 4), cudaMemset(p, 0, 4), k<<<1, 1>>>(p), cudaMemcpy(&h, p, 4, cudaMemcpyDefault);
+    printf("%d", h);
+}
 """
     (tmp_path / "x.cu").write_text(source)
     said = driver("x.cu", "-o", "x", cwd=tmp_path)
