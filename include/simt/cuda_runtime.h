@@ -39,6 +39,7 @@
 #include <time.h>
 
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "cuda_runtime_api.h"
@@ -91,28 +92,39 @@ using ::simt_memset;
 #define SIMT_TRACED 0
 #endif
 
-// Calls are inlined, at -O0 too: the address that they return to is then in the line of the caller.
+// Launches `body`, which each thread calls. It holds the kernel's arguments: reading them is no access
+// of the kernel. All that leads to here is inlined, at -O0 too: the address that simt_launch returns to
+// is then in the line of the caller.
+template <class B>
+SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 grid, dim3 block,
+                                   size_t shared_bytes, int cooperative, const B &body)
+{
+    simt_launch_request request = {};
+    request.kernel = kernel;
+    request.grid = grid;
+    request.block = block;
+    request.shared_bytes = shared_bytes;
+    request.call = [](const void *b) { (*(const B *)b)(); };
+    request.arguments = &body;
+    request.arguments_size = sizeof body;
+    request.traced = SIMT_TRACED;
+    request.cooperative = cooperative;
+    request.name = kernel ? NULL : name;
+    if (!kernel && name) { // it has an address, but C++ can't tell which
+        request.kernel = (const void *)request.call;
+        cudaFuncSetAttribute(request.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             227 * 1024);
+    }
+    return simt_launch(&request);
+}
+
 template <class... P> struct simt_kernel {
     SIMT_INLINE cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                                    int cooperative, P... arguments)
     {
-        // The kernel's arguments are in the closure. Reading them is no access of the kernel.
-        auto body = [=]() __attribute__((no_sanitize("thread")))
-        {
-            kernel(arguments...);
-        };
-        using closure = decltype(body);
-        simt_launch_request request;
-        request.kernel = (const void *)kernel;
-        request.grid = grid;
-        request.block = block;
-        request.shared_bytes = shared_bytes;
-        request.call = [](const void *b) { (*(const closure *)b)(); };
-        request.arguments = &body;
-        request.arguments_size = sizeof body;
-        request.traced = SIMT_TRACED;
-        request.cooperative = cooperative;
-        return simt_launch(&request);
+        return simt_start(
+            (const void *)kernel, NULL, grid, block, shared_bytes,
+            cooperative, [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); });
     }
 
     template <size_t... I>
@@ -165,21 +177,111 @@ SIMT_INLINE cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size
     return cudaErrorInvalidDeviceFunction;
 }
 
-// include/simt/chevrons.py turns kernel<<<grid, block, shared_bytes, stream>>>(arguments) into this.
-struct simt_chevrons {
+// include/simt/chevrons.py turns kernel<<<grid, block, shared_bytes, stream>>>(arguments) into
+// simt_callee(find, call, "kernel")(grid, block, shared_bytes, stream)(arguments). `find` returns the
+// kernel's address, if C++ can tell which function its name means. `call` is a call of the kernel as
+// it is written. So the compiler chooses an overload, deduces template arguments and adds default
+// arguments as in any call.
+
+// What `find` asks: the one function of this name; the one with exactly these parameters.
+struct simt_only {
+};
+template <class... A> struct simt_exact {
+};
+template <class... P> auto simt_pick(simt_only, void (*kernel)(P...))
+{
+    return kernel;
+}
+template <class... A> auto simt_pick(simt_exact<A...>, void (*kernel)(A...))
+{
+    return kernel;
+}
+template <class T, class F> auto simt_find(const F &find, T what, int) -> decltype(find(what))
+{
+    return find(what);
+}
+template <class T, class F> void *simt_find(const F &, T, long)
+{
+    return NULL;
+}
+
+template <class F, class C> struct simt_launcher {
+    F find;
+    C call;
+    const char *name;
     dim3 grid, block;
     size_t shared_bytes;
-    simt_chevrons(dim3 g, dim3 b, size_t s = 0, cudaStream_t = 0)
-        : grid(g), block(b), shared_bytes(s)
+    simt_launcher(const F &f, const C &c, const char *n, dim3 g, dim3 b, size_t s)
+        : find(f), call(c), name(n), grid(g), block(b), shared_bytes(s)
     {
     }
-    template <class... P, class... A>
-    __attribute__((always_inline)) void operator()(void (*kernel)(P...), A &&...arguments) const
+
+    // Each thread has its own copy of the arguments, which are evaluated once.
+    template <class K, class... A> __forceinline__ void start(K kernel, A... arguments) const
     {
-        simt_kernel<P...>::launch(kernel, grid, block, shared_bytes, 0,
-                                  std::forward<A>(arguments)...);
+        simt_start((const void *)kernel, name, grid, block, shared_bytes, 0,
+                   [ =, call = call ]()
+                       __attribute__((no_sanitize("thread"))) { call(arguments...); });
     }
 };
+
+// Of a name with several functions.
+template <class F, class C, class K> struct simt_ready : simt_launcher<F, C> {
+    using simt_launcher<F, C>::simt_launcher;
+    template <class... A> __forceinline__ void operator()(A... arguments) const
+    {
+        this->start(simt_find(this->find, simt_exact<A...>(), 0), arguments...);
+    }
+};
+
+// Of a name with one function: the arguments become what its parameters D, R... are. If there are
+// fewer arguments, the others have defaults.
+template <class L, class D, class... R> struct simt_typed;
+template <class L, class... D> struct simt_typed<L, simt_exact<D...>> : L {
+    using L::L;
+    __forceinline__ void operator()(D... arguments) const
+    {
+        simt_kernel<D...>::launch(this->find(simt_only()), this->grid, this->block,
+                                  this->shared_bytes, 0, std::forward<D>(arguments)...);
+    }
+};
+template <class L, class... D, class N, class... R>
+struct simt_typed<L, simt_exact<D...>, N, R...> : simt_typed<L, simt_exact<D..., N>, R...> {
+    using base = simt_typed<L, simt_exact<D..., N>, R...>;
+    using base::base;
+    using base::operator();
+    __forceinline__ void operator()(D... arguments) const
+    {
+        this->start(this->find(simt_only()), std::forward<D>(arguments)...);
+    }
+};
+template <class F, class C, class... P>
+struct simt_ready<F, C, void (*)(P...)> : simt_typed<simt_launcher<F, C>, simt_exact<>, P...> {
+    using base = simt_typed<simt_launcher<F, C>, simt_exact<>, P...>;
+    using base::base;
+};
+
+template <class F, class C> struct simt_named {
+    F find;
+    C call;
+    const char *name;
+    auto operator()(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = 0) const
+    {
+        using ready = simt_ready<F, C, decltype(simt_find(find, simt_only(), 0))>;
+        return ready(find, call, name, grid, block, shared_bytes);
+    }
+};
+template <class F, class C>
+static inline simt_named<F, C> simt_callee(const F &find, const C &call, const char *name)
+{
+    return {find, call, name};
+}
+// Of an expression that isn't a name: a pointer to a kernel.
+template <class... P> static inline auto simt_callee(void (*kernel)(P...))
+{
+    return simt_callee([=](simt_only) { return kernel; },
+                       [=](const auto &...arguments) { kernel(arguments...); }, NULL);
+}
 
 // ---- the runtime API's typed forms --------------------------------------------------------------
 

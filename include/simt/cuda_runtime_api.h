@@ -332,8 +332,9 @@ typedef struct simt_launch_request {
     void (*call)(const void *arguments); // runs one thread
     const void *arguments;
     size_t arguments_size;
-    int traced;      // the caller was instrumented
-    int cooperative; // every block must be resident
+    int traced;       // the caller was instrumented
+    int cooperative;  // every block must be resident
+    const char *name; // as the source writes it; null: the name at `kernel`
 } simt_launch_request;
 
 cudaError_t simt_launch(const simt_launch_request *request);

@@ -56,6 +56,18 @@
             ".purgem simt_define\n"                                                                \
             ".noaltmacro")
 
+// chevrons.py puts a reference to it in a function's place of `extern __shared__ T name[];`.
+#ifdef __cplusplus
+extern __thread unsigned char simt_dynamic_bytes[] __asm__("simt_dynamic_shared");
+struct simt_dynamic {
+    template <class T> using array = T[];
+    template <class T> operator array<T> &() const
+    {
+        return *(array<T> *)simt_dynamic_bytes;
+    }
+};
+#endif
+
 // ---- the engine's side --------------------------------------------------------------------------
 
 enum simt_reduce_op { SIMT_SYNC, SIMT_SYNC_COUNT, SIMT_SYNC_AND, SIMT_SYNC_OR };
@@ -240,7 +252,6 @@ SIMT_SHUFFLES(long long)
 SIMT_SHUFFLES(unsigned long long)
 SIMT_SHUFFLES(float)
 SIMT_SHUFFLES(double)
-#undef SIMT_SHUFFLES
 
 #define SIMT_REDUCE(name, T, op) SIMT_INLINE T __reduce_##name##_sync(unsigned m, T v) { return (T)simt_warp(op, m, (unsigned)v, 0, 32, 4); }
 SIMT_REDUCE(add, unsigned, SIMT_REDUCE_ADD)

@@ -400,7 +400,7 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
     static const char *const name[] = {"grid.x",  "grid.y",  "grid.z",
                                        "block.x", "block.y", "block.z"};
 #define REFUSE(error, ...)                                                                         \
-    (name_kernel(call + 12, sizeof call - 12, r->kernel),                                          \
+    (name_kernel(call + 12, sizeof call - 12, r),                                          \
      tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))
     for (int i = 0; i < 6; ++i)
         if (!shape[i] || shape[i] > most[i])
@@ -510,7 +510,7 @@ static cudaError_t launch(const simt_launch_request *r)
     add_counts(&device.total, &device.counts);
     if (device.config.count) {
         char name[128];
-        name_kernel(name, sizeof name, r->kernel);
+        name_kernel(name, sizeof name, r);
         fprintf(stderr, "simt: %s <<<(%u,%u,%u), (%u,%u,%u)>>>%s\n", name, r->grid.x, r->grid.y,
                 r->grid.z, r->block.x, r->block.y, r->block.z,
                 device.traced ? "" : " (not instrumented: accesses weren't counted)");

@@ -49,12 +49,18 @@ static unsigned place_of(uintptr_t pc, int part)
 
 // ---- from an address to a line: addr2line, called only when there is something to report ------------
 
+// Whether a file is one of simt's headers: it lies where simt_device.h does.
 static int engine_file(const char *file)
 {
+    char sibling[PATH_MAX];
     const char *name = strrchr(file, '/');
     name = name ? name + 1 : file;
-    return !strcmp(name, "simt_device.h") || !strcmp(name, "cuda_runtime.h") ||
-           !strcmp(name, "cuda_pipeline_primitives.h");
+    snprintf(sibling, sizeof sibling, "%.*ssimt_device.h", (int)(name - file), file);
+    if (!access(sibling, F_OK))
+        return 1;
+    snprintf(sibling, sizeof sibling, "%.*s../simt_device.h", (int)(name - file), file);
+    return !access(sibling, F_OK) || !strcmp(name, "simt_device.h") ||
+           !strcmp(name, "cuda_runtime.h");
 }
 
 static void resolve_module(const char *module, uintptr_t base, const unsigned *wanted, unsigned n)
@@ -252,13 +258,22 @@ static void fill_place(simt_place *to, uint64_t block, unsigned id, uintptr_t pc
     to->line = p->line;
 }
 
-static void name_kernel(char *to, size_t size, const void *kernel)
+static void name_kernel(char *to, size_t size, const simt_launch_request *r)
 {
+    if (r->name) {
+        snprintf(to, size, "%s", r->name);
+        return;
+    }
+    const void *kernel = r->kernel;
     // One past the entry, because a place is looked up one byte before its address.
     const place *p = resolved((uintptr_t)kernel + 1);
     const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
-    const char *end = strrchr(name, '(');
-    snprintf(to, size, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
+    // Without its parameters, in which there may be parentheses.
+    const char *end = name + strlen(name);
+    int depth = 0;
+    for (const char *c = end; c > name && !(depth == 1 && c[-1] == '('); --c, end = c - 1)
+        depth += (c[-1] == ')') - (c[-1] == '(');
+    snprintf(to, size, "%.*s", (int)(end > name ? (size_t)(end - name) : strlen(name)), name);
     if (!*to)
         snprintf(to, size, "kernel at %p", kernel);
 }
@@ -298,7 +313,7 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
     r->kind = kind;
     r->address = address;
     r->size = (unsigned)size;
-    name_kernel(r->kernel, sizeof r->kernel, device.request->kernel);
+    name_kernel(r->kernel, sizeof r->kernel, device.request);
     fill_place(&r->here, t->block->serial, t->id, pc);
     char what[1024], here[400], there[600] = "";
     va_list args;
