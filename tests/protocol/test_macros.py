@@ -43,9 +43,12 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     once = inclusion(header)  # the guarded helpers stay, so they come first
     before = macros(once + his, INCLUDES[runtime], tmp_path)
     assert any("COARSEN_VERSION" in line for line in before)
-    assert macros(once + his + once, INCLUDES[runtime], tmp_path) ^ before == set()
-    for changes in every, prefixed | {name: None for name in every if f"COARSEN_{name}" in prefixed}:
-        assert macros(once + his + inclusion(header, **changes), INCLUDES[runtime], tmp_path) ^ before == set()
+    fewer = {name: None for name in every if f"COARSEN_{name}" in prefixed}
+    again = [once, inclusion(header, **every), inclusion(header, **prefixed | fewer)]
+    if macros(once + his + "".join(again), INCLUDES[runtime], tmp_path) != before:
+        for one in again:  # which of them
+            assert macros(once + his + one, INCLUDES[runtime], tmp_path) ^ before == set()
+        pytest.fail("the inclusions leave something behind together, and none of them alone")
 
 
 @pytest.mark.parametrize("header", HEADERS)
