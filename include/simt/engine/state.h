@@ -35,6 +35,7 @@ enum {
     MAX_THREADS = 1024,
     MAX_WARPS = MAX_THREADS / LANES,
     MAX_SLOTS = 16,
+    MEETINGS = 16,
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
@@ -73,7 +74,7 @@ typedef struct fiber {
     struct fiber *next_free;
 } fiber;
 
-enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, DONE };
+enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, AT_ACTIVEMASK, DONE };
 
 typedef struct thread {
     uint3 index;
@@ -86,6 +87,7 @@ typedef struct thread {
     // waiting
     uintptr_t wait_pc;
     int wait_op;
+    unsigned wait_which; // barrier of the source
     unsigned wait_mask;
     int source, width;
     uint64_t value, result;
@@ -109,11 +111,12 @@ typedef struct block {
     struct slot *slot;
     uint3 index;
     uint64_t serial; // linear index in the grid
-    unsigned threads, warps, live, exited;
+    unsigned threads, warps, live;
     thread *thread;
     uint32_t ready[MAX_WARPS]; // lanes that could run
     uint32_t lanes[MAX_WARPS]; // lanes that exist
     uint32_t gone[MAX_WARPS];  // lanes that returned
+    uint32_t asking[MAX_WARPS]; // lanes that wait in __activemask
 
     // order of warps and lanes in this block
     int reversed;
@@ -124,6 +127,13 @@ typedef struct block {
     thread *first; // to arrive
     int count;
     int fenced; // some thread fenced since the last barrier
+
+    // The last places at which its threads met, by warp; MAX_WARPS: the block
+    struct {
+        uintptr_t pc;
+        unsigned warp;
+    } met[MEETINGS];
+    unsigned meetings;
 
     // A read of what nothing had written. If a thread writes it before the next barrier, it is a race,
     // which is the better report.
