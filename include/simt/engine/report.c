@@ -298,6 +298,49 @@ typedef struct {
     const char *what; // "wrote it", "waits at a barrier"
 } party;
 
+static void append(simt_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(simt_report *r, const char *format, ...)
+{
+    size_t length = strlen(r->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->text + length, sizeof r->text - length, format, args);
+    va_end(args);
+}
+
+static void print_report(const simt_report *r)
+{
+    if (device.quiet)
+        return;
+    fflush(stdout);
+    fputs(r->text, stderr);
+}
+
+// Writes what thread t found.
+static void compose(simt_report *r, const thread *t, const char *severity, simt_kind kind,
+                    uintptr_t pc, uintptr_t address, size_t size, const party *other,
+                    const char *hint, const char *format, va_list args)
+{
+    memset(r, 0, sizeof *r);
+    r->kind = kind;
+    r->address = address;
+    r->size = (unsigned)size;
+    r->count = 1;
+    name_kernel(r->kernel, sizeof r->kernel, device.request);
+    fill_place(&r->here, t->block->serial, t->id, pc);
+    char what[1024], where[400];
+    vsnprintf(what, sizeof what, format, args);
+    say_place(where, sizeof where, &r->here);
+    append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", severity, simt_kind_name(kind),
+           r->kernel, what, where);
+    if (other && other->present) {
+        fill_place(&r->there, other->block, other->thread, other->pc);
+        say_place(where, sizeof where, &r->there);
+        append(r, "  other: %s %s\n", where, other->what);
+    }
+    append(r, "  fix:   %s\n", hint);
+}
+
 // Records and prints the fault of thread t, and ends the launch. The text says what happened, and the
 // hint what to do.
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
@@ -308,31 +351,11 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
                   const party *other, const char *hint, const char *format, ...)
 {
     unwritten_first(t->block, kind);
-    simt_report *r = &device.report;
-    memset(r, 0, sizeof *r);
-    r->kind = kind;
-    r->address = address;
-    r->size = (unsigned)size;
-    name_kernel(r->kernel, sizeof r->kernel, device.request);
-    fill_place(&r->here, t->block->serial, t->id, pc);
-    char what[1024], here[400], there[600] = "";
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    compose(&device.report, t, "", kind, pc, address, size, other, hint, format, args);
     va_end(args);
-    say_place(here, sizeof here, &r->here);
-    if (other && other->present) {
-        fill_place(&r->there, other->block, other->thread, other->pc);
-        char where[400];
-        say_place(where, sizeof where, &r->there);
-        snprintf(there, sizeof there, "  other: %s %s\n", where, other->what);
-    }
-    snprintf(r->text, sizeof r->text, "simt: %s in %s\n  what:  %s\n  where: %s\n%s  fix:   %s\n",
-             simt_kind_name(kind), r->kernel, what, here, there, hint);
-    if (!device.quiet) {
-        fflush(stdout);
-        fputs(r->text, stderr);
-    }
+    print_report(&device.report);
     device.failed = 1;
     unwind();
 }
@@ -342,20 +365,66 @@ const simt_report *simt_last_report(void)
     return &device.report;
 }
 
-// ---- calls of the runtime API -------------------------------------------------------------------
+// ---- what ends no launch: warnings, and calls of the runtime API that fail -------------------------
 
 static struct {
     simt_report last;
     unsigned long long count;
-} api;
+} warnings;
 
-const simt_report *simt_last_api_report(void)
+const simt_report *simt_last_warning(void)
 {
-    return &api.last;
+    return &warnings.last;
 }
-unsigned long long simt_api_reports(void)
+unsigned long long simt_warnings(void)
 {
-    return api.count;
+    return warnings.count;
+}
+
+// What was found, and in which launch last. A launch is warned of it once, and it is printed once.
+typedef struct finding {
+    simt_kind kind;
+    uintptr_t pc, other;
+    tick_t launch;
+    int printed;
+    struct finding *next;
+} finding;
+
+static finding *find(simt_kind kind, uintptr_t pc, const party *other)
+{
+    static finding *list;
+    uintptr_t there = other && other->present ? other->pc : 0;
+    for (finding *f = list; f; f = f->next)
+        if (f->kind == kind && f->pc == pc && f->other == there)
+            return f;
+    finding *f = must(calloc(1, sizeof *f));
+    *f = (finding){.kind = kind, .pc = pc, .other = there, .next = list};
+    return list = f;
+}
+
+// Says what is suspect about what thread t does. The thread continues.
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...) __attribute__((unused, format(printf, 6, 7)));
+
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...)
+{
+    if (!device.config.check)
+        return;
+    finding *f = find(kind, pc, other);
+    if (f->launch == device.start) {
+        ++warnings.last.count;
+        return;
+    }
+    f->launch = device.start;
+    va_list args;
+    va_start(args, format);
+    compose(&warnings.last, t, "warning: ", kind, pc, 0, 0, other, hint, format, args);
+    va_end(args);
+    ++warnings.count;
+    if (!f->printed)
+        print_report(&warnings.last);
+    f->printed |= !device.quiet;
 }
 
 // Says why a call from the host is refused, or what is suspect about it. Nothing ends. Returns `error`.
@@ -368,29 +437,27 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
 {
     if (!device.config.check)
         return error;
-    simt_report *r = &api.last;
+    simt_report *r = &warnings.last;
     memset(r, 0, sizeof *r);
     r->kind = kind;
+    r->count = 1;
     snprintf(r->kernel, sizeof r->kernel, "%s", call);
-    char what[1024], where[400] = "";
+    char what[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    append(r, "simt: %s%s in %s\n  what:  %s%s%s\n", error ? "" : "warning: ", simt_kind_name(kind),
+           call, what, error ? ": " : "", error ? cudaGetErrorName(error) : "");
     const place *p = resolved(pc);
     if (p->line) {
         snprintf(r->here.file, sizeof r->here.file, "%s", p->file);
         r->here.line = p->line;
-        snprintf(where, sizeof where, "  where: host code, %s:%d\n", p->file, p->line);
+        append(r, "  where: host code, %s:%d\n", p->file, p->line);
     }
-    snprintf(r->text, sizeof r->text, "simt: %s in %s\n  what:  %s%s%s\n%s  fix:   %s\n",
-             simt_kind_name(kind), call, what, error ? ": " : "",
-             error ? cudaGetErrorName(error) : "", where, hint);
-    ++api.count;
-    if (!device.quiet) {
-        fflush(stdout);
-        fputs(r->text, stderr);
-    }
+    append(r, "  fix:   %s\n", hint);
+    ++warnings.count;
+    print_report(r);
     return error;
 }
 
