@@ -288,6 +288,7 @@ static void say_place(char *to, size_t size, const simt_place *p)
 
 static void unwind(void) __attribute__((noreturn));
 static void unwritten_first(block *b, simt_kind kind);
+static void say_memory(simt_report *r, const thread *t);
 
 // Where the other side of a fault was.
 typedef struct {
@@ -333,6 +334,8 @@ static void compose(simt_report *r, const thread *t, const char *severity, simt_
     say_place(where, sizeof where, &r->here);
     append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", severity, simt_kind_name(kind),
            r->kernel, what, where);
+    if (address)
+        say_memory(r, t);
     if (other && other->present) {
         fill_place(&r->there, other->block, other->thread, other->pc);
         say_place(where, sizeof where, &r->there);
