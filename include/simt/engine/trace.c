@@ -232,6 +232,7 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         t->block->unwritten.size = (unsigned)whole_size;
         t->block->unwritten.shared = shared;
         t->block->unwritten.update = flags & UPDATE;
+        walk(&t->block->unwritten.trail, pc);
     }
     check_race(t, p, offset, size, whole, flags, shared, pc, number);
     if (flags & WRITE && (shared || m))
