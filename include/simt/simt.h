@@ -73,21 +73,23 @@ typedef struct {
     simt_place there; // the other side of a race or barrier; line 0 when there is none
     unsigned long long address;
     unsigned size;
-    char text[2048]; // what was printed
+    unsigned long long count; // how often it was found
+    char text[4096];          // what was printed
 } simt_report;
 
 // The first fault of the last launch that ran.
 const simt_report *simt_last_report(void);
 
-// What the last call of the runtime API said that had something to say, `kernel` being the call; and
-// how many such calls there were.
-const simt_report *simt_last_api_report(void);
-unsigned long long simt_api_reports(void);
+// The last report that ended no launch, and how many there were: warnings, each of which a launch has
+// once for a place in the source; and why calls of the runtime API failed, `kernel` being the call.
+const simt_report *simt_last_warning(void);
+unsigned long long simt_warnings(void);
 
 // "race", "out of bounds", ...
 const char *simt_kind_name(simt_kind kind);
 
-// 0: reports are not printed on stderr (simt_last_report still has them). 1 at the start.
+// 0: reports are not printed on stderr (simt_last_report and simt_last_warning still have them). 1 at
+// the start.
 void simt_print_reports(int on);
 
 // ---- counts -------------------------------------------------------------------------------------

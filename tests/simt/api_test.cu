@@ -158,7 +158,7 @@ static unsigned long long reports_before;
 
 static void quietly(void)
 {
-    reports_before = simt_api_reports();
+    reports_before = simt_warnings();
     simt_print_reports(0);
 }
 
@@ -167,22 +167,21 @@ static bool told(simt_kind kind, int line, const char *says)
 {
     simt_print_reports(1);
     cudaGetLastError();
-    const simt_report *r = simt_last_api_report();
-    bool good = simt_api_reports() == reports_before + 1 && r->kind == kind &&
-                strstr(r->text, says) &&
+    const simt_report *r = simt_last_warning();
+    bool good = simt_warnings() == reports_before + 1 && r->kind == kind && strstr(r->text, says) &&
                 ((r->here.line == line && strstr(r->here.file, "api_test.cu")) || !simt_traced());
     if (!good)
-        tap_diag("%llu reports, line %d, not %d; the last:\n%s",
-                 simt_api_reports() - reports_before, r->here.line, line, r->text);
+        tap_diag("%llu reports, line %d, not %d; the last:\n%s", simt_warnings() - reports_before,
+                 r->here.line, line, r->text);
     return good;
 }
 
 static bool nothing_told(void)
 {
     simt_print_reports(1);
-    if (simt_api_reports() != reports_before)
-        tap_diag("%s", simt_last_api_report()->text);
-    return simt_api_reports() == reports_before && !cudaGetLastError();
+    if (simt_warnings() != reports_before)
+        tap_diag("%s", simt_last_warning()->text);
+    return simt_warnings() == reports_before && !cudaGetLastError();
 }
 
 // The call returns the error, and one report says why.
@@ -271,7 +270,7 @@ static void test_refused(void)
     config.check = 0;
     simt_set_config(&config);
     quietly();
-    tap_ok(cudaFree(p) == cudaErrorInvalidValue && simt_api_reports() == reports_before,
+    tap_ok(cudaFree(p) == cudaErrorInvalidValue && simt_warnings() == reports_before,
            "nothing is told when nothing is checked");
     config.check = 1;
     simt_set_config(&config);
@@ -596,7 +595,7 @@ static void test_launch_bounds(void)
         if (c.bound < 1024) {
             cudaError_t error = launch(c.kernel, 1, c.bound + 1, (int *)NULL);
             refused = refused && error == cudaErrorInvalidValue &&
-                      strstr(simt_last_api_report()->text, "__launch_bounds__");
+                      strstr(simt_last_warning()->text, "__launch_bounds__");
         }
         simt_print_reports(1);
         cudaGetLastError();

@@ -37,7 +37,7 @@ static void heap_clear(uintptr_t a, size_t bytes)
     }
 }
 
-static void *heap_take(size_t bytes)
+static void *heap_take(size_t bytes, uintptr_t pc)
 {
     void *taken;
     bytes = bytes ? bytes : 1;
@@ -48,7 +48,7 @@ static void *heap_take(size_t bytes)
         if (arena_take(&taken, bytes, cudaMemoryTypeDevice))
             return NULL;
         m = allocation_at((uintptr_t)taken);
-        m->heap = 1;
+        m->heap = 1, m->made_at = pc;
     } else {
         unsigned class = heap_class(bytes);
         size_t size = (size_t)1 << class;
@@ -71,7 +71,8 @@ static void *heap_take(size_t bytes)
             heap.next += size;
         }
         m = allocation_at(a);
-        *m = (allocation){.base = a, .size = bytes, .type = cudaMemoryTypeDevice, .heap = 2};
+        *m = (allocation){
+            .base = a, .size = bytes, .type = cudaMemoryTypeDevice, .heap = 2, .made_at = pc};
     }
     heap.used += bytes;
     return (void *)m->base;
@@ -92,6 +93,7 @@ static void heap_give(thread *t, void *p, uintptr_t pc)
               "%p is %zu bytes into an allocation of %zu bytes%s", p, a - m->base, m->size,
               m->freed ? " that was freed before" : "");
     heap.used -= m->size;
+    m->freed_at = pc;
     if (m->heap == 1) {
         arena_give(m);
         return;
@@ -126,13 +128,13 @@ static void heap_free(void *p, uintptr_t pc, void (*host)(void *))
 
 void *simt_malloc(size_t bytes)
 {
-    return self ? heap_take(bytes) : malloc(bytes);
+    return self ? heap_take(bytes, RETURN_PC) : malloc(bytes);
 }
 void *simt_calloc(size_t n, size_t bytes)
 {
     if (!self)
         return calloc(n, bytes);
-    void *p = __builtin_mul_overflow(n, bytes, &bytes) ? NULL : heap_take(bytes);
+    void *p = __builtin_mul_overflow(n, bytes, &bytes) ? NULL : heap_take(bytes, RETURN_PC);
     if (p) {
         memset(p, 0, bytes);
         note_write(p, NULL, bytes);
@@ -157,7 +159,7 @@ static void *library(const char *name, void *or_else)
     {                                                                                              \
         static void *(*host)(size_t);                                                              \
         if (self)                                                                                  \
-            return heap_take(bytes);                                                               \
+            return heap_take(bytes, RETURN_PC);                                                    \
         if (!host)                                                                                 \
             host = (void *(*)(size_t))library(#name, (void *)malloc);                              \
         return host(bytes);                                                                        \

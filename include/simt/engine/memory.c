@@ -181,6 +181,7 @@ typedef struct {
     int blind;      // unchecked kernels may have written it, so who wrote what is not known
     int heap;       // a kernel allocated it: 1; as a piece of a chunk: 2
     int told;       // a copy of bytes that nothing wrote was reported
+    uintptr_t made_at, freed_at; // where the program called for it
 } allocation;
 
 static struct {
@@ -232,6 +233,15 @@ static allocation *allocation_at(uintptr_t a)
             high = mid;
     }
     return low ? &arena.list[low - 1] : NULL;
+}
+
+// The one that holds an address, or lies nearest to it; null when there is none.
+static const allocation *nearest_allocation(uintptr_t a)
+{
+    const allocation *m = allocation_at(a), *next = m ? m + 1 : arena.list;
+    if (next == arena.list + arena.count)
+        return m;
+    return m && (a - m->base < m->size || a - m->base - m->size < next->base - a) ? m : next;
 }
 
 // The allocation that holds an address, or would hold it if it were longer.
@@ -636,6 +646,61 @@ static uintptr_t shared_base(void)
     uintptr_t base = 0;
     dl_iterate_phdr(see_shared, &base);
     return base;
+}
+
+// ---- memory by the names that a program has for it ------------------------------------------------
+
+// Where an allocation was made, and freed: ", made at a.cu:12 and freed at a.cu:20".
+static const char *origin(const allocation *m)
+{
+    static char text[600];
+    const place *made = resolved(m->made_at);
+    int n = made->line ? snprintf(text, sizeof text, ", made at %s:%d", made->file, made->line) : 0;
+    text[n] = 0;
+    const place *freed = m->freed && m->freed_at ? resolved(m->freed_at) : made;
+    if (freed != made && freed->line)
+        snprintf(text + n, sizeof text - (size_t)n, "%s freed at %s:%d", n ? " and" : ",",
+                 freed->file, freed->line);
+    return text;
+}
+
+// Adds the bytes that a report is of: as the element of what holds them, and by their offset in it.
+static void say_memory(simt_report *r, const thread *t)
+{
+    uintptr_t a = r->address, base = 0, offset = a - t->block->slot->shared;
+    size_t whole = 0;
+    char name[800] = "";
+    const range *v = find_range(&program.variables, a, 0);
+    if (in_arena(a)) {
+        const allocation *m = nearest_allocation(a);
+        if (!m)
+            return;
+        base = m->base, whole = m->size;
+        snprintf(name, sizeof name, "an allocation of %zu byte%s%s", whole, whole == 1 ? "" : "s",
+                 origin(m));
+    } else if (a - (uintptr_t)simt_dynamic_shared < MAX_DYNAMIC) {
+        base = (uintptr_t)simt_dynamic_shared, whole = device.request->shared_bytes;
+        snprintf(name, sizeof name, "the launch's %zu bytes of dynamic shared memory", whole);
+    } else if (offset < program.shared_size && (v = find_range(&program.shared, offset, 1))) {
+        base = t->block->slot->shared + v->from, whole = v->to - v->from;
+        snprintf(name, sizeof name, "the shared variable %s", v->name);
+    } else if (v) {
+        base = v->from, whole = v->to - v->from;
+        snprintf(name, sizeof name, "the variable %s", v->name);
+    } else {
+        return;
+    }
+    long long first = (long long)(a - base), size = r->size;
+    append(r, "  data:  ");
+    if (a == base && size == (long long)whole)
+        append(r, "%s\n", name);
+    else if (size > 1 && first % size == 0)
+        append(r, "element %lld (bytes %lld to %lld) of %s\n", first / size, first,
+               first + size - 1, name);
+    else if (size > 1)
+        append(r, "bytes %lld to %lld of %s\n", first, first + size - 1, name);
+    else
+        append(r, "byte %lld of %s\n", first, name);
 }
 
 // ---- crews that no mark names -------------------------------------------------------------------

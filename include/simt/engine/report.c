@@ -63,6 +63,27 @@ static int engine_file(const char *file)
            !strcmp(name, "cuda_runtime.h");
 }
 
+// Of `int get<4>(int*)` the name alone: get<4>.
+static void plain_function(const char *from, char *to, size_t size)
+{
+    // The parameters begin at the parenthesis that the last one closes.
+    const char *end = from + strlen(from);
+    int depth = 0;
+    for (const char *c = end; c > from && !(depth == 1 && c[-1] == '('); --c, end = c - 1)
+        depth += (c[-1] == ')') - (c[-1] == '(');
+    if (end <= from)
+        end = from + strlen(from);
+    // The result's type is there for templates only. It ends at the last space outside of brackets.
+    const char *name = from;
+    depth = 0;
+    for (const char *c = from; c < end; ++c) {
+        depth += (*c && strchr("<({", *c)) - (*c && strchr(">)}", *c));
+        if (*c == ' ' && !depth && (c - from < 8 || strncmp(c - 8, "operator", 8)))
+            name = c + 1;
+    }
+    snprintf(to, size, "%.*s", (int)(end - name), name);
+}
+
 static void resolve_module(const char *module, uintptr_t base, const unsigned *wanted, unsigned n)
 {
     enum { BATCH = 200 };
@@ -101,16 +122,25 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
             }
             named = 0;
             char *colon = strrchr(text, ':');
-            if (!colon || p->line)
+            if (!colon)
                 continue;
             *colon = 0;
             int line = atoi(colon + 1);
             if (line <= 0 || engine_file(text))
                 continue;
+            if (p->line) {
+                frame **last = &p->outer;
+                while (*last)
+                    last = &(*last)->outer;
+                *last = must(calloc(1, sizeof **last));
+                (*last)->line = line;
+                snprintf((*last)->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
+                plain_function(function, (*last)->function, sizeof p->function);
+                continue;
+            }
             p->line = line;
             snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-            snprintf(p->function, sizeof p->function, "%.*s", (int)sizeof p->function - 1,
-                     function);
+            plain_function(function, p->function, sizeof p->function);
         }
         pclose(out);
     }
@@ -267,13 +297,10 @@ static void name_kernel(char *to, size_t size, const simt_launch_request *r)
     const void *kernel = r->kernel;
     // One past the entry, because a place is looked up one byte before its address.
     const place *p = resolved((uintptr_t)kernel + 1);
-    const char *name = strncmp(p->function, "void ", 5) ? p->function : p->function + 5;
-    // Without its parameters, in which there may be parentheses.
-    const char *end = name + strlen(name);
-    int depth = 0;
-    for (const char *c = end; c > name && !(depth == 1 && c[-1] == '('); --c, end = c - 1)
-        depth += (c[-1] == ')') - (c[-1] == '(');
-    snprintf(to, size, "%.*s", (int)(end > name ? (size_t)(end - name) : strlen(name)), name);
+    const frame *outer = p->outer;
+    while (outer && outer->outer)
+        outer = outer->outer;
+    snprintf(to, size, "%s", outer ? outer->function : p->function);
     if (!*to)
         snprintf(to, size, "kernel at %p", kernel);
 }
@@ -286,8 +313,89 @@ static void say_place(char *to, size_t size, const simt_place *p)
         snprintf(to + n, size - (size_t)n, ", %s:%d", p->file, p->line);
 }
 
+static void append(simt_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(simt_report *r, const char *format, ...)
+{
+    size_t length = strlen(r->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->text + length, sizeof r->text - length, format, args);
+    va_end(args);
+}
+
+// ---- the calls that led to a place --------------------------------------------------------------
+
+typedef struct {
+    trail *to;
+    uintptr_t pc;
+} walker;
+
+static _Unwind_Reason_Code walk_step(struct _Unwind_Context *context, void *argument)
+{
+    walker *w = argument;
+    int before; // where a signal came, and not where a call returns to
+    uintptr_t pc = _Unwind_GetIPInfo(context, &before);
+    pc += !!before;
+    if (w->to->count || pc == w->pc)
+        w->to->pc[w->to->count++] = pc;
+    return w->to->count == sizeof w->to->pc / sizeof *w->to->pc ? _URC_END_OF_STACK
+                                                                : _URC_NO_REASON;
+}
+
+// The calls of the thread that runs, from the one that returns to `pc` outwards.
+static void walk(trail *to, uintptr_t pc)
+{
+    to->count = 0;
+    _Unwind_Backtrace(walk_step, &(walker){to, pc});
+    if (!to->count)
+        to->pc[to->count++] = pc;
+}
+
+typedef struct {
+    char text[2048];
+    unsigned count;
+} calls;
+
+// Whether this was the kernel, where the calls begin.
+static int add_call(calls *c, const simt_report *r, const char *file, int line,
+                    const char *function)
+{
+    enum { MOST = 12 };
+    size_t length = strlen(c->text), bare = strcspn(r->kernel, "<");
+    if (!line)
+        return 0;
+    if (c->count++ < MOST)
+        snprintf(c->text + length, sizeof c->text - length, "  %s  %s (%s:%d)\n",
+                 c->count == 1 ? "in:  " : "from:", function, file, line);
+    else if (c->count == MOST + 1)
+        snprintf(c->text + length, sizeof c->text - length, "  from:  ...\n");
+    // The launch may have the kernel's name without its template arguments.
+    return !strcmp(function, r->kernel) ||
+           (!r->kernel[bare] && !strncmp(function, r->kernel, bare) && function[bare] == '<');
+}
+
+// Adds the calls between the kernel and a place, if there are any.
+static void say_calls(simt_report *r, const trail *t)
+{
+    calls c = {.count = 0};
+    unsigned numbers[sizeof t->pc / sizeof *t->pc];
+    for (unsigned i = 0; i < t->count; ++i)
+        numbers[i] = place_of(t->pc[i], 0);
+    resolve(numbers, t->count);
+    int done = 0;
+    for (unsigned i = 0; i < t->count && !done; ++i) {
+        const place *p = &places.list[numbers[i]];
+        done = add_call(&c, r, p->file, p->line, p->function);
+        for (const frame *f = p->outer; f && !done; f = f->outer)
+            done = add_call(&c, r, f->file, f->line, f->function);
+    }
+    if (c.count > 1)
+        append(r, "%s", c.text);
+}
+
 static void unwind(void) __attribute__((noreturn));
 static void unwritten_first(block *b, simt_kind kind);
+static void say_memory(simt_report *r, const thread *t);
 
 // Where the other side of a fault was.
 typedef struct {
@@ -297,6 +405,48 @@ typedef struct {
     uintptr_t pc;
     const char *what; // "wrote it", "waits at a barrier"
 } party;
+
+static void print_report(const simt_report *r)
+{
+    if (device.quiet)
+        return;
+    fflush(stdout);
+    fputs(r->text, stderr);
+}
+
+// Writes what thread t found.
+static void compose(simt_report *r, const thread *t, const char *severity, simt_kind kind,
+                    uintptr_t pc, uintptr_t address, size_t size, const party *other,
+                    const char *hint, const char *format, va_list args)
+{
+    memset(r, 0, sizeof *r);
+    r->kind = kind;
+    r->address = address;
+    r->size = (unsigned)size;
+    r->count = 1;
+    name_kernel(r->kernel, sizeof r->kernel, device.request);
+    fill_place(&r->here, t->block->serial, t->id, pc);
+    char what[1024], where[400];
+    vsnprintf(what, sizeof what, format, args);
+    say_place(where, sizeof where, &r->here);
+    append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", severity, simt_kind_name(kind),
+           r->kernel, what, where);
+    trail calls = {1, {pc}};
+    if (kind == SIMT_UNWRITTEN) // it happened before
+        calls = t->block->unwritten.trail;
+    else if (t == self)
+        walk(&calls, pc);
+    say_calls(r, &calls);
+    if (address)
+        say_memory(r, t);
+    if (other && other->present) {
+        fill_place(&r->there, other->block, other->thread, other->pc);
+        say_place(where, sizeof where, &r->there);
+        append(r, "  other: %s %s\n", where, other->what);
+        say_calls(r, &(trail){1, {other->pc}});
+    }
+    append(r, "  fix:   %s\n", hint);
+}
 
 // Records and prints the fault of thread t, and ends the launch. The text says what happened, and the
 // hint what to do.
@@ -308,31 +458,11 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
                   const party *other, const char *hint, const char *format, ...)
 {
     unwritten_first(t->block, kind);
-    simt_report *r = &device.report;
-    memset(r, 0, sizeof *r);
-    r->kind = kind;
-    r->address = address;
-    r->size = (unsigned)size;
-    name_kernel(r->kernel, sizeof r->kernel, device.request);
-    fill_place(&r->here, t->block->serial, t->id, pc);
-    char what[1024], here[400], there[600] = "";
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    compose(&device.report, t, "", kind, pc, address, size, other, hint, format, args);
     va_end(args);
-    say_place(here, sizeof here, &r->here);
-    if (other && other->present) {
-        fill_place(&r->there, other->block, other->thread, other->pc);
-        char where[400];
-        say_place(where, sizeof where, &r->there);
-        snprintf(there, sizeof there, "  other: %s %s\n", where, other->what);
-    }
-    snprintf(r->text, sizeof r->text, "simt: %s in %s\n  what:  %s\n  where: %s\n%s  fix:   %s\n",
-             simt_kind_name(kind), r->kernel, what, here, there, hint);
-    if (!device.quiet) {
-        fflush(stdout);
-        fputs(r->text, stderr);
-    }
+    print_report(&device.report);
     device.failed = 1;
     unwind();
 }
@@ -342,20 +472,66 @@ const simt_report *simt_last_report(void)
     return &device.report;
 }
 
-// ---- calls of the runtime API -------------------------------------------------------------------
+// ---- what ends no launch: warnings, and calls of the runtime API that fail -------------------------
 
 static struct {
     simt_report last;
     unsigned long long count;
-} api;
+} warnings;
 
-const simt_report *simt_last_api_report(void)
+const simt_report *simt_last_warning(void)
 {
-    return &api.last;
+    return &warnings.last;
 }
-unsigned long long simt_api_reports(void)
+unsigned long long simt_warnings(void)
 {
-    return api.count;
+    return warnings.count;
+}
+
+// What was found, and in which launch last. A launch is warned of it once, and it is printed once.
+typedef struct finding {
+    simt_kind kind;
+    uintptr_t pc, other;
+    tick_t launch;
+    int printed;
+    struct finding *next;
+} finding;
+
+static finding *find(simt_kind kind, uintptr_t pc, const party *other)
+{
+    static finding *list;
+    uintptr_t there = other && other->present ? other->pc : 0;
+    for (finding *f = list; f; f = f->next)
+        if (f->kind == kind && f->pc == pc && f->other == there)
+            return f;
+    finding *f = must(calloc(1, sizeof *f));
+    *f = (finding){.kind = kind, .pc = pc, .other = there, .next = list};
+    return list = f;
+}
+
+// Says what is suspect about what thread t does. The thread continues.
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...) __attribute__((unused, format(printf, 6, 7)));
+
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...)
+{
+    if (!device.config.check)
+        return;
+    finding *f = find(kind, pc, other);
+    if (f->launch == device.start) {
+        ++warnings.last.count;
+        return;
+    }
+    f->launch = device.start;
+    va_list args;
+    va_start(args, format);
+    compose(&warnings.last, t, "warning: ", kind, pc, 0, 0, other, hint, format, args);
+    va_end(args);
+    ++warnings.count;
+    if (!f->printed)
+        print_report(&warnings.last);
+    f->printed |= !device.quiet;
 }
 
 // Says why a call from the host is refused, or what is suspect about it. Nothing ends. Returns `error`.
@@ -368,29 +544,27 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
 {
     if (!device.config.check)
         return error;
-    simt_report *r = &api.last;
+    simt_report *r = &warnings.last;
     memset(r, 0, sizeof *r);
     r->kind = kind;
+    r->count = 1;
     snprintf(r->kernel, sizeof r->kernel, "%s", call);
-    char what[1024], where[400] = "";
+    char what[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    append(r, "simt: %s%s in %s\n  what:  %s%s%s\n", error ? "" : "warning: ", simt_kind_name(kind),
+           call, what, error ? ": " : "", error ? cudaGetErrorName(error) : "");
     const place *p = resolved(pc);
     if (p->line) {
         snprintf(r->here.file, sizeof r->here.file, "%s", p->file);
         r->here.line = p->line;
-        snprintf(where, sizeof where, "  where: host code, %s:%d\n", p->file, p->line);
+        append(r, "  where: host code, %s:%d\n", p->file, p->line);
     }
-    snprintf(r->text, sizeof r->text, "simt: %s in %s\n  what:  %s%s%s\n%s  fix:   %s\n",
-             simt_kind_name(kind), call, what, error ? ": " : "",
-             error ? cudaGetErrorName(error) : "", where, hint);
-    ++api.count;
-    if (!device.quiet) {
-        fflush(stdout);
-        fputs(r->text, stderr);
-    }
+    append(r, "  fix:   %s\n", hint);
+    ++warnings.count;
+    print_report(r);
     return error;
 }
 

@@ -368,6 +368,8 @@ static cudaError_t take(void **pointer, size_t bytes, cudaMemoryType type, const
         return REFUSE(call, pc, cudaErrorMemoryAllocation, "free what isn't used, or use less",
                       "%zu bytes are asked for, and %zu of the device's %zu are left", bytes,
                       left < memory_bytes ? left : memory_bytes, memory_bytes);
+    if (*pointer)
+        allocation_at((uintptr_t)*pointer)->made_at = pc;
     return cudaSuccess;
 }
 
@@ -385,16 +387,17 @@ static cudaError_t give(void *pointer, int host, const char *call, uintptr_t pc)
                       "%p was allocated by a kernel", pointer);
     if (m->freed)
         return REFUSE(call, pc, cudaErrorInvalidValue, "free it once, and set the pointer to null",
-                      "%p is %zu bytes into an allocation of %zu bytes that was freed before",
-                      pointer, a - m->base, m->size);
+                      "%p is %zu bytes into an allocation of %zu bytes that was freed before%s",
+                      pointer, a - m->base, m->size, origin(m));
     if (m->base != a)
         return REFUSE(call, pc, cudaErrorInvalidValue, "pass what the allocation returned",
-                      "%p is %zu bytes into an allocation of %zu bytes", pointer, a - m->base,
-                      m->size);
+                      "%p is %zu bytes into an allocation of %zu bytes%s", pointer, a - m->base,
+                      m->size, origin(m));
     if (host != (m->type == cudaMemoryTypeHost))
         return REFUSE(call, pc, cudaErrorInvalidValue,
                       host ? "free it with cudaFree" : "free it with cudaFreeHost",
                       "%p is %s memory", pointer, host ? "device" : "pinned host");
+    m->freed_at = pc;
     arena_give(m);
     return cudaSuccess;
 }
@@ -542,9 +545,9 @@ static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
                        "write all of it, cudaMemset it first, or copy less; bytes that pad "
                        "structures do no harm",
                        "it copies %zu byte%s to the host that nothing has written, the first at "
-                       "offset %zu of an allocation of %zu bytes",
-                       l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base,
-                       l->from->size));
+                       "offset %zu of an allocation of %zu bytes%s",
+                       l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base, l->from->size,
+                       origin(l->from)));
 }
 
 // Rows of a copy. One row has any pitch.

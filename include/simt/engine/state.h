@@ -25,6 +25,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "../cuda_runtime_api.h"
 #include "../simt.h"
@@ -52,6 +53,13 @@ typedef struct {
 
 // ---- places -------------------------------------------------------------------------------------
 
+// A function in which an instruction is because it was inlined, one level further out than the last.
+typedef struct frame {
+    char file[256], function[128];
+    int line;
+    struct frame *outer;
+} frame;
+
 // One instruction of the program, known by the return address of the hook that it called.
 typedef struct {
     uintptr_t pc;
@@ -61,7 +69,14 @@ typedef struct {
     int resolved;
     char file[256], function[128];
     int line;
+    frame *outer;
 } place;
+
+// The calls that led to a place: its address, and then the addresses that the callers continue at.
+typedef struct {
+    unsigned count;
+    uintptr_t pc[16];
+} trail;
 
 // ---- threads and blocks -------------------------------------------------------------------------
 
@@ -142,6 +157,7 @@ typedef struct block {
         uintptr_t pc, address;
         unsigned size;
         int shared, update;
+        trail trail;
     } unwritten;
 
     // ordering

@@ -25,25 +25,22 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
         fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
               "%s of %zu byte%s at %#" PRIxPTR ", a null pointer", verb, size, plural, a);
     if (in_arena(a)) {
-        const allocation *m = allocation_at(a);
+        const allocation *m = nearest_allocation(a);
         size_t past = m ? a - m->base : 0;
-        // The start of the next allocation may be nearer than the end of this one.
-        const allocation *next = m ? m + 1 : arena.list;
         if (m && m->freed && past < m->size)
             fault(t, SIMT_USE_AFTER_FREE, pc, a, size, NULL,
                   "free the memory after the last kernel that uses it",
                   "%s of %zu byte%s, %zu bytes into an allocation of %zu bytes that was freed",
                   verb, size, plural, past, m->size);
-        if (m &&
-            (next == arena.list + arena.count || past - m->size < next->base - a || past < m->size))
+        if (m && a >= m->base)
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
                   "%s of %zu byte%s that ends %zu byte%s past an allocation of %zu bytes%s", verb,
                   size, plural, past + size - m->size, past + size - m->size == 1 ? "" : "s",
                   m->size, m->freed ? " (freed)" : "");
-        if (next < arena.list + arena.count)
+        if (m)
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with 0 first",
                   "%s of %zu byte%s, %zu bytes before an allocation of %zu bytes", verb, size,
-                  plural, next->base - a, next->size);
+                  plural, m->base - a, m->size);
         fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
               "%s of %zu byte%s at %#" PRIxPTR ", where nothing was allocated", verb, size, plural,
               a);
@@ -98,25 +95,16 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
                    x_wrote     ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
                    : x->atomic ? "read it (atomic or volatile)"
                                : "read it"};
-    const range *v = find_range(&program.variables, a, 0);
-    char name[100] = "";
-    if (a - t->block->slot->shared < program.shared_size) {
-        v = find_range(&program.shared, a - t->block->slot->shared, 0);
-        snprintf(name, sizeof name, " of shared memory%s%s%s", v ? " (" : "", v ? v->name : "",
-                 v ? ")" : "");
-    } else if (v) {
-        snprintf(name, sizeof name, " of %s", v->name);
-    }
-    fault(t, SIMT_RACE, pc, a, size, &other,
-          same ? "put __syncthreads() between them, or make both atomic"
-               : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
-                 "both atomic",
-          "%s of %zu byte%s%s that another thread touched, with nothing between them to order the "
-          "two",
-          flags & UPDATE  ? "atomic update"
-          : flags & WRITE ? "write"
-                          : "read",
-          size, size == 1 ? "" : "s", name);
+    fault(
+        t, SIMT_RACE, pc, a, size, &other,
+        same ? "put __syncthreads() between them, or make both atomic"
+             : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
+               "both atomic",
+        "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
+        flags & UPDATE  ? "atomic update"
+        : flags & WRITE ? "write"
+                        : "read",
+        size, size == 1 ? "" : "s");
 }
 
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
@@ -185,13 +173,13 @@ static int dynamic_limit(const void *function);
 
 // The first touch of a shared variable in this launch. nvcc refuses too many of them; only here is it
 // known which ones the kernel and its functions have.
-static void add_shared(thread *t, range *r, uintptr_t a, uintptr_t pc)
+static void add_shared(thread *t, range *r, uintptr_t pc)
 {
     r->used = device.start;
     device.static_shared += r->to - r->from;
     size_t dynamic = device.request->shared_bytes, sum = device.static_shared + dynamic;
     if (device.static_shared > DEFAULT_DYNAMIC)
-        fault(t, SIMT_SHARED_SIZE, pc, a, 0, NULL,
+        fault(t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
               "make it dynamic shared memory, which can be up to 227 KiB",
               "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
               device.static_shared, DEFAULT_DYNAMIC);
@@ -199,7 +187,7 @@ static void add_shared(thread *t, range *r, uintptr_t a, uintptr_t pc)
         dynamic_limit(device.request->kernel) > DEFAULT_DYNAMIC ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
     if (sum > (size_t)most)
         fault(
-            t, SIMT_SHARED_SIZE, pc, a, 0, NULL,
+            t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
             most == MAX_DYNAMIC ? "use less" : "use less, or ask for more: cudaFuncSetAttribute",
             "with %s the kernel has %zu bytes of shared variables, beside %zu dynamic ones, and %d "
             "is the most",
@@ -244,6 +232,7 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         t->block->unwritten.size = (unsigned)whole_size;
         t->block->unwritten.shared = shared;
         t->block->unwritten.update = flags & UPDATE;
+        walk(&t->block->unwritten.trail, pc);
     }
     check_race(t, p, offset, size, whole, flags, shared, pc, number);
     if (flags & WRITE && (shared || m))
@@ -312,7 +301,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
                 bad_address(t, a, size, flags, pc);
             recent = r;
             if (r->used != device.start)
-                add_shared(t, (range *)r, a, pc);
+                add_shared(t, (range *)r, pc);
         }
         pages = s->shared_pages, base = s->shared & ~(uintptr_t)(PAGE - 1);
     } else if (a >= program.data && a < program.data_end) {
