@@ -43,8 +43,11 @@ static void interleave(slot *s, unsigned odds)
         pass_baton(s, to);
 }
 
+static void restore(thread *t);
+
 static void unwind(void)
 {
+    restore(self);
     longjmp(self->block->slot->root, 1);
 }
 

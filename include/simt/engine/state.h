@@ -37,6 +37,7 @@ enum {
     MAX_WARPS = MAX_THREADS / LANES,
     MAX_SLOTS = 16,
     MEETINGS = 16,
+    SIGHTS = 16,
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
@@ -66,6 +67,9 @@ typedef struct {
     int part;         // of an access wider than 16 bytes, which counts as several
     simt_line counts; // of this launch
     uint32_t crew;    // the last that was here; see memory.c
+    uintptr_t element; // the first that a block read here, and whether it read others
+    uint32_t element_block;
+    int elements;
     int resolved;
     char file[256], function[128];
     int line;
@@ -88,6 +92,9 @@ typedef struct fiber {
     uintptr_t stack; // lowest address
     struct fiber *next_free;
 } fiber;
+
+// An access. ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
+enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8, VOLATILE = 16, CAS = 32 };
 
 enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, AT_ACTIVEMASK, DONE };
 
@@ -114,6 +121,22 @@ typedef struct thread {
     fenced near, far;         // by its last fence of any scope; by its last device-wide fence
     struct acquired *pending; // read, not yet fenced
     tick_t seen[LANES];       // last __syncwarp with each lane
+
+    // A plain read of what others update by atomics: right, if a CAS of the same word is next
+    struct {
+        uintptr_t pc, address, other_pc;
+        unsigned size, other;
+        uint32_t block;
+    } doubt;
+
+    // A volatile read that got the old value, as on a GPU it may: wrong, unless the thread looks again
+    struct {
+        uintptr_t pc, address, other_pc;
+        unsigned size, other, to_restore;
+        uint32_t block;
+        uint64_t value;
+        int reader_lacks; // a fence; otherwise it is the writer
+    } stale;
 
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
@@ -164,6 +187,16 @@ typedef struct block {
     tick_t start, since, fence_cover;
     struct acquired *acquired;
     struct clock *clock;
+
+    // Threads whose volatile or atomic writes this block's threads have seen, up to which turn
+    struct {
+        uint32_t block;
+        unsigned thread, by;
+        uint64_t turn;
+        tick_t at;
+        int released; // the writer had fenced
+    } sights[SIGHTS];
+    int writes_volatile;
 } block;
 
 // Room for one resident block, and the OS thread whose thread-local storage is its shared memory.

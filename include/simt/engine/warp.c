@@ -90,6 +90,9 @@ int simt_barrier(int op, int predicate, unsigned which)
     if (!t)
         return 0;
     block *b = t->block;
+    restore(t);
+    if (t->doubt.pc)
+        settle_doubt(t, 0);
     t->wait_pc = RETURN_PC;
     t->wait_op = op;
     t->wait_which = which;
@@ -295,6 +298,7 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     if (!t)
         return value;
     block *b = t->block;
+    restore(t);
     t->wait_pc = t->last_pc = RETURN_PC;
     t->wait_op = op;
     t->wait_mask = mask;
@@ -350,6 +354,7 @@ unsigned simt_activemask(void)
     thread *t = self;
     if (!t)
         return 1;
+    restore(t);
     t->wait_pc = t->last_pc = RETURN_PC;
     t->state = AT_ACTIVEMASK;
     t->spin_pc = 0;
@@ -379,6 +384,8 @@ static void thread_done(thread *t)
 {
     block *b = t->block;
     fiber *f = t->fiber;
+    restore(t);
+    settle(t, 0);
     t->state = DONE;
     t->spin_pc = 0;
     device.idle = 0;
@@ -473,9 +480,10 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     thread *t = self;
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
-        access_memory(t, a, (size_t)bytes, WRITE | ATOMIC | UPDATE, pc, 0);
+        int flags = WRITE | ATOMIC | UPDATE | (op == SIMT_ATOMIC_CAS ? CAS : 0);
+        access_memory(t, a, (size_t)bytes, flags, pc, 0);
         if (!(a - t->fiber->stack < STACK_BYTES))
-            order_read(t, a, 1);
+            order_read(t, a);
     }
     uint64_t old = 0;
     memcpy(&old, address, (size_t)bytes);
@@ -489,7 +497,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     int wrote =
         now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
     if (device.traced && wrote)
-        order_write(t, a, 1);
+        order_write(t, a, 1, (size_t)bytes);
     if (now != old)
         note_progress(t);
     else
@@ -502,6 +510,7 @@ void simt_fence(int device_wide)
     thread *t = self;
     if (!t)
         return;
+    restore(t);
     if (device.traced)
         order_fence(t, device_wide);
     interleave(t->block->slot, 4);
@@ -510,8 +519,10 @@ void simt_fence(int device_wide)
 void simt_sleep(void)
 {
     thread *t = self;
-    if (t)
-        spin(t, RETURN_PC);
+    if (!t)
+        return;
+    restore(t);
+    spin(t, RETURN_PC);
 }
 
 void simt_trap(void)
