@@ -26,6 +26,7 @@ typedef struct {
     unsigned resident;       // blocks on the device at once, 1 to 16
     int check;               // 1: report faults, if the code is instrumented
     int count;               // 1: print a table after each launch; 2: also a row per source line
+    unsigned watchdog;       // seconds that a thread may compute without memory; 0: for ever
 } simt_config;
 
 simt_config simt_get_config(void);

@@ -27,14 +27,24 @@ enum fault {
     MISSING_FENCE,
     LOCK_WITHOUT_FENCE,
     WARP_WITHOUT_SYNC,
+    WARP_VOLATILE,
+    VALUE_BEFORE_FLAG,
+    VALUE_AFTER_FLAG,
+    VALUE_AFTER_ATOMIC_FLAG,
+    EXCHANGE_AFTER_READ,
+    COPY_NOT_WAITED,
+    COPY_ONE_SHORT,
+    COPY_WITHOUT_BARRIER,
     BARRIER_IN_BRANCH,
     BARRIER_TWO_LINES,
+    BARRIERS_ONE_LINE,
     OVERRUN_GLOBAL,
     UNDERRUN_GLOBAL,
     OVERRUN_SHARED,
     OVERRUN_SHARED_POINTER,
     OVERRUN_DYNAMIC,
     OVERRUN_COPY,
+    OVERRUN_UNWRITTEN,
     UNWRITTEN_GLOBAL,
     UNWRITTEN_SHARED,
     UNWRITTEN_ATOMIC,
@@ -45,8 +55,11 @@ enum fault {
     NULL_POINTER,
     OTHER_STACK,
     SPIN_ON_ABSENT_BLOCK,
+    SPIN_PLAIN,
+    SPIN_HOISTED,
     SHUFFLE_ABSENT,
     SHUFFLE_NAMED_ABSENT,
+    MORE_THAN_ACTIVE,
     VOTE_IN_BRANCH,
     NOT_IN_OWN_MASK,
     ASSERTION,
@@ -199,6 +212,134 @@ template <bool fixed> __global__ void warp_without_sync(arguments a)
     PLANTED(WARP_WITHOUT_SYNC);
 }
 
+// As before Volta, when the lanes of a warp ran together.
+template <bool fixed> __global__ void warp_volatile(arguments a)
+{
+    __shared__ volatile int s[64];
+    int t = threadIdx.x;
+    s[t] = a.in[t], s[t + 32] = a.in[t + 32];
+    __syncthreads();
+    for (int step = 32; step; step /= 2) {
+        if (fixed) {
+            int sum = s[t] + s[t + step];
+            __syncwarp();
+            s[t] = sum;
+            __syncwarp();
+        } else {
+            s[t] += s[t + step];
+            PLANTED(WARP_VOLATILE);
+        }
+    }
+    a.out[t] = s[0];
+}
+
+// The first block hands the second a value by a flag, both of them volatile.
+template <bool writer, bool reader> __device__ void hand_over(const arguments &a)
+{
+    volatile int *value = &a.count[0], *flag = &a.count[1];
+    if (threadIdx.x)
+        return;
+    if (atomicAdd(&a.count[2], 1) == 0) {
+        *value = 7;
+        if (writer)
+            __threadfence();
+        *flag = 1;
+        return;
+    }
+    while (!*flag) {
+    }
+    if (reader)
+        __threadfence();
+    int got = *value;
+    PLANTED(VALUE_BEFORE_FLAG);
+    PLANTED_AT(VALUE_AFTER_FLAG, __LINE__ - 2);
+    a.out[0] = got;
+}
+template <bool fixed> __global__ void value_before_flag(arguments a)
+{
+    hand_over<fixed, true>(a);
+}
+template <bool fixed> __global__ void value_after_flag(arguments a)
+{
+    hand_over<true, fixed>(a);
+}
+
+template <bool fixed> __global__ void value_after_atomic_flag(arguments a)
+{
+    if (threadIdx.x)
+        return;
+    if (atomicAdd(&a.count[2], 1) == 0) {
+        a.count[0] = 7;
+        __threadfence();
+        atomicExch(&a.count[1], 1);
+        return;
+    }
+    while (!atomicAdd(&a.count[1], 0)) {
+    }
+    if (fixed)
+        __threadfence();
+    a.out[0] = a.count[0];
+    PLANTED(VALUE_AFTER_ATOMIC_FLAG);
+}
+
+// Fixed: the Programming Guide's loop, which begins with a plain read, too.
+template <bool fixed> __global__ void exchange_after_read(arguments a)
+{
+    int old = *a.count;
+    PLANTED(EXCHANGE_AFTER_READ);
+    if (fixed) {
+        int assumed;
+        do {
+            assumed = old;
+            old = atomicCAS(a.count, assumed, assumed + 1);
+        } while (old != assumed);
+    } else {
+        atomicExch(a.count, old + 1);
+    }
+}
+
+template <bool fixed> __global__ void copy_not_waited(arguments a)
+{
+    __shared__ int s[N];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&s[t], &a.in[t], 4);
+    __pipeline_commit();
+    if (fixed)
+        __pipeline_wait_prior(0);
+    __syncthreads();
+    a.out[t] = s[N - 1 - t];
+    PLANTED(COPY_NOT_WAITED);
+}
+
+template <bool fixed> __global__ void copy_one_short(arguments a)
+{
+    __shared__ int s[2][N];
+    int t = threadIdx.x, sum = 0;
+    for (int k = 0; k < 2; ++k) {
+        __pipeline_memcpy_async(&s[k][t], &a.in[t], 4);
+        __pipeline_commit();
+    }
+    for (int k = 0; k < 2; ++k) {
+        __pipeline_wait_prior(fixed ? 1 - k : 2 - k);
+        sum += s[k][t];
+        PLANTED(COPY_ONE_SHORT);
+    }
+    a.out[t] = sum;
+}
+
+template <bool fixed> __global__ void copy_without_barrier(arguments a)
+{
+    __shared__ int s[N];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&s[t], &a.in[t], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    if (fixed)
+        __syncthreads();
+    a.out[t] = s[(t + N - 1) % N];
+    PLANTED(COPY_WITHOUT_BARRIER);
+}
+
 template <bool fixed> __global__ void barrier_in_branch(arguments a)
 {
     int t = threadIdx.x;
@@ -220,6 +361,15 @@ template <bool fixed> __global__ void barrier_two_lines(arguments a)
         PLANTED(BARRIER_TWO_LINES);
     }
 }
+
+// clang-format off
+template <bool fixed> __global__ void barriers_one_line(arguments a)
+{
+    a.out[threadIdx.x] = 1;
+    if (fixed || threadIdx.x < 32) __syncthreads(); else __syncthreads();
+    PLANTED(BARRIERS_ONE_LINE);
+}
+// clang-format on
 
 template <bool fixed> __global__ void overrun_global(arguments a)
 {
@@ -277,6 +427,17 @@ template <bool fixed> __global__ void overrun_copy(arguments a)
         return;
     memcpy(a.out, a.in, (N + (fixed ? 0 : 1)) * sizeof(int));
     PLANTED(OVERRUN_COPY);
+}
+
+// Nothing wrote the elements that the first threads read. That isn't what the last thread's fault is.
+template <bool fixed> __global__ void overrun_unwritten(arguments a)
+{
+    __shared__ int s[N];
+    int t = threadIdx.x, i = t + (fixed ? 0 : 32);
+    if (fixed)
+        s[t] = a.in[t];
+    a.out[t] = s[i];
+    PLANTED(OVERRUN_UNWRITTEN);
 }
 
 template <bool fixed> __global__ void unwritten_global(arguments a)
@@ -370,6 +531,34 @@ template <bool fixed> __global__ void spin_on_block(arguments a)
     *done = number + 1;
 }
 
+// Thread 32 sets what thread 0 waits for. The compiler reads it again each time, or just once.
+template <bool fixed> __global__ void spin_plain(arguments a)
+{
+    if (threadIdx.x == 0) {
+        while (fixed ? !*(volatile int *)a.count : !*a.count) {
+            __asm__ volatile("" ::: "memory");
+            PLANTED_AT(SPIN_PLAIN, __LINE__ - 2);
+        }
+    } else if (threadIdx.x == 32) {
+        *(volatile int *)a.count = 1;
+    }
+}
+template <bool fixed> __global__ void spin_hoisted(arguments a)
+{
+    if (threadIdx.x == 0) {
+        int seen = *(volatile int *)a.count;
+        while (!seen) {
+            __asm__ volatile("");
+            if (fixed)
+                seen = *(volatile int *)a.count;
+            PLANTED_AT(SPIN_HOISTED, __LINE__ - 4);
+            PLANTED_AT(SPIN_HOISTED, __LINE__ - 4);
+        }
+    } else if (threadIdx.x == 32) {
+        *(volatile int *)a.count = 1;
+    }
+}
+
 template <bool fixed> __global__ void shuffle_absent(arguments a)
 {
     int v = a.in[threadIdx.x];
@@ -386,6 +575,16 @@ template <bool fixed> __global__ void shuffle_named_absent(arguments a)
     if (threadIdx.x % 32 < 16) {
         v = __shfl_sync(0xffffu, v, fixed ? 3 : 20);
         PLANTED(SHUFFLE_NAMED_ABSENT);
+    }
+    a.out[threadIdx.x] = v;
+}
+
+template <bool fixed> __global__ void more_than_active(arguments a)
+{
+    int v = a.in[threadIdx.x];
+    if (v % 3) {
+        v = __shfl_sync(fixed ? __activemask() : 0xffffffffu, v, threadIdx.x);
+        PLANTED(MORE_THAN_ACTIVE);
     }
     a.out[threadIdx.x] = v;
 }
@@ -439,7 +638,7 @@ static const planted_case cases[] = {
     {RACE_SHARED, "race in shared memory", SIMT_RACE, cudaErrorLaunchFailure, PAIR(race_shared), 1,
      N, "another thread"},
     {RACE_GLOBAL, "race in global memory", SIMT_RACE, cudaErrorLaunchFailure, PAIR(race_global), 2,
-     N, "__syncthreads"},
+     N, "__syncwarp"},
     {RACE_BLOCKS, "race between blocks", SIMT_RACE, cudaErrorLaunchFailure, PAIR(race_blocks), 4,
      N / 4, "between blocks"},
     {RACE_BYTES, "race on one byte of a word", SIMT_RACE, cudaErrorLaunchFailure, PAIR(race_bytes),
@@ -454,6 +653,24 @@ static const planted_case cases[] = {
      PAIR(lock), 8, 64, "another thread"},
     {WARP_WITHOUT_SYNC, "exchange within a warp without __syncwarp", SIMT_RACE,
      cudaErrorLaunchFailure, PAIR(warp_without_sync), 1, 32, "another thread"},
+    {WARP_VOLATILE, "volatile in place of __syncwarp", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(warp_volatile), 1, 32, "__syncwarp"},
+    {VALUE_BEFORE_FLAG, "volatile value and flag, the writer has no fence", SIMT_RACE,
+     cudaErrorLaunchFailure, PAIR(value_before_flag), 2, 32, "a fence of the writer"},
+    {VALUE_AFTER_FLAG, "volatile value and flag, the reader has no fence", SIMT_RACE,
+     cudaErrorLaunchFailure, PAIR(value_after_flag), 2, 32, "a fence of the reader"},
+    {VALUE_AFTER_ATOMIC_FLAG, "atomic flag, the reader has no fence", SIMT_RACE,
+     cudaErrorLaunchFailure, PAIR(value_after_atomic_flag), 2, 32, "__threadfence"},
+    {EXCHANGE_AFTER_READ, "plain read, then an exchange", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(exchange_after_read), 2, 64, "updated it"},
+    {COPY_NOT_WAITED, "asynchronous copy without a wait", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(copy_not_waited), 1, N, "under way"},
+    {COPY_ONE_SHORT, "asynchronous copy, one wait too few", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(copy_one_short), 1, N, "__pipeline_wait_prior"},
+    {COPY_WITHOUT_BARRIER, "asynchronous copy of another thread, no barrier", SIMT_RACE,
+     cudaErrorLaunchFailure, PAIR(copy_without_barrier), 1, N, ""},
+    {BARRIERS_ONE_LINE, "two barriers in one line", SIMT_DIVERGENT_BARRIER, cudaErrorLaunchFailure,
+     PAIR(barriers_one_line), 1, N, "different barriers"},
     {BARRIER_IN_BRANCH, "barrier that a thread goes past", SIMT_DIVERGENT_BARRIER,
      cudaErrorLaunchFailure, PAIR(barrier_in_branch), 1, N, "returned"},
     {BARRIER_TWO_LINES, "two barriers in two branches", SIMT_DIVERGENT_BARRIER,
@@ -470,6 +687,8 @@ static const planted_case cases[] = {
      cudaErrorIllegalAddress, PAIR(overrun_dynamic), 1, N, "1024 bytes of dynamic"},
     {OVERRUN_COPY, "memcpy past the end", SIMT_OUT_OF_BOUNDS, cudaErrorIllegalAddress,
      PAIR(overrun_copy), 1, 32, "past an allocation"},
+    {OVERRUN_UNWRITTEN, "overrun of what is unwritten, too", SIMT_OUT_OF_BOUNDS,
+     cudaErrorIllegalAddress, PAIR(overrun_unwritten), 1, N, "index 256"},
     {UNWRITTEN_GLOBAL, "read of unwritten global memory", SIMT_UNWRITTEN, cudaErrorLaunchFailure,
      PAIR(unwritten_global), 1, N, "nothing has written"},
     {UNWRITTEN_SHARED, "read of unwritten shared memory", SIMT_UNWRITTEN, cudaErrorLaunchFailure,
@@ -490,12 +709,18 @@ static const planted_case cases[] = {
      PAIR(other_stack), 1, 64, "another thread's stack"},
     {SPIN_ON_ABSENT_BLOCK, "spin on a block that isn't resident", SIMT_DEADLOCK,
      cudaErrorLaunchTimeout, PAIR(spin_on_block), 32, 32, "not started"},
+    {SPIN_PLAIN, "spin by plain reads", SIMT_DEADLOCK, cudaErrorLaunchTimeout, PAIR(spin_plain), 1,
+     64, "plain reads"},
+    {SPIN_HOISTED, "spin by a plain read that is done once", SIMT_DEADLOCK, cudaErrorLaunchTimeout,
+     PAIR(spin_hoisted), 1, 64, "SIMT_WATCHDOG"},
+    {MORE_THAN_ACTIVE, "shuffle with more lanes than are active", SIMT_ABSENT_LANE,
+     cudaErrorLaunchFailure, PAIR(more_than_active), 1, N, "which doesn't come"},
     {SHUFFLE_ABSENT, "shuffle that half the warp skips", SIMT_ABSENT_LANE, cudaErrorLaunchFailure,
      PAIR(shuffle_absent), 1, N, "which doesn't come"},
     {SHUFFLE_NAMED_ABSENT, "shuffle from a lane outside the mask", SIMT_ABSENT_LANE,
      cudaErrorLaunchFailure, PAIR(shuffle_named_absent), 1, N, "lane 20"},
-    {VOTE_IN_BRANCH, "vote that a lane goes past", SIMT_ABSENT_LANE,
-     cudaErrorLaunchFailure, PAIR(vote_in_branch), 1, 32, "lane 5"},
+    {VOTE_IN_BRANCH, "vote that a lane goes past", SIMT_ABSENT_LANE, cudaErrorLaunchFailure,
+     PAIR(vote_in_branch), 1, 32, "lane 5"},
     {NOT_IN_OWN_MASK, "caller outside its own mask", SIMT_ABSENT_LANE, cudaErrorLaunchFailure,
      PAIR(not_in_own_mask), 1, 32, "lane 31"},
     {ASSERTION, "failed assert", SIMT_ASSERT, cudaErrorAssert, PAIR(assertion), 1, N, "assertion"},
@@ -535,7 +760,7 @@ static cudaError_t run(kernel k, fault f, unsigned blocks, unsigned threads)
 static void set(simt_order order, unsigned resident, unsigned long long seed)
 {
     simt_config c = simt_get_config();
-    c.order = order, c.resident = resident, c.seed = seed, c.check = 1;
+    c.order = order, c.resident = resident, c.seed = seed, c.check = 1, c.watchdog = 1;
     simt_set_config(&c);
 }
 
@@ -562,6 +787,8 @@ static void test_faults(void)
             tap_ok(0, "told once: %s", c.name);
 
         bool clean = true;
+        unsigned long long warnings = simt_warnings();
+        simt_print_reports(0);
         for (int order = SIMT_FORWARD; order <= SIMT_SHUFFLE; ++order)
             for (unsigned resident = 1; resident <= 4; resident += 3)
                 for (unsigned seed = 1; seed <= (order == SIMT_SHUFFLE ? 3 : 1); ++seed) {
@@ -574,7 +801,10 @@ static void test_faults(void)
                     }
                     cudaGetLastError();
                 }
-        tap_ok(clean, "clean: %s, put right", c.name);
+        simt_print_reports(1);
+        tap_ok(clean && (simt_warnings() > warnings) == (c.f == EXCHANGE_AFTER_READ),
+               "clean: %s, put right%s", c.name,
+               c.f == EXCHANGE_AFTER_READ ? ", with a warning" : "");
     }
     set(SIMT_FORWARD, 1, 1);
 }
@@ -644,11 +874,75 @@ __global__ void block_lock(int *lock, int *sum)
     atomicExch(lock, 0);
 }
 
+// Threads that are not there any more: before a barrier, before a vote, in a loop after a barrier.
+__global__ void return_early(int *out, int n)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = 0;
+    __syncthreads();
+    if (t >= n) {
+        s[t] = 1;
+        return;
+    }
+    __syncthreads();
+    int sum = s[63 - t];
+    if (t % 32 == 7)
+        return;
+    for (int k = 0; k < 8; ++k) {
+        if (__any_sync(0xffffffffu, t == 20 + k))
+            ++sum;
+        __syncthreads();
+        if (t == 20 + k) {
+            out[64] = k;
+            return;
+        }
+    }
+    out[t] = sum;
+}
+
+// The last barrier, and the last atomic, are the last thing that a function does.
+__device__ __noinline__ void count_element(int *h, int t)
+{
+    atomicAdd(&h[t % 32], 1);
+}
+__device__ __noinline__ void meet(void)
+{
+    __syncthreads();
+}
+__global__ void tail(int *out)
+{
+    __shared__ int h[32];
+    int t = threadIdx.x;
+    if (t < 32)
+        h[t] = 0;
+    __syncthreads();
+    count_element(h, t);
+    meet();
+    if (t < 32)
+        out[t] = h[t];
+    meet();
+}
+
+// One atomic for all lanes that want one.
+__global__ void aggregate(int *count, int *place)
+{
+    int t = threadIdx.x;
+    if (t % 3 == 0) {
+        unsigned mask = __activemask(), lane = t % 32;
+        int leader = __ffs((int)mask) - 1, base = 0;
+        if ((int)lane == leader)
+            base = atomicAdd(count, __popc(mask));
+        base = __shfl_sync(mask, base, leader);
+        place[base + __popc(mask & ((1u << lane) - 1))] = t;
+    }
+}
+
 static void test_patterns(void)
 {
     enum { B = 64, T = 64 };
     int *data, *two;
-    bool sums = true, looks = true, locks = true;
+    bool sums = true, looks = true, locks = true, early = true, aggregates = true, tails = true;
     for (int order = 0; order < 3; ++order)
         for (unsigned resident = 1; resident <= 4; resident += 3) {
             set((simt_order)order, resident, 7);
@@ -675,9 +969,35 @@ static void test_patterns(void)
             cudaLaunchKernelEx(&c, block_lock, two, two + 1);
             cudaMemcpy(host, two, 2 * sizeof(int), cudaMemcpyDeviceToHost);
             locks = !cudaGetLastError() && locks && host[1] == B * T;
+
+            c.gridDim = 1;
+            cudaMemset(data, 0, 65 * sizeof(int));
+            cudaLaunchKernelEx(&c, return_early, data, 50);
+            early = !cudaGetLastError() && early;
+            c.blockDim = 256;
+            cudaLaunchKernelEx(&c, tail, data);
+            tails = !cudaGetLastError() && tails;
+            cudaMemset(two, 0, 2 * sizeof(int));
+            cudaLaunchKernelEx(&c, aggregate, two, data);
+            int place[256], seen = 0;
+            cudaMemcpy(host, two, 2 * sizeof(int), cudaMemcpyDeviceToHost);
+            cudaMemcpy(place, data, sizeof place, cudaMemcpyDeviceToHost);
+            aggregates = !cudaGetLastError() && aggregates && host[0] == 86;
+            for (int i = 0; i < host[0] && i < 86; ++i)
+                seen += place[i] / 3;
+            aggregates = aggregates && seen == 85 * 86 / 2;
+            // Together, unless the order is shuffled
+            if (order != SIMT_SHUFFLE) {
+                simt_counts counts;
+                simt_last_counts(&counts);
+                aggregates = aggregates && counts.atomics_global == 8;
+            }
             cudaFree(data);
             cudaFree(two);
         }
+    tap_ok(early, "threads that returned are not waited for: clean");
+    tap_ok(tails, "a barrier at the end of a function: clean");
+    tap_ok(aggregates, "one atomic for the active lanes of a warp");
     tap_ok(sums, "every thread fences, a barrier, one atomic: clean");
     tap_ok(looks, "decoupled look-back: clean");
     tap_ok(locks, "a lock that every thread of every block takes: clean");

@@ -11,6 +11,7 @@ static void wait_baton(slot *s)
 {
     while (sem_wait(&s->baton) && errno == EINTR) {
     }
+    device.runner = pthread_self();
 }
 
 static void pass_baton(slot *from, slot *to)
@@ -117,6 +118,7 @@ static void stuck(block *b) __attribute__((noreturn));
 static void enter(thread *t)
 {
     self = t;
+    ++device.beat;
     simt_thread_index = t->index;
     t->block->ready[t->warp] &= ~(1u << t->lane);
 }

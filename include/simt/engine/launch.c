@@ -73,6 +73,8 @@ __attribute__((constructor)) static void read_environment(void)
         c.count = 2;
     else if (env_number("SIMT_COUNT", 1, ", or lines", &v))
         c.count = (int)v;
+    if (env_number("SIMT_WATCHDOG", 86400, "", &v))
+        c.watchdog = (unsigned)v;
     if (!config_fits(&c, &what)) {
         fprintf(stderr, "simt: SIMT_RESIDENT: %s\n", what);
         exit(2);
@@ -260,8 +262,8 @@ static void begin_block(slot *s, uint64_t serial)
         t->state = UNSTARTED;
         t->fiber = NULL;
         t->block = b;
-        t->last_pc = t->wait_pc = t->spin_pc = 0;
-        t->accesses = 0;
+        t->last_pc = t->pc_before = t->wait_pc = t->spin_pc = 0;
+        t->accesses = t->reads = 0;
         t->global = 0;
         drop_copies(t);
         if (device.traced) {
@@ -323,15 +325,67 @@ static slot *make_slot(int number)
 
 // ---- what the hardware catches in code that is not instrumented ------------------------------------
 
+static double cpu_seconds(pthread_t thread)
+{
+    clockid_t clock;
+    struct timespec t = {0, 0};
+    if (!pthread_getcpuclockid(thread, &clock))
+        clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// An OS thread of its own that sees when a kernel only computes: a plain read in a loop may be done once.
+static void *watchdog(void *unused)
+{
+    uint64_t last = 0;
+    double since = 0;
+    (void)unused;
+    for (;;) {
+        nanosleep(&(struct timespec){0, 250000000}, NULL);
+        if (device.beat != last || !device.request) {
+            last = device.beat;
+            since = device.request ? cpu_seconds(device.runner) : 0;
+        } else if (device.config.watchdog &&
+                   cpu_seconds(device.runner) - since > device.config.watchdog) {
+            device.alarm = last;
+            pthread_kill(device.runner, SIGURG);
+        }
+    }
+    return NULL;
+}
+
+static void start_watchdog(void)
+{
+    static int started;
+    if (!device.config.watchdog || started++)
+        return;
+    pthread_t thread;
+    sigset_t all, before; // signals are for the program's own threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (!pthread_create(&thread, NULL, watchdog, NULL))
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     thread *t = self;
     if (!t) { // a fault of the host: leave it alone
-        signal(number, SIG_DFL);
+        if (number != SIGURG)
+            signal(number, SIG_DFL);
         return;
     }
+    if (number == SIGURG && device.alarm != device.beat)
+        return; // something has happened meanwhile
     uintptr_t a = (uintptr_t)info->si_addr,
               pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    if (number == SIGURG)
+        fault(t, SIMT_DEADLOCK, pc + 1, 0, 0, NULL,
+              "wait by a volatile or atomic read: the compiler needn't repeat a plain one; if the "
+              "loop does end, raise SIMT_WATCHDOG, or set it to 0",
+              "the thread has run for %u seconds without an access to memory or a meeting",
+              device.config.watchdog);
     if (number == SIGFPE)
         fault(t, SIMT_TRAP, pc + 1, 0, 0, NULL, "compare the divisor with 0 first",
               "integer division by zero, or one that overflows");
@@ -350,8 +404,8 @@ static void catch_signals(void)
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_sigaction = on_signal,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE};
-    for (int i = 0; i < 3; ++i) {
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGURG};
+    for (int i = 0; i < 4; ++i) {
         struct sigaction old;
         sigaction(numbers[i], NULL, &old);
         if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
@@ -441,7 +495,9 @@ static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t launch(const simt_launch_request *r)
 {
     program_make();
+    device.runner = pthread_self();
     device.request = r;
+    start_watchdog();
     device.traced = r->traced;
     device.failed = 0;
     device.grid_x = r->grid.x, device.grid_y = r->grid.y;

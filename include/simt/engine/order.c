@@ -340,10 +340,10 @@ static void note_sight(thread *t, const location *l)
 {
     block *b = t->block;
     unsigned i = (l->block * 31u + l->thread) % SIGHTS;
-    if (b->sights[i].block != l->block || b->sights[i].thread != l->thread ||
-        b->sights[i].turn < l->turn)
-        b->sights[i].turn = l->turn;
-    b->sights[i].block = l->block, b->sights[i].thread = l->thread;
+    if (b->sights[i].block == l->block && b->sights[i].thread == l->thread &&
+        b->sights[i].turn >= l->turn)
+        return;
+    b->sights[i].block = l->block, b->sights[i].thread = l->thread, b->sights[i].turn = l->turn;
     b->sights[i].by = t->id, b->sights[i].at = device.tick;
     b->sights[i].released = l->last && l->last->block == l->block && l->last->thread == l->thread;
 }

@@ -394,7 +394,7 @@ static void say_calls(simt_report *r, const trail *t)
 }
 
 static void unwind(void) __attribute__((noreturn));
-static void unwritten_first(block *b, simt_kind kind);
+static void unwritten_first(const thread *t, simt_kind kind);
 static void say_memory(simt_report *r, const thread *t);
 
 // Where the other side of a fault was.
@@ -457,7 +457,7 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
                   const party *other, const char *hint, const char *format, ...)
 {
-    unwritten_first(t->block, kind);
+    unwritten_first(t, kind);
     va_list args;
     va_start(args, format);
     compose(&device.report, t, "", kind, pc, address, size, other, hint, format, args);

@@ -41,6 +41,7 @@ enum {
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
+    IDLE_READS = 1 << 24, // then look whether the thread waits for ever
     PAGE = 4096
 };
 
@@ -105,6 +106,7 @@ typedef struct thread {
     fiber *fiber;
     struct block *block;
     uintptr_t last_pc; // of its last hook, which says where it was
+    uintptr_t pc_before; // of the access before that
 
     // waiting
     uintptr_t wait_pc;
@@ -116,6 +118,7 @@ typedef struct thread {
 
     // spinning: the same access with the same result, again and again
     uintptr_t spin_pc, spin_address;
+    unsigned reads; // plain ones since its last write or meeting
 
     // ordering
     fenced near, far;         // by its last fence of any scope; by its last device-wide fence
@@ -231,13 +234,16 @@ static struct {
     uint64_t random;
     tick_t start;
     uint64_t idle;        // spins since anything happened
+    volatile uint64_t beat;   // counts what the engine sees happen
+    volatile uint64_t alarm;  // the beat at which the watchdog barked
+    volatile pthread_t runner; // the OS thread that has the baton
     size_t static_shared; // bytes of shared variables that it touched
 
     tick_t tick;
     slot *slot[MAX_SLOTS];
     simt_report report;
     simt_counts counts, total;
-} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0}, .tick = 1};
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10}, .tick = 1};
 
 // The CUDA thread that this OS thread is running; null in host code.
 static __thread thread *self;

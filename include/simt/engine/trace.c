@@ -248,10 +248,16 @@ static void report_unwritten(block *b)
           shared ? "shared" : "global");
 }
 
-// A fault that follows from such a read is reported as the read. A race is the better report.
-static void unwritten_first(block *b, simt_kind kind)
+// A fault that follows from such a read is reported as the read. A race is the better report; and a bad
+// address is, unless it may come from what was read just before.
+static void unwritten_first(const thread *t, simt_kind kind)
 {
-    if (kind != SIMT_RACE)
+    block *b = t->block;
+    int address = kind == SIMT_OUT_OF_BOUNDS || kind == SIMT_USE_AFTER_FREE ||
+                  kind == SIMT_HOST_POINTER || kind == SIMT_MISALIGNED;
+    int just_before =
+        b->unwritten.by == t && (t->last_pc == b->unwritten.pc || t->pc_before == b->unwritten.pc);
+    if (kind != SIMT_RACE && (!address || just_before))
         report_unwritten(b);
 }
 
@@ -340,6 +346,32 @@ static void note_progress(thread *t)
     t->spin_pc = 0;
 }
 
+// A thread that has read very often and written nothing: does it read the same few places for ever?
+static void __attribute__((noinline, cold)) note_idle_read(thread *t, uintptr_t a, uintptr_t pc)
+{
+    enum { FEW = 16, WINDOW = 4096 };
+    static __thread uintptr_t seen[FEW];
+    static __thread unsigned count;
+    if (t->reads == IDLE_READS)
+        count = 0;
+    unsigned i = 0;
+    while (i < count && seen[i] != a)
+        ++i;
+    if (i == FEW) {
+        t->reads = 0;
+        return;
+    }
+    if (i == count)
+        seen[count++] = a;
+    if (t->reads < IDLE_READS + WINDOW)
+        return;
+    fault(t, SIMT_DEADLOCK, pc, a, 0, NULL,
+          "wait by a volatile or atomic read: the compiler needn't repeat a plain one",
+          "it makes the same plain reads again and again, of %u address%s, and lets no other thread "
+          "go on",
+          count, count == 1 ? "" : "es");
+}
+
 // A read of a value that may not have changed since the last read.
 static void note_look(thread *t, uintptr_t a, uintptr_t pc)
 {
@@ -368,6 +400,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES)
         return;
     restore(t);
+    ++device.beat;
+    t->pc_before = t->last_pc;
     t->last_pc = pc;
     if (flags & WRITE && (t->doubt.pc || t->stale.pc))
         settle(t, flags & CAS ? a : 0);
@@ -381,6 +415,10 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     }
 
     // Other threads may run now. The access happens after that.
+    if (flags & (WRITE | ATOMIC))
+        t->reads = 0;
+    else if (++t->reads >= IDLE_READS)
+        note_idle_read(t, a, pc);
     if ((flags & (ATOMIC | WRITE)) == ATOMIC)
         note_look(t, a, pc);
 

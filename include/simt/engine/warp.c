@@ -98,6 +98,7 @@ int simt_barrier(int op, int predicate, unsigned which)
     t->wait_which = which;
     t->state = AT_BARRIER;
     t->spin_pc = 0;
+    t->reads = 0;
     if (!b->arrived++) {
         b->first = t;
     } else if (device.config.check &&
@@ -306,6 +307,7 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     t->source = source;
     t->width = width;
     t->spin_pc = 0;
+    t->reads = 0;
     if (!(mask >> t->lane & 1))
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL, "name the calling lane in the mask",
               "lane %u calls %s with mask %#x, which leaves it out", t->lane, warp_name(op), mask);
