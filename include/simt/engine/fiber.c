@@ -19,7 +19,7 @@ static void pass_baton(slot *from, slot *to)
         return;
     sem_post(&to->baton);
     wait_baton(from);
-    if (device.failed && from->active && self)
+    if (device.ended && from->active && self)
         longjmp(from->root, 1);
 }
 

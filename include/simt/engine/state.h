@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <link.h>
@@ -182,7 +183,10 @@ static struct {
 
     // this launch
     const simt_launch_request *request;
-    int running, traced, failed;
+    int running, traced;
+    int failed;    // there was a fault
+    int abandoned; // a block ended before its time
+    int ended;     // no block goes on
     uint64_t grid_x, grid_y, blocks, next_block;
     unsigned threads, slots;
     uint64_t random;

@@ -85,9 +85,6 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
 // ---- races --------------------------------------------------------------------------------------
 
 static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size,
-                        int flags, uintptr_t pc) __attribute__((noreturn));
-
-static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size,
                         int flags, uintptr_t pc)
 {
     int same = x->block == (uint32_t)t->block->serial;
@@ -95,16 +92,15 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
                    x_wrote     ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
                    : x->atomic ? "read it (atomic or volatile)"
                                : "read it"};
-    fault(
-        t, SIMT_RACE, pc, a, size, &other,
-        same ? "put __syncthreads() between them, or make both atomic"
-             : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
-               "both atomic",
-        "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
-        flags & UPDATE  ? "atomic update"
-        : flags & WRITE ? "write"
-                        : "read",
-        size, size == 1 ? "" : "s");
+    flaw(t, SIMT_RACE, pc, a, size, &other,
+         same ? "put __syncthreads() between them, or make both atomic"
+              : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
+                "both atomic",
+         "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
+         flags & UPDATE  ? "atomic update"
+         : flags & WRITE ? "write"
+                         : "read",
+         size, size == 1 ? "" : "s");
 }
 
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
@@ -112,6 +108,7 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
 {
     mark me = mark_of(t, number, flags & ATOMIC);
     unsigned count, i = page_marks(p, offset, size, &count);
+    int told = 0;
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
@@ -121,8 +118,8 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
             if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
                 continue; // as most are: a barrier came between
             record x = recorded(m);
-            if (!ordered(t, &x, shared))
-                report_race(t, &x, which == WRITER, a, size, flags, pc);
+            if (!told && !ordered(t, &x, shared))
+                told = 1, report_race(t, &x, which == WRITER, a, size, flags, pc);
         }
         if (flags & WRITE) {
             set_mark(p, WRITER, i, me);
@@ -152,12 +149,12 @@ static void report_unwritten(block *b)
     b->unwritten.by = NULL;
     unsigned size = b->unwritten.size;
     int shared = b->unwritten.shared;
-    fault(t, SIMT_UNWRITTEN, b->unwritten.pc, b->unwritten.address, size, NULL,
-          shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
-                 : "cudaMalloc doesn't clear: write it, or cudaMemset",
-          "%s of %u byte%s of %s memory that nothing has written",
-          b->unwritten.update ? "atomic update" : "read", size, size == 1 ? "" : "s",
-          shared ? "shared" : "global");
+    flaw(t, SIMT_UNWRITTEN, b->unwritten.pc, b->unwritten.address, size, NULL,
+         shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
+                : "cudaMalloc doesn't clear: write it, or cudaMemset",
+         "%s of %u byte%s of %s memory that nothing has written",
+         b->unwritten.update ? "atomic update" : "read", size, size == 1 ? "" : "s",
+         shared ? "shared" : "global");
 }
 
 // A fault that follows from such a read is reported as the read. A race is the better report.
@@ -179,14 +176,14 @@ static void add_shared(thread *t, range *r, uintptr_t pc)
     device.static_shared += r->to - r->from;
     size_t dynamic = device.request->shared_bytes, sum = device.static_shared + dynamic;
     if (device.static_shared > DEFAULT_DYNAMIC)
-        fault(t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
-              "make it dynamic shared memory, which can be up to 227 KiB",
-              "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
-              device.static_shared, DEFAULT_DYNAMIC);
+        flaw(t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
+             "make it dynamic shared memory, which can be up to 227 KiB",
+             "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
+             device.static_shared, DEFAULT_DYNAMIC);
     int most =
         dynamic_limit(device.request->kernel) > DEFAULT_DYNAMIC ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
     if (sum > (size_t)most)
-        fault(
+        flaw(
             t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
             most == MAX_DYNAMIC ? "use less" : "use less, or ask for more: cudaFuncSetAttribute",
             "with %s the kernel has %zu bytes of shared variables, beside %zu dynamic ones, and %d "
