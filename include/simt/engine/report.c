@@ -128,19 +128,25 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
             int line = atoi(colon + 1);
             if (line <= 0 || engine_file(text))
                 continue;
-            if (p->line) {
-                frame **last = &p->outer;
-                while (*last)
-                    last = &(*last)->outer;
-                *last = must(calloc(1, sizeof **last));
-                (*last)->line = line;
-                snprintf((*last)->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-                plain_function(function, (*last)->function, sizeof p->function);
+            char name[sizeof p->function];
+            plain_function(function, name, sizeof name);
+            if (!p->line) {
+                p->line = line;
+                snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
+                memcpy(p->function, name, sizeof name);
                 continue;
             }
-            p->line = line;
-            snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-            plain_function(function, p->function, sizeof p->function);
+            // The same again is one function, which the compiler split and inlined in part.
+            const char *inner = p->function;
+            frame **last = &p->outer;
+            for (; *last; last = &(*last)->outer)
+                inner = (*last)->function;
+            if (!strcmp(name, inner))
+                continue;
+            frame *f = *last = must(calloc(1, sizeof *f));
+            f->line = line;
+            snprintf(f->file, sizeof f->file, "%.*s", (int)sizeof f->file - 1, text);
+            memcpy(f->function, name, sizeof name);
         }
         pclose(out);
     }
@@ -467,6 +473,11 @@ static struct {
     unsigned long long launches, kinds[SIMT_UNWRITTEN_COPY + 1], warnings, calls, suppressed;
 } said;
 
+static int same_place(uintptr_t a, uintptr_t b)
+{
+    return a == b || (a && b && resolved(a)->line && same_line(a, b));
+}
+
 static finding *find(severity severity, simt_kind kind, uintptr_t pc, const party *other)
 {
     const uintptr_t there = other && other->present ? other->pc : 0;
@@ -475,8 +486,8 @@ static finding *find(severity severity, simt_kind kind, uintptr_t pc, const part
     size_t i = findings.count;
     while (i && !f) {
         finding *g = findings.list[--i];
-        if (g->kind == kind && g->pc == pc && g->other == there && g->kernel == kernel &&
-            g->severity == severity)
+        if (g->kind == kind && g->kernel == kernel && g->severity == severity &&
+            same_place(g->pc, pc) && same_place(g->other, there))
             f = g;
     }
     if (f && f->launch == device.start)
@@ -486,12 +497,13 @@ static finding *find(severity severity, simt_kind kind, uintptr_t pc, const part
                 (--findings.count - i) * sizeof *findings.list);
     } else {
         f = must(calloc(1, sizeof *f));
-        f->kernel = kernel, f->severity = severity, f->kind = kind, f->pc = pc, f->other = there;
+        f->kernel = kernel, f->severity = severity, f->kind = kind;
         if (findings.count == findings.capacity) {
             findings.capacity = findings.capacity ? 2 * findings.capacity : 64;
             findings.list = must(realloc(findings.list, findings.capacity * sizeof *findings.list));
         }
     }
+    f->pc = pc, f->other = there;
     return findings.list[findings.count++] = f;
 }
 
@@ -780,17 +792,26 @@ __attribute__((destructor)) static void summarise(void)
     const char *separator = "simt: ", *comma = ": ";
     sum_up(&separator, said.launches, said.launches == 1 ? "launch failed" : "launches failed");
     for (int kind = 0; kind <= SIMT_UNWRITTEN_COPY; ++kind)
-        sum_up(&comma, said.kinds[kind], simt_kind_name((simt_kind)kind)),
-            comma = said.kinds[kind] ? ", " : comma;
+        if (said.kinds[kind]) {
+            fprintf(stderr, "%s%llu %s", comma, said.kinds[kind], simt_kind_name((simt_kind)kind));
+            comma = ", ";
+        }
     sum_up(&separator, said.calls, said.calls == 1 ? "call failed" : "calls failed");
     sum_up(&separator, said.warnings, said.warnings == 1 ? "warning" : "warnings");
     sum_up(&separator, said.suppressed, "suppressed");
     fputs("\n", stderr);
     for (size_t i = 0; i < findings.count && device.config.keep_going; ++i) {
         const finding *f = findings.list[i];
-        if (f->printed)
-            fprintf(stderr, "  %llu times: %s%s in %s, %s:%d\n", f->times,
-                    f->report.warning ? "warning: " : "", simt_kind_name(f->kind), f->report.kernel,
-                    f->report.here.file, f->report.here.line);
+        const simt_place *here = &f->report.here, *there = &f->report.there;
+        if (!f->printed)
+            continue;
+        fprintf(stderr, f->times == 1 ? "  once: " : "  %llu times: ", f->times);
+        fprintf(stderr, "%s%s in %s", f->report.warning ? "warning: " : "", simt_kind_name(f->kind),
+                f->report.kernel);
+        if (here->line)
+            fprintf(stderr, ", %s:%d", here->file, here->line);
+        if (there->line && (there->line != here->line || strcmp(there->file, here->file)))
+            fprintf(stderr, " and %s:%d", there->file, there->line);
+        fputs("\n", stderr);
     }
 }
