@@ -127,11 +127,11 @@ def test_suppressions(said, tmp_path):
         return said(*case.split(), SIMT_SUPPRESSIONS=str(lines), **options)
 
     silent = ("simt: 1 suppressed\n", "cudaSuccess\n")
-    for text in ("race:kernels::global", "race:*global", "*:kernels::global", "race:put_inline", "race:helper.cuh:6",
-                 f"race:{FILES}/helper.cuh:6", "race:message/helper.cuh:*", f"race:{line('global')}", "  r[a]ce:p?t  "):
+    for text in ("*:kernels::glob*", "race:put_inline", "race:helper.cuh:6", f"race:{FILES}/helper.cuh:*", f"race:{line('global')}",
+                 "  r[a]ce:p?t  "):
         assert with_lines("# known", "", text, case="global broken") == silent, text
-    for text in ("race:global", "race:helper.cuh", "race:elper.cuh:6", "unwritten:*", "#race:*", "race:helper.cuh:60"):
-        assert with_lines(text, case="global broken")[0].count("simt: race") == 1, text
+    others = "race:global", "race:helper.cuh", "race:elper.cuh:6", "unwritten:*", "#race:*", "race:helper.cuh:60"
+    assert with_lines(*others, case="global broken")[0].count("simt: race") == 1
     assert with_lines("unwritten:kernels::read", case="unwritten broken") == silent
     assert with_lines("unwritten copy:cudaMemcpy", case="unwritten_copy broken") == silent
     assert with_lines("race:*", case="global") == ("", "cudaSuccess\n")
@@ -143,7 +143,7 @@ def test_suppressions(said, tmp_path):
     assert "simt: race" not in text and "cudaErrorIllegalAddress" in out
     assert text.endswith("simt: 3 launches failed: 3 out of bounds; 2 suppressed\n")
     # Mistakes.
-    for text in "rase:x", "race", "race:", ":x", "race x":
+    for text in "rase:x", "race x", "race:", ":x":
         said_of = with_lines("race:x", text, case="global", status=2)[0]
         assert said_of.startswith(f"simt: {lines}:2: `{text}' must be KIND:PATTERN, as race:my_kernel") and "out of bounds," in said_of
     assert said("global", SIMT_SUPPRESSIONS=str(tmp_path / "none"), status=2)[0] == (

@@ -344,8 +344,7 @@ static _Unwind_Reason_Code walk_step(struct _Unwind_Context *context, void *argu
     pc += !!before;
     if (w->to->count || pc == w->pc)
         w->to->pc[w->to->count++] = pc;
-    return w->to->count == sizeof w->to->pc / sizeof *w->to->pc ? _URC_END_OF_STACK
-                                                                : _URC_NO_REASON;
+    return w->to->count == MOST_CALLS ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 // The calls of the thread that runs, from the one that returns to `pc` outwards.
@@ -507,6 +506,17 @@ static finding *find(severity severity, simt_kind kind, uintptr_t pc, const part
     return findings.list[findings.count++] = f;
 }
 
+static void resolve_all(const trail *t, uintptr_t other, uintptr_t kernel)
+{
+    unsigned numbers[MOST_CALLS + 2], n = 0;
+    while (n < t->count)
+        numbers[n] = place_of(t->pc[n], 0), ++n;
+    numbers[n++] = place_of(kernel, 0);
+    if (other)
+        numbers[n++] = place_of(other, 0);
+    resolve(numbers, n);
+}
+
 typedef struct {
     char text[2048];
     unsigned count;
@@ -535,13 +545,9 @@ static int add_call(calls *c, finding *f, const char *file, int line, const char
 static void say_calls(finding *f, const trail *t)
 {
     calls c = {.count = 0};
-    unsigned numbers[sizeof t->pc / sizeof *t->pc];
-    for (unsigned i = 0; i < t->count; ++i)
-        numbers[i] = place_of(t->pc[i], 0);
-    resolve(numbers, t->count);
     int done = 0;
     for (unsigned i = 0; i < t->count && !done; ++i) {
-        const place *p = &places.list[numbers[i]];
+        const place *p = resolved(t->pc[i]);
         done = add_call(&c, f, p->file, p->line, p->function);
         for (const frame *outer = p->outer; outer && !done; outer = outer->outer)
             done = add_call(&c, f, outer->file, outer->line, outer->function);
@@ -562,6 +568,13 @@ static void compose(finding *f, const thread *t, uintptr_t address, size_t size,
     r->warning = f->severity == WARNING;
     r->address = address;
     r->size = (unsigned)size;
+    trail calls = {1, {f->pc}};
+    if (f->kind == SIMT_UNWRITTEN) // it happened before
+        calls = t->block->unwritten.trail;
+    else if (t == self)
+        walk(&calls, f->pc);
+    // All places together, because addr2line is slow to start.
+    resolve_all(&calls, f->other, (uintptr_t)device.request->kernel + 1);
     name_kernel(r->kernel, sizeof r->kernel, device.request);
     f->suppressed = suppressed(f->kind, r->kernel);
     fill_place(&r->here, t->block->serial, t->id, f->pc);
@@ -570,11 +583,6 @@ static void compose(finding *f, const thread *t, uintptr_t address, size_t size,
     say_place(where, sizeof where, &r->here);
     append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", r->warning ? "warning: " : "",
            simt_kind_name(f->kind), r->kernel, what, where);
-    trail calls = {1, {f->pc}};
-    if (f->kind == SIMT_UNWRITTEN) // it happened before
-        calls = t->block->unwritten.trail;
-    else if (t == self)
-        walk(&calls, f->pc);
     say_calls(f, &calls);
     if (address)
         say_memory(r, t);

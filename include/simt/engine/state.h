@@ -73,9 +73,10 @@ typedef struct {
 } place;
 
 // The calls that led to a place: its address, and then the addresses that the callers continue at.
+enum { MOST_CALLS = 16 };
 typedef struct {
     unsigned count;
-    uintptr_t pc[16];
+    uintptr_t pc[MOST_CALLS];
 } trail;
 
 // ---- threads and blocks -------------------------------------------------------------------------
