@@ -615,10 +615,19 @@ template <class T> static void check_full_slot(const slots<T> &s)
 
 #define COARSEN_NAME tile
 #include <coarsen/block/copy.h>
+#ifdef SIMT // and as below compute capability 8.0
+#define __CUDA_ARCH__ 750
+#define COARSEN_NAME  early
+#include <coarsen/block/copy.h>
+#undef __CUDA_ARCH__
+#define TILE(f, ...) (EARLY ? early_##f(__VA_ARGS__) : tile_##f(__VA_ARGS__))
+#else
+#define TILE(f, ...) tile_##f(__VA_ARGS__)
+#endif
 
 // Three tiles of 64 elements of so many bytes, turned over: one is used while the next is on its way.
 // The last goes by copy_or_zero, as only n elements are there.
-template <unsigned int BYTES>
+template <unsigned int BYTES, bool EARLY>
 static __global__ void turn_over(const unsigned char *in, unsigned char *out, unsigned int n)
 {
     __shared__ uint4 stages[3][64 * BYTES / 16];
@@ -627,18 +636,18 @@ static __global__ void turn_over(const unsigned char *in, unsigned char *out, un
         unsigned char *const to = (unsigned char *)stages[stage] + t * BYTES;
         const unsigned int i = stage * 64 + t;
         if (BYTES == 16)
-            tile_copy_async(to, i < n ? in + (size_t)i * BYTES : in, BYTES);
+            TILE(copy_async, to, i < n ? in + (size_t)i * BYTES : in, BYTES);
         else
-            tile_copy_or_zero_async(to, in + (size_t)i * BYTES, BYTES, i < n);
-        tile_copies_end();
+            TILE(copy_or_zero_async, to, in + (size_t)i * BYTES, BYTES, i < n);
+        TILE(copies_end);
     }
     for (unsigned int stage = 0; stage < 3; stage++) {
         if (stage == 0)
-            tile_copies_wait(2);
+            TILE(copies_wait, 2);
         else if (stage == 1)
-            tile_copies_wait(1);
+            TILE(copies_wait, 1);
         else
-            tile_copies_wait(0);
+            TILE(copies_wait, 0);
         __syncthreads();
         for (unsigned int b = 0; b < BYTES; b++)
             out[(stage * 64 + t) * BYTES + b] =
@@ -647,20 +656,20 @@ static __global__ void turn_over(const unsigned char *in, unsigned char *out, un
 }
 
 // The same by copy_async alone, as whole elements.
-template <unsigned int BYTES>
+template <unsigned int BYTES, bool EARLY>
 static __global__ void turn_over_whole(const unsigned char *in, unsigned char *out)
 {
     __shared__ uint4 stage[64 * BYTES / 16];
     const unsigned int t = threadIdx.x;
-    tile_copy_async((unsigned char *)stage + t * BYTES, in + (size_t)t * BYTES, BYTES);
-    tile_copies_end();
-    tile_copies_wait(0);
+    TILE(copy_async, (unsigned char *)stage + t * BYTES, in + (size_t)t * BYTES, BYTES);
+    TILE(copies_end);
+    TILE(copies_wait, 0);
     __syncthreads();
     for (unsigned int b = 0; b < BYTES; b++)
         out[t * BYTES + b] = ((const unsigned char *)stage)[(63 - t) * BYTES + b];
 }
 
-template <unsigned int BYTES> static void check_copy(void)
+template <unsigned int BYTES, bool EARLY = false> static void check_copy(void)
 {
     bool ok = true;
     for (unsigned int n = 1; n <= 192; n = n < 64 ? 64 : n < 128 ? 128 : n + 13) {
@@ -672,7 +681,7 @@ template <unsigned int BYTES> static void check_copy(void)
         const test_array in(n * BYTES, BYTES), out(all);
         in.fill(x.data());
         const cudaLaunchConfig_t config = config_of(dim3(1), dim3(64));
-        ok = ok && went_well(cudaLaunchKernelEx(&config, turn_over<BYTES>,
+        ok = ok && went_well(cudaLaunchKernelEx(&config, turn_over<BYTES, EARLY>,
                                                 (const unsigned char *)in.get(),
                                                 (unsigned char *)out.get(), n));
         out.read(got.data());
@@ -684,7 +693,7 @@ template <unsigned int BYTES> static void check_copy(void)
         }
         ok = ok && in.intact() && out.intact();
         if (n >= 64) {
-            ok = ok && went_well(cudaLaunchKernelEx(&config, turn_over_whole<BYTES>,
+            ok = ok && went_well(cudaLaunchKernelEx(&config, turn_over_whole<BYTES, EARLY>,
                                                     (const unsigned char *)in.get(),
                                                     (unsigned char *)out.get()));
             out.read(got.data());
@@ -692,8 +701,8 @@ template <unsigned int BYTES> static void check_copy(void)
                 ok = ok && got[i] == x[(63 - i / BYTES) * BYTES + i % BYTES];
         }
     }
-    tap_ok(ok, "copies of %u bytes%s", BYTES,
-           BYTES < 16 ? ", and of zeros where there is none" : "");
+    tap_ok(ok, "copies of %u bytes%s%s", BYTES,
+           BYTES < 16 ? ", and of zeros where there is none" : "", EARLY ? ", done at once" : "");
 }
 
 #endif
@@ -1051,6 +1060,11 @@ int main(void)
     check_copy<4>();
     check_copy<8>();
     check_copy<16>();
+#ifdef SIMT
+    check_copy<4, true>();
+    check_copy<8, true>();
+    check_copy<16, true>();
+#endif
 #endif
 #if TESTED(vector)
     check_vector("vector_1", vector_1_items, vector_1_kernel);

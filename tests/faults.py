@@ -64,6 +64,9 @@ FAULTS = {
     "matmul/pipelined.h": ("matmul", [
         ("drop the barrier of a stage", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
          "COARSEN_STAGES - 2);\n"),
+        ("wait for one stage less at first", f"COARSEN_STAGES - 2);\n    {BARRIER}\n", f"COARSEN_STAGES - 1);\n    {BARRIER}\n"),
+        ("wait for one stage less in the loop", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
+         f"COARSEN_STAGES - 1);\n                {BARRIER}\n"),
         ("drop the barrier before the sums", f" // where the tiles were\n    {BARRIER}\n", "\n"),
         ("drop the barrier after the sums", f"    }}\n    {BARRIER}\n}}\n", "    }\n}\n"),
         ("take ragged rows for aligned", "if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0)",
@@ -257,6 +260,8 @@ FAULTS = {
         ("write no zeros", "    COARSEN_(copy_async)(to, there ? from : &zeros, bytes);",
          "    if (there)\n        COARSEN_(copy_async)(to, from, bytes);\n    (void)zeros;"),
         ("write zeros for what is there", "there ? from : &zeros", "&zeros"),
+        ("wait for one group less", "COARSEN_PIPELINE(wait_prior(few));", "COARSEN_PIPELINE(wait_prior(few + 1));"),
+        ("close no group", "    COARSEN_PIPELINE(commit());\n", ""),
     ]),
     "block/vector.h": ("block", [
         ("read vectors from where none are aligned", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned", "0"),

@@ -113,8 +113,9 @@ enum simt_atomic_op {
 #ifdef __cplusplus
 extern "C" {
 #endif
-unsigned simt_lane(void) __attribute__((const));
-int simt_barrier(int op, int predicate);
+// `which` tells apart the barriers of the source, also where the compiler merges or doubles the calls.
+int simt_barrier(int op, int predicate, unsigned which);
+unsigned simt_activemask(void);
 unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, int source, int width,
                              int bytes);
 unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long long value,
@@ -128,6 +129,21 @@ long long simt_clock(void);
 #ifdef __cplusplus
 }
 
+// A call that ends a function would become a jump, and return to a place that isn't the kernel's.
+#define simt_barrier(...) SIMT_RETURNS(simt_barrier(__VA_ARGS__))
+#define simt_activemask() SIMT_RETURNS(simt_activemask())
+#define simt_warp(...)    SIMT_RETURNS(simt_warp(__VA_ARGS__))
+#define simt_atomic(...)  SIMT_RETURNS(simt_atomic(__VA_ARGS__))
+#define SIMT_RETURNS(call)                                                                         \
+    ({                                                                                             \
+        auto simt_result = call;                                                                   \
+        __asm__ volatile("");                                                                      \
+        simt_result;                                                                               \
+    })
+#define simt_fence(device) (simt_fence(device), SIMT_STAY)
+#define simt_sleep()       (simt_sleep(), SIMT_STAY)
+#define SIMT_STAY          ({ __asm__ volatile(""); })
+
 // They do not change while a thread runs, so the compiler neither instruments nor repeats their
 // loads. The engine sets them whenever it switches to another thread.
 extern "C" {
@@ -140,21 +156,25 @@ static const int warpSize __attribute__((unused)) = 32;
 
 // ---- barriers, fences, time ---------------------------------------------------------------------
 
-SIMT_INLINE void __syncthreads()
+#define __syncthreads()          simt_syncthreads(__COUNTER__)
+#define __syncthreads_count(...) simt_syncthreads_count(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_and(...) simt_syncthreads_and(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_or(...) simt_syncthreads_or(__COUNTER__, __VA_ARGS__)
+SIMT_INLINE void simt_syncthreads(unsigned which)
 {
-    simt_barrier(SIMT_SYNC, 0);
+    simt_barrier(SIMT_SYNC, 0, which);
 }
-SIMT_INLINE int __syncthreads_count(int p)
+SIMT_INLINE int simt_syncthreads_count(unsigned which, int p)
 {
-    return simt_barrier(SIMT_SYNC_COUNT, p);
+    return simt_barrier(SIMT_SYNC_COUNT, p, which);
 }
-SIMT_INLINE int __syncthreads_and(int p)
+SIMT_INLINE int simt_syncthreads_and(unsigned which, int p)
 {
-    return simt_barrier(SIMT_SYNC_AND, p);
+    return simt_barrier(SIMT_SYNC_AND, p, which);
 }
-SIMT_INLINE int __syncthreads_or(int p)
+SIMT_INLINE int simt_syncthreads_or(unsigned which, int p)
 {
-    return simt_barrier(SIMT_SYNC_OR, p);
+    return simt_barrier(SIMT_SYNC_OR, p, which);
 }
 SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu)
 {
@@ -193,10 +213,9 @@ SIMT_INLINE long long clock64()
 
 // ---- warp functions -----------------------------------------------------------------------------
 
-// The only mask that is right in any schedule: a lane does not know which others are with it.
 SIMT_INLINE unsigned __activemask()
 {
-    return 1u << simt_lane();
+    return simt_activemask();
 }
 
 SIMT_INLINE int __all_sync(unsigned m, int p)

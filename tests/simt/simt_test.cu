@@ -47,7 +47,7 @@ enum fault {
     SPIN_ON_ABSENT_BLOCK,
     SHUFFLE_ABSENT,
     SHUFFLE_NAMED_ABSENT,
-    VOTE_RETURNED,
+    VOTE_IN_BRANCH,
     NOT_IN_OWN_MASK,
     ASSERTION,
     TRAP,
@@ -202,13 +202,11 @@ template <bool fixed> __global__ void warp_without_sync(arguments a)
 template <bool fixed> __global__ void barrier_in_branch(arguments a)
 {
     int t = threadIdx.x;
-    if (!fixed && t >= N - 1)
-        return;
+    if (fixed || t < N - 1) {
+        __syncthreads();
+        PLANTED(BARRIER_IN_BRANCH);
+    }
     a.out[t] = a.in[t];
-    __syncthreads();
-    PLANTED(BARRIER_IN_BRANCH);
-    if (t < N - 1)
-        a.out[t] += a.out[(t + 1) % (N - 1)] * 0 + 0 * a.in[t];
 }
 
 template <bool fixed> __global__ void barrier_two_lines(arguments a)
@@ -392,12 +390,14 @@ template <bool fixed> __global__ void shuffle_named_absent(arguments a)
     a.out[threadIdx.x] = v;
 }
 
-template <bool fixed> __global__ void vote_returned(arguments a)
+template <bool fixed> __global__ void vote_in_branch(arguments a)
 {
-    if (threadIdx.x == 5 && !fixed)
-        return;
-    a.out[threadIdx.x] = __any_sync(0xffffffffu, a.in[threadIdx.x] > 3);
-    PLANTED(VOTE_RETURNED);
+    int any = 1;
+    if (threadIdx.x != 5 || fixed) {
+        any = __any_sync(0xffffffffu, a.in[threadIdx.x] > 3);
+        PLANTED(VOTE_IN_BRANCH);
+    }
+    a.out[threadIdx.x] = any;
 }
 
 template <bool fixed> __global__ void not_in_own_mask(arguments a)
@@ -454,7 +454,7 @@ static const planted_case cases[] = {
      PAIR(lock), 8, 64, "another thread"},
     {WARP_WITHOUT_SYNC, "exchange within a warp without __syncwarp", SIMT_RACE,
      cudaErrorLaunchFailure, PAIR(warp_without_sync), 1, 32, "another thread"},
-    {BARRIER_IN_BRANCH, "barrier after some threads returned", SIMT_DIVERGENT_BARRIER,
+    {BARRIER_IN_BRANCH, "barrier that a thread goes past", SIMT_DIVERGENT_BARRIER,
      cudaErrorLaunchFailure, PAIR(barrier_in_branch), 1, N, "returned"},
     {BARRIER_TWO_LINES, "two barriers in two branches", SIMT_DIVERGENT_BARRIER,
      cudaErrorLaunchFailure, PAIR(barrier_two_lines), 1, N, "different barriers"},
@@ -494,8 +494,8 @@ static const planted_case cases[] = {
      PAIR(shuffle_absent), 1, N, "which doesn't come"},
     {SHUFFLE_NAMED_ABSENT, "shuffle from a lane outside the mask", SIMT_ABSENT_LANE,
      cudaErrorLaunchFailure, PAIR(shuffle_named_absent), 1, N, "lane 20"},
-    {VOTE_RETURNED, "vote that waits for a lane that returned", SIMT_ABSENT_LANE,
-     cudaErrorLaunchFailure, PAIR(vote_returned), 1, 32, "lane 5"},
+    {VOTE_IN_BRANCH, "vote that a lane goes past", SIMT_ABSENT_LANE,
+     cudaErrorLaunchFailure, PAIR(vote_in_branch), 1, 32, "lane 5"},
     {NOT_IN_OWN_MASK, "caller outside its own mask", SIMT_ABSENT_LANE, cudaErrorLaunchFailure,
      PAIR(not_in_own_mask), 1, 32, "lane 31"},
     {ASSERTION, "failed assert", SIMT_ASSERT, cudaErrorAssert, PAIR(assertion), 1, N, "assertion"},

@@ -43,96 +43,94 @@ typedef struct __attribute__((aligned(16), may_alias)) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
+#define COARSEN_COPY(cache, bytes, ...)                                                            \
+    asm volatile("cp.async." cache ".shared.global [%0], [%1], " bytes                             \
+                 ";" ::"r"((unsigned int)__cvta_generic_to_shared(to)),                            \
+                 __VA_ARGS__                                                                       \
+                 : "memory")
 COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned int bytes)
 {
-    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to);
     if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from)
-                     : "memory");
+        COARSEN_COPY("cg", "16", "l"(from));
     else if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(from)
-                     : "memory");
+        COARSEN_COPY("ca", "8", "l"(from));
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from)
-                     : "memory");
+        COARSEN_COPY("ca", "4", "l"(from));
 }
 
 COARSEN_DEVICE void COARSEN_(copy_or_zero_async)(void *to, const void *from, unsigned int bytes,
                                                  bool there)
 {
-    const unsigned int shared = (unsigned int)__cvta_generic_to_shared(to);
-    const unsigned int read = there ? bytes : 0;
     if (bytes == 8)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(from),
-                     "r"(read)
-                     : "memory");
+        COARSEN_COPY("ca", "8, %2", "l"(from), "r"(there ? 8 : 0));
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from),
-                     "r"(read)
-                     : "memory");
+        COARSEN_COPY("ca", "4, %2", "l"(from), "r"(there ? 4 : 0));
 }
+#undef COARSEN_COPY
 
 COARSEN_DEVICE void COARSEN_(copies_end)(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+#define COARSEN_WAIT(groups)                                                                       \
+    case groups:                                                                                   \
+        asm volatile("cp.async.wait_group " #groups ";" ::: "memory");                             \
+        break;
 COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copies_wait)(unsigned int few)
 {
-    switch (few) { // the instruction takes a constant
-    case 0:
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
-        break;
-    case 1:
-        asm volatile("cp.async.wait_group 1;" ::: "memory");
-        break;
-    case 2:
-        asm volatile("cp.async.wait_group 2;" ::: "memory");
-        break;
-    case 3:
-        asm volatile("cp.async.wait_group 3;" ::: "memory");
-        break;
-    case 4:
-        asm volatile("cp.async.wait_group 4;" ::: "memory");
-        break;
-    case 5:
-        asm volatile("cp.async.wait_group 5;" ::: "memory");
-        break;
-    case 6:
-        asm volatile("cp.async.wait_group 6;" ::: "memory");
-        break;
-    default:
-        asm volatile("cp.async.wait_group 7;" ::: "memory");
-        break;
+    switch (few < 7 ? few : 7) { // the instruction takes a constant
+        COARSEN_WAIT(0)
+        COARSEN_WAIT(1)
+        COARSEN_WAIT(2)
+        COARSEN_WAIT(3)
+        COARSEN_WAIT(4)
+        COARSEN_WAIT(5)
+        COARSEN_WAIT(6)
+        COARSEN_WAIT(7)
     }
 }
+#undef COARSEN_WAIT
 
 #else
+#if defined(SIMT) && !defined(__CUDA_ARCH__) // it reports what touches a copy before the wait
+#include <cuda_pipeline_primitives.h>
+#define COARSEN_PIPELINE(call) __pipeline_##call
+#else
+#define COARSEN_PIPELINE(call)
+#endif
 
 COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned int bytes)
 {
+#if defined(SIMT) && !defined(__CUDA_ARCH__)
+    __pipeline_memcpy_async(to, from, bytes);
+#else
     if (bytes == 16)
         *(COARSEN_(words_4) *)to = *(const COARSEN_(words_4) *)from;
     else if (bytes == 8)
         *(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;
     else
         *(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;
+#endif
 }
 
 COARSEN_DEVICE void COARSEN_(copy_or_zero_async)(void *to, const void *from, unsigned int bytes,
                                                  bool there)
 {
-    const COARSEN_(words_2) zeros = {};
+    static const COARSEN_(words_2) zeros = {};
     COARSEN_(copy_async)(to, there ? from : &zeros, bytes);
 }
 
 COARSEN_DEVICE void COARSEN_(copies_end)(void)
 {
+    COARSEN_PIPELINE(commit());
 }
 
 COARSEN_DEVICE void COARSEN_(copies_wait)(COARSEN_UNUSED unsigned int few)
 {
+    COARSEN_PIPELINE(wait_prior(few));
 }
+#undef COARSEN_PIPELINE
 #endif
 #endif
 

@@ -43,8 +43,11 @@ static void interleave(slot *s, unsigned odds)
         pass_baton(s, to);
 }
 
+static void restore(thread *t);
+
 static void unwind(void)
 {
+    restore(self);
     longjmp(self->block->slot->root, 1);
 }
 
@@ -72,15 +75,26 @@ static int next_lane(const block *b, uint32_t lanes, int after)
     return (int)(((unsigned)p + turn) & 31);
 }
 
+static void answer_activemask(block *b, unsigned warp);
+
+// The lanes of a warp that can run.
+static uint32_t ready_lanes(block *b, unsigned warp)
+{
+    if (!b->ready[warp] && b->asking[warp])
+        answer_activemask(b, warp);
+    return b->ready[warp];
+}
+
 // The next thread of the block that can run. Its warp goes first, unless `yielding`.
 static thread *next_thread(block *b, thread *after, int yielding)
 {
     unsigned warp, step = b->reversed ? b->warps - 1 : 1;
     if (after) {
         warp = after->warp;
-        int lane = next_lane(b, b->ready[warp], (int)after->lane);
+        uint32_t ready = ready_lanes(b, warp);
+        int lane = next_lane(b, ready, (int)after->lane);
         if (lane < 0 && !yielding)
-            lane = next_lane(b, b->ready[warp], -1);
+            lane = next_lane(b, ready, -1);
         if (lane >= 0)
             return &b->thread[warp * LANES + (unsigned)lane];
         warp = (warp + step) % b->warps;
@@ -88,7 +102,7 @@ static thread *next_thread(block *b, thread *after, int yielding)
         warp = b->reversed ? (b->warp_turn + b->warps - 1) % b->warps : b->warp_turn;
     }
     for (unsigned i = 0; i < b->warps; ++i, warp = (warp + step) % b->warps) {
-        int lane = next_lane(b, b->ready[warp], -1);
+        int lane = next_lane(b, ready_lanes(b, warp), -1);
         if (lane >= 0)
             return &b->thread[warp * LANES + (unsigned)lane];
     }
@@ -211,6 +225,9 @@ static void spin(thread *t, uintptr_t pc)
               "%s", what);
     }
     thread *next;
+    if (device.idle % 256 == 0) // those that wait for this one to come are perhaps what it waits for
+        for (unsigned w = 0; w < t->block->warps; ++w)
+            answer_activemask(t->block, w);
     make_ready(t);
     next = next_thread(t->block, t, 1);
     // After each turn over the block's threads, let the other blocks run.

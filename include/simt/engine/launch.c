@@ -270,6 +270,8 @@ static void begin_block(slot *s, uint64_t serial)
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};
             t->pending = NULL;
+            t->doubt.pc = t->stale.pc = 0;
+            t->stale.to_restore = 0;
             memset(t->seen, 0, sizeof t->seen);
         }
         if (++index.x == simt_block_size.x) {

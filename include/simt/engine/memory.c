@@ -5,7 +5,7 @@
 
 // One side of a possible race.
 typedef struct {
-    uint64_t tick : 46, thread : 10, atomic : 1, used : 1;
+    uint64_t tick : 46, thread : 10, atomic : 1, update : 1, is_volatile : 1, used : 1;
     uint32_t block; // serial, modulo 2^32
     uint32_t place;
 } record;
@@ -17,7 +17,7 @@ enum { MAX_CREWS = 1 << 26 };
 
 typedef struct {
     tick_t tick;
-    uint32_t block, place : 27, warp : 5;
+    uint32_t block, place : 25, warp : 5, update : 1, is_volatile : 1;
 } crew;
 
 static struct {
@@ -33,7 +33,8 @@ typedef struct page {
     uint8_t written[PAGE / 8]; // one bit per byte
     mark *marks[MARKS]; // one per word; or per byte, after an access that was smaller or unaligned
     int bytewise;
-    tick_t start; // of the block whose shared memory this is
+    tick_t start;    // of the block whose shared memory this is
+    uint8_t *flying; // one bit per byte: an asynchronous copy is under way to it
 } page;
 
 static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
@@ -58,6 +59,14 @@ static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whol
         if (!any)
             return 1;
     }
+    return 0;
+}
+
+static int bits_any(const uint8_t *bits, unsigned from, unsigned n)
+{
+    for (unsigned i = from; i < from + n; ++i)
+        if (bits[i >> 3] >> (i & 7) & 1)
+            return 1;
     return 0;
 }
 
@@ -89,6 +98,7 @@ static void drop_page(page **p)
         return;
     for (int k = 0; k < MARKS; ++k)
         free((*p)->marks[k]);
+    free((*p)->flying);
     free(*p);
     *p = NULL;
 }
@@ -138,7 +148,14 @@ static const crew *crew_of(mark m)
 static record recorded(mark m)
 {
     const crew *c = crew_of(m);
-    return (record){c->tick, c->warp * LANES + (m >> 1 & 31), m & 1, 1, c->block, c->place};
+    return (record){.tick = c->tick,
+                    .thread = c->warp * LANES + (m >> 1 & 31),
+                    .atomic = m & 1,
+                    .update = c->update,
+                    .is_volatile = c->is_volatile,
+                    .used = 1,
+                    .block = c->block,
+                    .place = c->place};
 }
 
 static int same_thread(mark a, mark b)
@@ -151,10 +168,15 @@ static int same_thread(mark a, mark b)
 
 static void collect_crews(void);
 
-static mark mark_of(const thread *t, unsigned number, int atomic)
+static mark mark_of(const thread *t, unsigned number, int flags)
 {
     place *p = &places.list[number];
-    const crew now = {device.tick, (uint32_t)t->block->serial, number & 0x7ffffff, t->warp & 31};
+    const crew now = {.tick = device.tick,
+                      .block = (uint32_t)t->block->serial,
+                      .place = number & 0x1ffffff,
+                      .warp = t->warp & 31,
+                      .update = !!(flags & UPDATE),
+                      .is_volatile = !!(flags & VOLATILE)};
     uint32_t i = p->crew - crews.first;
     if (i >= crews.count || crews.list[i].tick != now.tick || crews.list[i].block != now.block ||
         crews.list[i].warp != now.warp) {
@@ -168,7 +190,7 @@ static mark mark_of(const thread *t, unsigned number, int atomic)
         crews.list[i] = now;
         p->crew = crews.first + i;
     }
-    return (crews.first + i) << 6 | t->lane << 1 | !!atomic;
+    return (crews.first + i) << 6 | t->lane << 1 | !!(flags & ATOMIC);
 }
 
 // ---- allocations: one range of addresses, handed out upwards, and again only when it is used up ------

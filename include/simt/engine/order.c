@@ -67,64 +67,64 @@ static void *store(size_t bytes)
     return p;
 }
 
-// ---- the last release at each address -----------------------------------------------------------
+// ---- the last release at each address, and the last write -------------------------------------------
+
+typedef struct {
+    uintptr_t address;
+    release *last;
+    // The last volatile or atomic write, also without a fence
+    uint64_t turn; // counts such writes
+    uint64_t old;  // what was there before
+    uint32_t block;
+    uint16_t thread, size; // 0: there is no old value, or somebody has read the new one
+} location;
 
 static struct {
-    uintptr_t *address;
-    release **last;
+    location *list;
     size_t size, used;
+    uint64_t turn;
 } locations;
 
-static size_t location_slot(uintptr_t a)
+static location *location_slot(uintptr_t a)
 {
     size_t i = (size_t)(a * 0x9e3779b97f4a7c15u >> 20) & (locations.size - 1);
-    while (locations.address[i] && locations.address[i] != a)
+    while (locations.list[i].address && locations.list[i].address != a)
         i = (i + 1) & (locations.size - 1);
-    return i;
+    return &locations.list[i];
 }
 
-static release *release_at(uintptr_t a)
+// Null when there is none.
+static location *location_at(uintptr_t a)
 {
-    return locations.size ? locations.last[location_slot(a)] : NULL;
+    location *l = locations.size ? location_slot(a) : NULL;
+    return l && l->address ? l : NULL;
 }
 
-static void set_release(uintptr_t a, release *r)
+static location *make_location(uintptr_t a)
 {
-    if (!r && !locations.size)
-        return;
     if (2 * (locations.used + 1) > locations.size) {
-        size_t size = locations.size, old = size;
-        uintptr_t *address = locations.address;
-        release **last = locations.last;
-        locations.size = size = size ? 2 * size : 256;
-        locations.address = must(calloc(size, sizeof *address));
-        locations.last = must(calloc(size, sizeof *last));
-        for (size_t i = 0; i < old; ++i)
-            if (address[i]) {
-                size_t k = location_slot(address[i]);
-                locations.address[k] = address[i];
-                locations.last[k] = last[i];
-            }
-        free(address);
-        free(last);
+        location *old = locations.list;
+        size_t size = locations.size;
+        locations.size = size ? 2 * size : 256;
+        locations.list = must(calloc(locations.size, sizeof *old));
+        for (size_t i = 0; i < size; ++i)
+            if (old[i].address)
+                *location_slot(old[i].address) = old[i];
+        free(old);
     }
-    size_t i = location_slot(a);
-    if (!locations.address[i]) {
-        if (!r)
-            return;
-        locations.address[i] = a;
+    location *l = location_slot(a);
+    if (!l->address) {
+        l->address = a;
         ++locations.used;
     }
-    locations.last[i] = r;
+    return l;
 }
 
 static void order_begin(void)
 {
     launch_store.current = 0, launch_store.used = 0;
     if (locations.used)
-        memset(locations.address, 0, locations.size * sizeof *locations.address);
-    if (locations.used)
-        memset(locations.last, 0, locations.size * sizeof *locations.last);
+        memset(locations.list, 0, locations.size * sizeof *locations.list);
     locations.used = 0;
 }
 
@@ -335,38 +335,131 @@ static void order_warp(block *b, unsigned warp, uint32_t mask)
     }
 }
 
-// An atomic or volatile read, or the read half of an atomic update, which needs no fence after it.
-static void order_read(thread *t, uintptr_t address, int update)
+// What it read was written by another thread.
+static void note_sight(thread *t, const location *l)
 {
-    release *r = release_at(address);
-    if (!r)
+    block *b = t->block;
+    unsigned i = (l->block * 31u + l->thread) % SIGHTS;
+    if (b->sights[i].block != l->block || b->sights[i].thread != l->thread ||
+        b->sights[i].turn < l->turn)
+        b->sights[i].turn = l->turn;
+    b->sights[i].block = l->block, b->sights[i].thread = l->thread;
+    b->sights[i].by = t->id, b->sights[i].at = device.tick;
+    b->sights[i].released = l->last && l->last->block == l->block && l->last->thread == l->thread;
+}
+
+// An atomic or volatile read, or the read half of an atomic update. It orders what follows the next
+// fence or barrier.
+static void order_read(thread *t, uintptr_t address)
+{
+    const location *l = location_at(address);
+    if (!l)
         return;
-    if (update) {
-        acquire(t->block, r);
-    } else if (!among(t->pending, r)) {
+    if (l->turn && (l->thread != t->id || l->block != (uint32_t)t->block->serial))
+        note_sight(t, l);
+    if (l->last && !among(t->pending, l->last)) {
         acquired *a = store(sizeof *a);
-        *a = (acquired){r, t->pending};
+        *a = (acquired){l->last, t->pending};
         t->pending = a;
     }
 }
 
 // An atomic or volatile write. Without a fence before it, it releases nothing, and an update keeps the
-// release that it found.
-static void order_write(thread *t, uintptr_t address, int update)
+// release that it found. If it is not an update, memory still has the old value.
+static void order_write(thread *t, uintptr_t address, int update, size_t size)
 {
     block *b = t->block;
+    location *l = NULL;
+    b->writes_volatile |= !update;
+    if (b->writes_volatile) {
+        l = make_location(address);
+        l->turn = ++locations.turn;
+        l->block = (uint32_t)b->serial, l->thread = (uint16_t)t->id;
+        l->size = 0;
+        if (!update && size <= sizeof l->old)
+            memcpy(&l->old, (const void *)address, l->size = (uint16_t)size);
+    }
     int device_wide = t->far.own || b->fence_cover;
     if (!device_wide && !t->near.own) {
         if (!update)
-            set_release(address, NULL);
+            l->last = NULL;
         return;
     }
+    if (!l)
+        l = make_location(address);
     release *r = store(sizeof *r);
     *r = (release){(uint32_t)b->serial, t->id,        t->warp, device_wide, t->near, t->far,
                    b->acquired,         ++device.tick};
+    if (update && l->last) { // who reads this has read what it was made of
+        acquired *before = store(sizeof *before);
+        *before = (acquired){l->last, b->acquired};
+        r->acquired = before;
+    }
     if (b->fence_cover > r->far.since)
         r->far.since = b->fence_cover;
     if (b->fence_cover > r->near.since)
         r->near.since = b->fence_cover;
-    set_release(address, r);
+    l->last = r;
+}
+
+// ---- old values -----------------------------------------------------------------------------------
+//
+// Memory here is always up to date. A GPU's is not: a thread that sees a flag may read an old value of
+// what was written before it, unless both sides fence. So the first volatile read of such a value gets
+// the old one. A thread that looks again, as one does that waits for the value itself, gets the new
+// one. A thread that goes on with it is wrong.
+
+// Puts the new value back, when the thread has read the old one.
+static void restore(thread *t)
+{
+    if (!t->stale.to_restore)
+        return;
+    memcpy((void *)t->stale.address, &t->stale.value, t->stale.to_restore);
+    t->stale.to_restore = 0;
+}
+
+// Before a volatile read: perhaps puts the old value where the thread will read.
+static void mislead(thread *t, uintptr_t a, size_t size, mark writer, int shared, uintptr_t pc)
+{
+    block *b = t->block;
+    if (t->stale.pc) { // one at a time
+        if (t->stale.address == a)
+            t->stale.pc = 0;
+        return;
+    }
+    location *l = location_at(a);
+    if (!l || l->size != size || (l->thread == t->id && l->block == (uint32_t)b->serial))
+        return;
+    l->size = 0;
+    unsigned i = (l->block * 31u + l->thread) % SIGHTS, by = b->sights[i].by;
+    tick_t at = b->sights[i].at;
+    if (b->sights[i].block != l->block || b->sights[i].thread != l->thread ||
+        b->sights[i].turn <= l->turn || !memcmp(&l->old, (const void *)a, size))
+        return;
+    if (by != t->id && at >= b->since && !(by / LANES == t->warp && at < t->seen[by % LANES]))
+        return; // another thread saw it, and didn't say so
+    record x = recorded(writer);
+    if (ordered(t, &x, shared))
+        return;
+    t->stale.pc = pc, t->stale.address = a, t->stale.size = (unsigned)size;
+    t->stale.block = x.block, t->stale.other = x.thread;
+    t->stale.other_pc = places.list[x.place].pc;
+    t->stale.reader_lacks = b->sights[i].released;
+    memcpy(&t->stale.value, (const void *)a, size);
+    t->stale.to_restore = (unsigned)size;
+    memcpy((void *)a, &l->old, size);
+}
+
+static void settle_stale(thread *t)
+{
+    party other = {1, t->stale.block, t->stale.other, t->stale.other_pc, "wrote it (volatile)"};
+    uintptr_t pc = t->stale.pc;
+    t->stale.pc = 0;
+    flaw(t, SIMT_RACE, pc, t->stale.address, t->stale.size, &other,
+         t->stale.reader_lacks
+             ? "put __threadfence() between the read of the flag and this one"
+             : "put __threadfence() between the write of the value and the write of the flag",
+         "read of %u byte%s whose flag was seen: without a fence %s, it may still be the old value",
+         t->stale.size, t->stale.size == 1 ? "" : "s",
+         t->stale.reader_lacks ? "of the reader" : "of the writer");
 }

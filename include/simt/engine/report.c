@@ -652,7 +652,7 @@ static int note(thread *t, severity severity, simt_kind kind, uintptr_t pc, uint
 
 // Says what is suspect about what thread t does. The thread continues.
 static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
-                 const char *format, ...) __attribute__((unused, format(printf, 6, 7)));
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
                  const char *format, ...)

@@ -37,6 +37,8 @@ enum {
     MAX_THREADS = 1024,
     MAX_WARPS = MAX_THREADS / LANES,
     MAX_SLOTS = 16,
+    MEETINGS = 16,
+    SIGHTS = 16,
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
@@ -63,9 +65,12 @@ typedef struct frame {
 // One instruction of the program, known by the return address of the hook that it called.
 typedef struct {
     uintptr_t pc;
-    int part;         // of an access wider than 16 bytes, which counts as several
-    simt_line counts; // of this launch
-    uint32_t crew;    // the last that was here; see memory.c
+    int part;          // of an access wider than 16 bytes, which counts as several
+    simt_line counts;  // of this launch
+    uint32_t crew;     // the last that was here; see memory.c
+    uintptr_t element; // the first that a block read here, and whether it read others
+    uint32_t element_block;
+    int elements;
     int resolved;
     char file[256], function[128];
     int line;
@@ -90,7 +95,10 @@ typedef struct fiber {
     struct fiber *next_free;
 } fiber;
 
-enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, DONE };
+// An access. ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
+enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8, VOLATILE = 16, CAS = 32 };
+
+enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, AT_ACTIVEMASK, DONE };
 
 typedef struct thread {
     uint3 index;
@@ -103,6 +111,7 @@ typedef struct thread {
     // waiting
     uintptr_t wait_pc;
     int wait_op;
+    unsigned wait_which; // barrier of the source
     unsigned wait_mask;
     int source, width;
     uint64_t value, result;
@@ -115,6 +124,22 @@ typedef struct thread {
     struct acquired *pending; // read, not yet fenced
     tick_t seen[LANES];       // last __syncwarp with each lane
 
+    // A plain read of what others update by atomics: right, if a CAS of the same word is next
+    struct {
+        uintptr_t pc, address, other_pc;
+        unsigned size, other;
+        uint32_t block;
+    } doubt;
+
+    // A volatile read that got the old value, as on a GPU it may: wrong, unless the thread looks again
+    struct {
+        uintptr_t pc, address, other_pc;
+        unsigned size, other, to_restore;
+        uint32_t block;
+        uint64_t value;
+        int reader_lacks; // a fence; otherwise it is the writer
+    } stale;
+
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
 
@@ -126,11 +151,12 @@ typedef struct block {
     struct slot *slot;
     uint3 index;
     uint64_t serial; // linear index in the grid
-    unsigned threads, warps, live, exited;
+    unsigned threads, warps, live;
     thread *thread;
-    uint32_t ready[MAX_WARPS]; // lanes that could run
-    uint32_t lanes[MAX_WARPS]; // lanes that exist
-    uint32_t gone[MAX_WARPS];  // lanes that returned
+    uint32_t ready[MAX_WARPS];  // lanes that could run
+    uint32_t lanes[MAX_WARPS];  // lanes that exist
+    uint32_t gone[MAX_WARPS];   // lanes that returned
+    uint32_t asking[MAX_WARPS]; // lanes that wait in __activemask
 
     // order of warps and lanes in this block
     int reversed;
@@ -141,6 +167,13 @@ typedef struct block {
     thread *first; // to arrive
     int count;
     int fenced; // some thread fenced since the last barrier
+
+    // The last places at which its threads met, by warp; MAX_WARPS: the block
+    struct {
+        uintptr_t pc;
+        unsigned warp;
+    } met[MEETINGS];
+    unsigned meetings;
 
     // A read of what nothing had written. If a thread writes it before the next barrier, it is a race,
     // which is the better report.
@@ -156,6 +189,16 @@ typedef struct block {
     tick_t start, since, fence_cover;
     struct acquired *acquired;
     struct clock *clock;
+
+    // Threads whose volatile or atomic writes this block's threads have seen, up to which turn
+    struct {
+        uint32_t block;
+        unsigned thread, by;
+        uint64_t turn;
+        tick_t at;
+        int released; // the writer had fenced
+    } sights[SIGHTS];
+    int writes_volatile;
 } block;
 
 // Room for one resident block, and the OS thread whose thread-local storage is its shared memory.

@@ -2,9 +2,6 @@
 // The compiler's hooks: -fsanitize=thread puts a call before each load and store. These functions are
 // called.
 
-enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8 };
-// ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
-
 // ---- what is wrong with an address --------------------------------------------------------------
 
 static int mapped(uintptr_t a)
@@ -21,6 +18,8 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
     const char *verb = flags & UPDATE ? "atomic update" : flags & WRITE ? "write" : "read";
     const char *plural = size == 1 ? "" : "s";
     slot *s = t->block->slot;
+    if (t->stale.pc) // the address may come from it
+        settle_stale(t);
     if (a < 65536)
         fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "pass a pointer from cudaMalloc",
               "%s of %zu byte%s at %#" PRIxPTR ", a null pointer", verb, size, plural, a);
@@ -84,18 +83,15 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
 
 // ---- races --------------------------------------------------------------------------------------
 
-static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, size_t size,
+static void report_race(thread *t, const party *other, int same_warp, uintptr_t a, size_t size,
                         int flags, uintptr_t pc)
 {
-    int same = x->block == (uint32_t)t->block->serial;
-    party other = {1, x->block, x->thread, places.list[x->place].pc,
-                   x_wrote     ? x->atomic ? "wrote it (atomic or volatile)" : "wrote it"
-                   : x->atomic ? "read it (atomic or volatile)"
-                               : "read it"};
-    flaw(t, SIMT_RACE, pc, a, size, &other,
-         same ? "put __syncthreads() between them, or make both atomic"
-              : "between blocks: a later launch, or __threadfence() and an atomic flag; or make "
-                "both atomic",
+    int same = other->block == (uint32_t)t->block->serial;
+    flaw(t, SIMT_RACE, pc, a, size, other,
+         same && same_warp ? "put __syncwarp() between them: lanes of a warp needn't run together"
+         : same            ? "put __syncthreads() between them, or make both atomic"
+                : "between blocks: a later launch, or __threadfence() and an atomic flag; "
+                  "or make both atomic",
          "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
          flags & UPDATE  ? "atomic update"
          : flags & WRITE ? "write"
@@ -103,23 +99,119 @@ static void report_race(thread *t, const record *x, int x_wrote, uintptr_t a, si
          size, size == 1 ? "" : "s");
 }
 
+// ---- a plain read of what others update by atomics ------------------------------------------------
+//
+// A loop around a CAS may begin with one. An old value makes the CAS fail, and the loop goes on with the
+// right one. So the verdict waits for the thread's next write: a CAS of the same word, or something
+// else.
+
+static void settle_doubt(thread *t, uintptr_t compared)
+{
+    uintptr_t pc = t->doubt.pc;
+    unsigned size = t->doubt.size;
+    party other = {1, t->doubt.block, t->doubt.other, t->doubt.other_pc, "updated it (atomic)"};
+    t->doubt.pc = 0;
+    if (t->doubt.address != compared)
+        report_race(t, &other, t->doubt.other / LANES == t->warp, t->doubt.address, size, 0, pc);
+    else
+        warn(t, SIMT_RACE, pc, &other, "read it through a volatile pointer",
+             "plain read of %u bytes that others update by atomics; a CAS follows, so an old value "
+             "does no harm",
+             size);
+}
+
+// The thread that made a record, if it is still there.
+static thread *resident_thread(const record *x)
+{
+    for (unsigned i = 0; i < device.slots; ++i) {
+        slot *s = device.slot[i];
+        if (s->active && (uint32_t)s->block.serial == x->block &&
+            s->threads[x->thread].state != DONE)
+            return &s->threads[x->thread];
+    }
+    return NULL;
+}
+
+// Whether a race waits for a verdict.
+static int doubt(thread *t, const record *x, int x_wrote, uintptr_t a, unsigned size, int flags,
+                 uintptr_t pc)
+{
+    thread *reader = NULL, *other = t;
+    uintptr_t read_pc = pc, other_pc = places.list[x->place].pc;
+    if (!flags && x_wrote && x->update)
+        reader = t;
+    else if (flags & UPDATE && !x_wrote && !x->atomic && (reader = resident_thread(x)))
+        read_pc = other_pc, other_pc = pc;
+    if (reader && reader->doubt.pc == read_pc && reader->doubt.address == a)
+        return 1; // for another of its bytes
+    if (!reader || reader->doubt.pc || (size != 4 && size != 8 && size != 2))
+        return 0;
+    reader->doubt.pc = read_pc, reader->doubt.other_pc = other_pc;
+    reader->doubt.address = a, reader->doubt.size = size;
+    reader->doubt.block = reader == t ? x->block : (uint32_t)other->block->serial;
+    reader->doubt.other = reader == t ? x->thread : other->id;
+    return 1;
+}
+
+// ---- volatile reads -------------------------------------------------------------------------------
+
+// Which elements the threads of a block read at a place: one, as a flag, or several, as data.
+static void note_element(place *p, const thread *t, uintptr_t a)
+{
+    uint32_t block = (uint32_t)t->block->serial + 1;
+    if (p->element_block != block)
+        p->element_block = block, p->element = a, p->elements = 0;
+    p->elements |= p->element != a;
+}
+
+static void read_volatile(thread *t, uintptr_t a, size_t size, page *p, int shared, uintptr_t pc,
+                          unsigned number)
+{
+    order_read(t, a);
+    if (!p)
+        return; // nothing is checked
+    note_element(&places.list[number], t, a);
+    mark writer = get_mark(p, WRITER, (unsigned)(a % PAGE) >> (p->bytewise ? 0 : 2));
+    if (writer)
+        mislead(t, a, size, writer, shared, pc);
+}
+
+// A lane writes what another lane of its warp read, both by volatile. It is a race if the lanes read
+// data there, each its own element, and the reader doesn't look again.
+static int lane_read(const thread *t, mark m, uintptr_t a)
+{
+    const crew *c = crew_of(m);
+    if (!c->is_volatile || c->block != (uint32_t)t->block->serial || c->warp != t->warp ||
+        !places.list[c->place].elements)
+        return 0;
+    const thread *reader = &t->block->thread[t->warp * LANES + (m >> 1 & 31)];
+    return reader != t && !(reader->spin_pc && reader->spin_address == a);
+}
+
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
                        int shared, uintptr_t pc, unsigned number)
 {
-    mark me = mark_of(t, number, flags & ATOMIC);
+    mark me = mark_of(t, number, flags);
     unsigned count, i = page_marks(p, offset, size, &count);
     int told = 0;
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
-            if (!m || m & me & 1)
+            if (!m ||
+                (m & me & 1 && (which == WRITER || !(flags & VOLATILE) || !lane_read(t, m, a))))
                 continue;
             const crew *c = crew_of(m);
             if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
                 continue; // as most are: a barrier came between
             record x = recorded(m);
-            if (!told && !ordered(t, &x, shared))
-                told = 1, report_race(t, &x, which == WRITER, a, size, flags, pc);
+            if (told || ordered(t, &x, shared) || doubt(t, &x, which == WRITER, a, size, flags, pc))
+                continue;
+            party other = {1, x.block, x.thread, places.list[x.place].pc,
+                           which == WRITER ? x.atomic ? "wrote it (atomic or volatile)" : "wrote it"
+                           : x.atomic      ? "read it (atomic or volatile)"
+                                           : "read it"};
+            report_race(t, &other, x.thread / LANES == t->warp, a, size, flags, pc);
+            told = 1;
         }
         if (flags & WRITE) {
             set_mark(p, WRITER, i, me);
@@ -211,6 +303,9 @@ static void bad_variable(thread *t, uintptr_t a, size_t size, int flags, uintptr
 
 // ---- one access ---------------------------------------------------------------------------------
 
+static void touched_in_flight(thread *t, uintptr_t a, unsigned size, uintptr_t whole,
+                              size_t whole_size, int flags, uintptr_t pc);
+
 static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size,
                         int flags, int shared, uintptr_t whole, size_t whole_size, uintptr_t pc,
                         unsigned number)
@@ -218,8 +313,12 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
     unsigned offset = (unsigned)(a % PAGE);
     if (shared && p->start != t->block->start) {
         memset(p->written, 0, sizeof p->written);
+        if (p->flying)
+            memset(p->flying, 0, sizeof p->written);
         p->start = t->block->start;
     }
+    if (p->flying && bits_any(p->flying, offset, size))
+        touched_in_flight(t, a, size, whole, whole_size, flags, pc);
     int judged = shared || (m && m->type == cudaMemoryTypeDevice && !m->blind);
     if (judged && (!(flags & WRITE) || flags & UPDATE) && !t->block->unwritten.by &&
         bits_lack(p->written, offset, size, whole_size)) {
@@ -254,13 +353,25 @@ static void note_look(thread *t, uintptr_t a, uintptr_t pc)
     t->spin_pc = pc;
 }
 
+// Before the thread's next write, or its end.
+static void settle(thread *t, uintptr_t compared)
+{
+    if (t->stale.pc)
+        settle_stale(t);
+    if (t->doubt.pc)
+        settle_doubt(t, compared);
+}
+
 static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part)
 {
     block *b = t->block;
     slot *s = b->slot;
     if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES)
         return;
+    restore(t);
     t->last_pc = pc;
+    if (flags & WRITE && (t->doubt.pc || t->stale.pc))
+        settle(t, flags & CAS ? a : 0);
     if (++t->accesses >= QUANTUM) {
         t->accesses = 0;
         report_unwritten(b);
@@ -276,7 +387,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
 
     int check = device.config.check, shared = 0;
     const allocation *m = NULL;
-    page **pages = NULL;
+    page **pages = NULL, *first = NULL;
     uintptr_t base = 0;
     if (in_arena(a)) {
         m = recent_allocation(a);
@@ -335,6 +446,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
             if (!*p)
                 *p = new_page();
             check_bytes(t, *p, m, at, n, flags, shared, a, size, pc, number);
+            first = first ? first : *p;
             at += n;
         }
     }
@@ -346,9 +458,9 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     if (!(flags & ATOMIC))
         return;
     if (flags & WRITE)
-        order_write(t, a, 0);
+        order_write(t, a, 0, size);
     else
-        order_read(t, a, 0);
+        read_volatile(t, a, size, first, shared, pc, number);
 }
 
 // Host code that writes a variable, or accesses device memory: with a GPU, the program would have
@@ -430,11 +542,11 @@ void __tsan_func_exit(void)
     }                                                                                              \
     void __tsan_volatile_read##n(void *p)                                                          \
     {                                                                                              \
-        hook(p, n, ATOMIC, RETURN_PC);                                                             \
+        hook(p, n, ATOMIC | VOLATILE, RETURN_PC);                                                  \
     }                                                                                              \
     void __tsan_volatile_write##n(void *p)                                                         \
     {                                                                                              \
-        hook(p, n, WRITE | ATOMIC, RETURN_PC);                                                     \
+        hook(p, n, WRITE | ATOMIC | VOLATILE, RETURN_PC);                                          \
     }                                                                                              \
     void __tsan_unaligned_read##n(void *p)                                                         \
     {                                                                                              \
@@ -446,11 +558,11 @@ void __tsan_func_exit(void)
     }                                                                                              \
     void __tsan_unaligned_volatile_read##n(void *p)                                                \
     {                                                                                              \
-        hook(p, n, ATOMIC | UNALIGNED, RETURN_PC);                                                 \
+        hook(p, n, ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                                      \
     }                                                                                              \
     void __tsan_unaligned_volatile_write##n(void *p)                                               \
     {                                                                                              \
-        hook(p, n, WRITE | ATOMIC | UNALIGNED, RETURN_PC);                                         \
+        hook(p, n, WRITE | ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                              \
     }
 HOOKS(1)
 HOOKS(2)
@@ -501,21 +613,21 @@ void __tsan_vptr_read(void **p)
                                                       int failure)                                 \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,    \
                                                     int failure)                                   \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,        \
                                                  int failure)                                      \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
         return expected;                                                                           \
     }
@@ -523,19 +635,19 @@ void __tsan_vptr_read(void **p)
     T __tsan_atomic##bits##_##name(volatile T *p, T v, int order)                                  \
     {                                                                                              \
         (void)order;                                                                               \
-        update_hook((const void *)p, sizeof(T), RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), 0, RETURN_PC);                                     \
         return builtin(p, v, __ATOMIC_SEQ_CST);                                                    \
     }
 
-static void update_hook(const void *p, size_t size, uintptr_t pc)
+static void update_hook(const void *p, size_t size, int more, uintptr_t pc)
 {
     thread *t = self;
     if (!t || !device.traced)
         return;
     note_look(t, (uintptr_t)p, pc);
-    access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE, pc, 0);
-    order_read(t, (uintptr_t)p, 1);
-    order_write(t, (uintptr_t)p, 1);
+    access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE | more, pc, 0);
+    order_read(t, (uintptr_t)p);
+    order_write(t, (uintptr_t)p, 1, size);
 }
 
 ATOMICS(8, unsigned char)
@@ -546,7 +658,7 @@ void __tsan_atomic_thread_fence(int order)
 {
     (void)order;
     if (self && device.traced)
-        order_fence(self, 1);
+        restore(self), order_fence(self, 1);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int order)

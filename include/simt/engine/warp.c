@@ -10,29 +10,41 @@ static void describe(const thread *t, party *to, const char *what)
                                         [READY] = "is running",
                                         [AT_BARRIER] = "waits at this barrier",
                                         [AT_WARP] = "waits for lanes of its warp",
+                                        [AT_ACTIVEMASK] = "asks for the active lanes",
                                         [DONE] = "had returned from the kernel"};
     *to = (party){1, t->block->serial, t->id,
                   t->state == AT_BARRIER || t->state == AT_WARP ? t->wait_pc : t->last_pc,
                   what ? what : doing[t->state]};
 }
 
-static void barrier_without(thread *waiting, const thread *returned) __attribute__((noreturn));
-static void barrier_without(thread *waiting, const thread *returned)
+// Whether a thread that returned had gone past the place at which others wait now. A thread that
+// returned before it, or after it met the others there, doesn't take part, which is legal.
+static int went_past(const thread *returned, const thread *waiting, unsigned warp)
 {
-    party other;
-    describe(returned, &other, NULL);
-    fault(
-        waiting, SIMT_DIVERGENT_BARRIER, waiting->wait_pc, 0, 0, &other,
-        "let every thread reach the barrier: guard the work, not the return",
-        "a thread waits at a block-wide barrier that another has left the kernel without reaching");
+    const block *b = waiting->block;
+    if (!returned->last_pc)
+        return 0;
+    const place *there = resolved(returned->last_pc);
+    char file[256], function[128];
+    int line = there->line;
+    snprintf(file, sizeof file, "%s", there->file);
+    snprintf(function, sizeof function, "%s", there->function);
+    const place *here = resolved(waiting->wait_pc);
+    if (line <= here->line || strcmp(file, here->file) || strcmp(function, here->function))
+        return 0;
+    for (unsigned i = 0; i < MEETINGS && i < b->meetings; ++i)
+        if (b->met[i].warp == warp && same_line(b->met[i].pc, waiting->wait_pc))
+            return 0;
+    return 1;
 }
 
-static thread *some_gone(block *b)
+static void note_meeting(block *b, uintptr_t pc, unsigned warp)
 {
-    for (unsigned w = 0; w < b->warps; ++w)
-        if (b->gone[w])
-            return &b->thread[w * LANES + (unsigned)__builtin_ctz(b->gone[w])];
-    return NULL;
+    for (unsigned i = 0; i < MEETINGS && i < b->meetings; ++i)
+        if (b->met[i].pc == pc && b->met[i].warp == warp)
+            return;
+    b->met[b->meetings % MEETINGS].pc = pc;
+    b->met[b->meetings++ % MEETINGS].warp = warp;
 }
 
 // Every live thread has come. `t` came last and is running already; null if the last one returned from
@@ -41,6 +53,16 @@ static void complete_barrier(block *b, thread *t)
 {
     report_unwritten(b);
     int op = b->first->wait_op;
+    for (unsigned i = 0; i < b->threads && b->live < b->threads && device.config.check; ++i) {
+        party other;
+        if (b->thread[i].state != DONE || !went_past(&b->thread[i], b->first, MAX_WARPS))
+            continue;
+        describe(&b->thread[i], &other, "went past it and returned from the kernel");
+        fault(b->first, SIMT_DIVERGENT_BARRIER, b->first->wait_pc, 0, 0, &other,
+              "let every thread that is still there reach the barrier",
+              "a thread waits at a block-wide barrier that another didn't come to");
+    }
+    note_meeting(b, b->first->wait_pc, MAX_WARPS);
     for (unsigned i = 0; i < b->threads; ++i) {
         thread *u = &b->thread[i];
         if (u->state != AT_BARRIER)
@@ -62,20 +84,25 @@ static void complete_barrier(block *b, thread *t)
         order_barrier(b);
 }
 
-int simt_barrier(int op, int predicate)
+int simt_barrier(int op, int predicate, unsigned which)
 {
     thread *t = self;
     if (!t)
         return 0;
     block *b = t->block;
+    restore(t);
+    if (t->doubt.pc)
+        settle_doubt(t, 0);
     t->wait_pc = RETURN_PC;
     t->wait_op = op;
+    t->wait_which = which;
     t->state = AT_BARRIER;
     t->spin_pc = 0;
     if (!b->arrived++) {
         b->first = t;
     } else if (device.config.check &&
-               (op != b->first->wait_op || !same_line(t->wait_pc, b->first->wait_pc))) {
+               (op != b->first->wait_op || which != b->first->wait_which ||
+                !same_line(t->wait_pc, b->first->wait_pc))) {
         party other;
         describe(b->first, &other, "waits at another barrier");
         fault(t, SIMT_DIVERGENT_BARRIER, t->wait_pc, 0, 0, &other,
@@ -83,8 +110,6 @@ int simt_barrier(int op, int predicate)
               "threads of one block wait at different barriers");
     }
     b->count += !!predicate;
-    if (b->exited && device.config.check)
-        barrier_without(t, some_gone(b));
     if (b->arrived == b->live) {
         complete_barrier(b, t);
         interleave(b->slot, 4);
@@ -176,10 +201,26 @@ static uint64_t reduced(int op, const thread *lane, uint32_t mask)
     return r;
 }
 
+static void absent(thread *waiting, const thread *missing) __attribute__((noreturn));
+static void absent(thread *waiting, const thread *missing)
+{
+    party other;
+    describe(missing, &other, NULL);
+    fault(waiting, SIMT_ABSENT_LANE, waiting->wait_pc, 0, 0, &other,
+          "name in the mask just the lanes that get there: __ballot_sync before the branch",
+          "%s with mask %#x waits for lane %u, which doesn't come", warp_name(waiting->wait_op),
+          waiting->wait_mask, missing->lane);
+}
+
 // Every lane of the mask has come. t came last, or is null.
 static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *last)
 {
-    thread *lane = &b->thread[warp * LANES];
+    thread *lane = &b->thread[warp * LANES], *first = &lane[__builtin_ctz(mask)];
+    if (device.config.check)
+        for (uint32_t m = first->wait_mask & b->gone[warp]; m; m &= m - 1)
+            if (went_past(&lane[__builtin_ctz(m)], first, warp))
+                absent(first, &lane[__builtin_ctz(m)]);
+    note_meeting(b, first->wait_pc, warp);
     uint32_t ballot = 0;
     for (uint32_t m = mask; m; m &= m - 1)
         if (lane[__builtin_ctz(m)].value)
@@ -237,11 +278,6 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
         order_warp(b, warp, mask);
 }
 
-unsigned simt_lane(void)
-{
-    return self ? self->lane : 0;
-}
-
 static uint32_t warp_arrived(const block *b, unsigned warp, int op, unsigned mask)
 {
     const thread *lane = &b->thread[warp * LANES];
@@ -254,17 +290,6 @@ static uint32_t warp_arrived(const block *b, unsigned warp, int op, unsigned mas
     return arrived;
 }
 
-static void absent(thread *waiting, const thread *missing) __attribute__((noreturn));
-static void absent(thread *waiting, const thread *missing)
-{
-    party other;
-    describe(missing, &other, NULL);
-    fault(waiting, SIMT_ABSENT_LANE, waiting->wait_pc, 0, 0, &other,
-          "name in the mask just the lanes that get there: __ballot_sync before the branch",
-          "%s with mask %#x waits for lane %u, which doesn't come", warp_name(waiting->wait_op),
-          waiting->wait_mask, missing->lane);
-}
-
 unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, int source, int width,
                              int bytes)
 {
@@ -273,6 +298,7 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     if (!t)
         return value;
     block *b = t->block;
+    restore(t);
     t->wait_pc = t->last_pc = RETURN_PC;
     t->wait_op = op;
     t->wait_mask = mask;
@@ -287,14 +313,54 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL, "make the width 1, 2, 4, 8, 16 or 32",
               "a shuffle has width %d", width);
     t->state = AT_WARP;
-    uint32_t all = mask & b->lanes[t->warp], gone = all & b->gone[t->warp];
-    if (gone && device.config.check)
-        absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(gone)]);
-    if (warp_arrived(b, t->warp, op, mask) == (all & ~gone))
-        complete_warp(b, t->warp, all & ~gone, op, t);
+    // Lanes that returned are not waited for.
+    uint32_t all = mask & b->lanes[t->warp] & ~b->gone[t->warp];
+    if (warp_arrived(b, t->warp, op, mask) == all)
+        complete_warp(b, t->warp, all, op, t);
     else
         switch_from(t, 0);
     return t->result;
+}
+
+// ---- which lanes are together -------------------------------------------------------------------
+
+// No other lane of the warp can run: those that ask at the same place are together. In a shuffled order
+// they may also come in two groups, as they may on a GPU.
+static void answer_activemask(block *b, unsigned warp)
+{
+    thread *lane = &b->thread[warp * LANES];
+    while (b->asking[warp]) {
+        uint32_t group = 0;
+        const thread *first = &lane[__builtin_ctz(b->asking[warp])];
+        for (uint32_t m = b->asking[warp]; m; m &= m - 1)
+            if (lane[__builtin_ctz(m)].wait_pc == first->wait_pc)
+                group |= m & -m;
+        if (device.config.order == SIMT_SHUFFLE && !below(4)) {
+            uint32_t part = group & (uint32_t)draw(&device.random);
+            group = part ? part : group;
+        }
+        for (uint32_t m = group; m; m &= m - 1) {
+            thread *t = &lane[__builtin_ctz(m)];
+            t->result = group;
+            make_ready(t);
+        }
+        b->asking[warp] &= ~group;
+        device.idle = 0;
+    }
+}
+
+unsigned simt_activemask(void)
+{
+    thread *t = self;
+    if (!t)
+        return 1;
+    restore(t);
+    t->wait_pc = t->last_pc = RETURN_PC;
+    t->state = AT_ACTIVEMASK;
+    t->spin_pc = 0;
+    t->block->asking[t->warp] |= 1u << t->lane;
+    switch_from(t, 0);
+    return (unsigned)t->result;
 }
 
 // ---- those that never come ----------------------------------------------------------------------
@@ -306,42 +372,32 @@ static void stuck(block *b)
         thread *t = &b->thread[i];
         if (t->state != AT_WARP)
             continue;
-        uint32_t missing =
-            t->wait_mask & b->lanes[t->warp] & ~warp_arrived(b, t->warp, t->wait_op, t->wait_mask);
+        uint32_t missing = t->wait_mask & b->lanes[t->warp] & ~b->gone[t->warp] &
+                           ~warp_arrived(b, t->warp, t->wait_op, t->wait_mask);
         if (missing)
             absent(t, &b->thread[t->warp * LANES + (unsigned)__builtin_ctz(missing)]);
     }
-    for (unsigned i = 0; i < b->threads; ++i)
-        if (b->thread[i].state == AT_BARRIER) {
-            const thread *gone = some_gone(b);
-            barrier_without(&b->thread[i], gone ? gone : &b->thread[i]);
-        }
-    abort(); // a live thread is ready or waits for one of these
+    abort(); // if all wait at the barrier, or ask for the active lanes, they go on
 }
 
 static void thread_done(thread *t)
 {
     block *b = t->block;
     fiber *f = t->fiber;
+    restore(t);
+    settle(t, 0);
     t->state = DONE;
     t->spin_pc = 0;
     device.idle = 0;
     --b->live;
-    ++b->exited;
     b->gone[t->warp] |= 1u << t->lane;
-    if (b->arrived) {
-        if (device.config.check)
-            barrier_without(b->first, t);
-        if (b->arrived == b->live)
-            complete_barrier(b, NULL);
-    }
+    if (b->arrived && b->arrived == b->live)
+        complete_barrier(b, NULL);
     thread *lane = &b->thread[t->warp * LANES];
     for (uint32_t m = b->lanes[t->warp] & ~b->gone[t->warp]; m; m &= m - 1) {
         thread *u = &lane[__builtin_ctz(m)];
         if (u->state != AT_WARP || !(u->wait_mask >> t->lane & 1))
             continue;
-        if (device.config.check)
-            absent(u, t);
         uint32_t all = u->wait_mask & b->lanes[t->warp] & ~b->gone[t->warp];
         if (warp_arrived(b, t->warp, u->wait_op, u->wait_mask) == all)
             complete_warp(b, t->warp, all, u->wait_op, NULL);
@@ -424,9 +480,10 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     thread *t = self;
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
-        access_memory(t, a, (size_t)bytes, WRITE | ATOMIC | UPDATE, pc, 0);
+        int flags = WRITE | ATOMIC | UPDATE | (op == SIMT_ATOMIC_CAS ? CAS : 0);
+        access_memory(t, a, (size_t)bytes, flags, pc, 0);
         if (!(a - t->fiber->stack < STACK_BYTES))
-            order_read(t, a, 1);
+            order_read(t, a);
     }
     uint64_t old = 0;
     memcpy(&old, address, (size_t)bytes);
@@ -440,7 +497,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     int wrote =
         now != old || op == SIMT_ATOMIC_EXCHANGE || (op == SIMT_ATOMIC_CAS && old == compare);
     if (device.traced && wrote)
-        order_write(t, a, 1);
+        order_write(t, a, 1, (size_t)bytes);
     if (now != old)
         note_progress(t);
     else
@@ -453,6 +510,7 @@ void simt_fence(int device_wide)
     thread *t = self;
     if (!t)
         return;
+    restore(t);
     if (device.traced)
         order_fence(t, device_wide);
     interleave(t->block->slot, 4);
@@ -461,8 +519,10 @@ void simt_fence(int device_wide)
 void simt_sleep(void)
 {
     thread *t = self;
-    if (t)
-        spin(t, RETURN_PC);
+    if (!t)
+        return;
+    restore(t);
+    spin(t, RETURN_PC);
 }
 
 void simt_trap(void)
