@@ -4,7 +4,7 @@
 // <cuda_runtime.h>.
 //
 // Settings hold from one launch to the next. They start from the environment (SIMT_ORDER,
-// SIMT_SEED, SIMT_RESIDENT, SIMT_CHECK, SIMT_COUNT; see docs/simt.md).
+// SIMT_SEED, SIMT_RESIDENT, SIMT_CHECK, SIMT_COUNT, SIMT_KEEP_GOING; see docs/simt.md).
 
 #ifndef SIMT_H
 #define SIMT_H
@@ -27,6 +27,7 @@ typedef struct {
     int check;               // 1: report faults, if the code is instrumented
     int count;               // 1: print a table after each launch; 2: also a row per source line
     unsigned watchdog;       // seconds that a thread may compute without memory; 0: for ever
+    int keep_going;          // 1: a launch goes on after a fault, as far as it can
 } simt_config;
 
 simt_config simt_get_config(void);
@@ -69,6 +70,7 @@ typedef struct {
 
 typedef struct {
     simt_kind kind; // SIMT_OK: nothing to report, and the rest is empty
+    int warning;    // 1: it failed no launch
     char kernel[128];
     simt_place here;
     simt_place there; // the other side of a race or barrier; line 0 when there is none
@@ -81,7 +83,11 @@ typedef struct {
 // The first fault of the last launch that ran.
 const simt_report *simt_last_report(void);
 
-// The last report that ended no launch, and how many there were: warnings, each of which a launch has
+// All of the last launch that ran, warnings too, each once. Returns how many there are; fills at most
+// `max` of them. With keep_going 0 the first fault is the only one.
+size_t simt_reports(simt_report *reports, size_t max);
+
+// The last report that failed no launch, and how many there were: warnings, each of which a launch has
 // once for a place in the source; and why calls of the runtime API failed, `kernel` being the call.
 const simt_report *simt_last_warning(void);
 unsigned long long simt_warnings(void);

@@ -122,6 +122,9 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
                                unsigned long long compare);
 void simt_fence(int device); // 0: the block; 1: the device or wider
 void simt_sleep(void);
+void simt_copy_async(void *shared, const void *global, size_t bytes, size_t zeros);
+void simt_copy_commit(void);
+void simt_copy_wait(unsigned pending);
 void simt_touch(const void *address, size_t bytes, int write,
                 int aligned); // an access that the compiler doesn't see
 void simt_trap(void) __attribute__((noreturn));
@@ -158,8 +161,8 @@ static const int warpSize __attribute__((unused)) = 32;
 
 #define __syncthreads()          simt_syncthreads(__COUNTER__)
 #define __syncthreads_count(...) simt_syncthreads_count(__COUNTER__, __VA_ARGS__)
-#define __syncthreads_and(...) simt_syncthreads_and(__COUNTER__, __VA_ARGS__)
-#define __syncthreads_or(...) simt_syncthreads_or(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_and(...)   simt_syncthreads_and(__COUNTER__, __VA_ARGS__)
+#define __syncthreads_or(...)    simt_syncthreads_or(__COUNTER__, __VA_ARGS__)
 SIMT_INLINE void simt_syncthreads(unsigned which)
 {
     simt_barrier(SIMT_SYNC, 0, which);
@@ -210,6 +213,24 @@ SIMT_INLINE long long clock64()
 }
 // clock() is the C library's, and its type fits.
 #define clock() ((clock_t)simt_clock())
+
+// ---- asynchronous copies (cuda_pipeline_primitives.h) --------------------------------------------
+
+// Copies 4, 8 or 16 bytes; the last `zeros` of them become zero.
+SIMT_INLINE void __pipeline_memcpy_async(void *shared, const void *global, size_t bytes,
+                                         size_t zeros = 0)
+{
+    simt_copy_async(shared, global, bytes, zeros), SIMT_STAY;
+}
+SIMT_INLINE void __pipeline_commit()
+{
+    simt_copy_commit(), SIMT_STAY;
+}
+// Waits until all groups except the last `pending` ones have arrived.
+SIMT_INLINE void __pipeline_wait_prior(unsigned pending)
+{
+    simt_copy_wait(pending), SIMT_STAY;
+}
 
 // ---- warp functions -----------------------------------------------------------------------------
 

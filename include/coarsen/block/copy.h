@@ -93,25 +93,21 @@ COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copies_wait)(unsigne
 #undef COARSEN_WAIT
 
 #else
-#if defined(SIMT) && !defined(__CUDA_ARCH__) // it reports what touches a copy before the wait
-#include <cuda_pipeline_primitives.h>
-#define COARSEN_PIPELINE(call) __pipeline_##call
-#else
+#if defined(__CUDA_ARCH__) || defined(__NVCC__) || defined(__clang__)
 #define COARSEN_PIPELINE(call)
+#else // a device that is not a GPU has these from the start
+#define COARSEN_PIPELINE(call) return __pipeline_##call
 #endif
 
 COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned int bytes)
 {
-#if defined(SIMT) && !defined(__CUDA_ARCH__)
-    __pipeline_memcpy_async(to, from, bytes);
-#else
+    COARSEN_PIPELINE(memcpy_async(to, from, bytes));
     if (bytes == 16)
         *(COARSEN_(words_4) *)to = *(const COARSEN_(words_4) *)from;
     else if (bytes == 8)
         *(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;
     else
         *(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;
-#endif
 }
 
 COARSEN_DEVICE void COARSEN_(copy_or_zero_async)(void *to, const void *from, unsigned int bytes,

@@ -42,14 +42,14 @@ static void touched_in_flight(thread *t, uintptr_t a, unsigned size, uintptr_t w
                 other = (party){1, t->block->serial, i, c->pc, "copies to it, and has not waited"};
                 break;
             }
-    fault(t, SIMT_RACE, pc, whole, whole_size, &other,
-          "wait for the copy first: __pipeline_wait_prior(), in the thread that made it, and then "
-          "__syncthreads() for the others",
-          "%s of %zu byte%s of shared memory to which an asynchronous copy is under way",
-          flags & UPDATE  ? "atomic update"
-          : flags & WRITE ? "write"
-                          : "read",
-          whole_size, whole_size == 1 ? "" : "s");
+    flaw(t, SIMT_RACE, pc, whole, whole_size, &other,
+         "wait for the copy first: __pipeline_wait_prior(), in the thread that made it, and then "
+         "__syncthreads() for the others",
+         "%s of %zu byte%s of shared memory to which an asynchronous copy is under way",
+         flags & UPDATE  ? "atomic update"
+         : flags & WRITE ? "write"
+                         : "read",
+         whole_size, whole_size == 1 ? "" : "s");
 }
 
 void simt_copy_async(void *to, const void *from, size_t bytes, size_t zeros)
@@ -77,8 +77,8 @@ void simt_copy_async(void *to, const void *from, size_t bytes, size_t zeros)
         access_memory(t, a, bytes, WRITE, pc, 32);
     }
     struct copy *c = must(malloc(sizeof *c));
-    *c = (struct copy){
-        to, from, pc, (unsigned char)bytes, (unsigned char)zeros, t->copy_group, NULL};
+    *c = (struct copy){to,  from, pc, (unsigned char)bytes, (unsigned char)zeros, t->copy_group,
+                       NULL};
     page *p = copy_page(t, c);
     if (p) {
         if (!p->flying)

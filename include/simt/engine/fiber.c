@@ -20,7 +20,7 @@ static void pass_baton(slot *from, slot *to)
         return;
     sem_post(&to->baton);
     wait_baton(from);
-    if (device.failed && from->active && self)
+    if (device.ended && from->active && self)
         longjmp(from->root, 1);
 }
 
@@ -227,7 +227,8 @@ static void spin(thread *t, uintptr_t pc)
               "%s", what);
     }
     thread *next;
-    if (device.idle % 256 == 0) // those that wait for this one to come are perhaps what it waits for
+    if (device.idle % 256 ==
+        0) // those that wait for this one to come are perhaps what it waits for
         for (unsigned w = 0; w < t->block->warps; ++w)
             answer_activemask(t->block, w);
     make_ready(t);

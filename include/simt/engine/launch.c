@@ -9,6 +9,7 @@ static int config_fits(const simt_config *c, const char **what)
             : c->resident < 1 || c->resident > MAX_SLOTS ? "resident must be 1 to 16"
             : c->check != 0 && c->check != 1             ? "check must be 0 or 1"
             : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
+            : c->keep_going != 0 && c->keep_going != 1   ? "keep_going must be 0 or 1"
                                                          : NULL;
     return !*what;
 }
@@ -69,6 +70,8 @@ __attribute__((constructor)) static void read_environment(void)
         c.resident = (unsigned)v;
     if (env_number("SIMT_CHECK", 1, "", &v))
         c.check = (int)v;
+    if (env_number("SIMT_KEEP_GOING", 1, "", &v))
+        c.keep_going = (int)v;
     if (count && !strcmp(count, "lines"))
         c.count = 2;
     else if (env_number("SIMT_COUNT", 1, ", or lines", &v))
@@ -291,10 +294,10 @@ static void abandon_fibers(slot *s)
     }
 }
 
-// Runs blocks until none is left, or until a fault ends the launch.
+// Runs blocks until none is left, or until a fault ends the launch; one may end just its block.
 static void run_blocks(slot *s)
 {
-    while (!device.failed && device.next_block < device.blocks) {
+    while (!device.ended && device.next_block < device.blocks) {
         begin_block(s, block_in_turn(device.next_block++));
         int how = _setjmp(s->root);
         if (!how)
@@ -302,7 +305,7 @@ static void run_blocks(slot *s)
         self = NULL;
         if (how == 1) {
             abandon_fibers(s);
-            break;
+            continue;
         }
         for (unsigned w = 0; w < s->block.warps; ++w)
             count_together(&s->block, w);
@@ -456,7 +459,7 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
     static const char *const name[] = {"grid.x",  "grid.y",  "grid.z",
                                        "block.x", "block.y", "block.z"};
 #define REFUSE(error, ...)                                                                         \
-    (name_kernel(call + 12, sizeof call - 12, r),                                          \
+    (name_kernel(call + 12, sizeof call - 12, r),                                                  \
      tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))
     for (int i = 0; i < 6; ++i)
         if (!shape[i] || shape[i] > most[i])
@@ -499,7 +502,7 @@ static cudaError_t launch(const simt_launch_request *r)
     device.request = r;
     start_watchdog();
     device.traced = r->traced;
-    device.failed = 0;
+    device.failed = device.abandoned = device.ended = 0;
     device.grid_x = r->grid.x, device.grid_y = r->grid.y;
     device.blocks = (uint64_t)r->grid.x * r->grid.y * r->grid.z;
     device.next_block = 0;

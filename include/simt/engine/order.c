@@ -455,11 +455,11 @@ static void settle_stale(thread *t)
     party other = {1, t->stale.block, t->stale.other, t->stale.other_pc, "wrote it (volatile)"};
     uintptr_t pc = t->stale.pc;
     t->stale.pc = 0;
-    fault(t, SIMT_RACE, pc, t->stale.address, t->stale.size, &other,
-          t->stale.reader_lacks
-              ? "put __threadfence() between the read of the flag and this one"
-              : "put __threadfence() between the write of the value and the write of the flag",
-          "read of %u byte%s whose flag was seen: without a fence %s, it may still be the old value",
-          t->stale.size, t->stale.size == 1 ? "" : "s",
-          t->stale.reader_lacks ? "of the reader" : "of the writer");
+    flaw(t, SIMT_RACE, pc, t->stale.address, t->stale.size, &other,
+         t->stale.reader_lacks
+             ? "put __threadfence() between the read of the flag and this one"
+             : "put __threadfence() between the write of the value and the write of the flag",
+         "read of %u byte%s whose flag was seen: without a fence %s, it may still be the old value",
+         t->stale.size, t->stale.size == 1 ? "" : "s",
+         t->stale.reader_lacks ? "of the reader" : "of the writer");
 }

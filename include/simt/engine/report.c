@@ -128,19 +128,25 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
             int line = atoi(colon + 1);
             if (line <= 0 || engine_file(text))
                 continue;
-            if (p->line) {
-                frame **last = &p->outer;
-                while (*last)
-                    last = &(*last)->outer;
-                *last = must(calloc(1, sizeof **last));
-                (*last)->line = line;
-                snprintf((*last)->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-                plain_function(function, (*last)->function, sizeof p->function);
+            char name[sizeof p->function];
+            plain_function(function, name, sizeof name);
+            if (!p->line) {
+                p->line = line;
+                snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
+                memcpy(p->function, name, sizeof name);
                 continue;
             }
-            p->line = line;
-            snprintf(p->file, sizeof p->file, "%.*s", (int)sizeof p->file - 1, text);
-            plain_function(function, p->function, sizeof p->function);
+            // The same again is one function, which the compiler split and inlined in part.
+            const char *inner = p->function;
+            frame **last = &p->outer;
+            for (; *last; last = &(*last)->outer)
+                inner = (*last)->function;
+            if (!strcmp(name, inner))
+                continue;
+            frame *f = *last = must(calloc(1, sizeof *f));
+            f->line = line;
+            snprintf(f->file, sizeof f->file, "%.*s", (int)sizeof f->file - 1, text);
+            memcpy(f->function, name, sizeof name);
         }
         pclose(out);
     }
@@ -338,8 +344,7 @@ static _Unwind_Reason_Code walk_step(struct _Unwind_Context *context, void *argu
     pc += !!before;
     if (w->to->count || pc == w->pc)
         w->to->pc[w->to->count++] = pc;
-    return w->to->count == sizeof w->to->pc / sizeof *w->to->pc ? _URC_END_OF_STACK
-                                                                : _URC_NO_REASON;
+    return w->to->count == MOST_CALLS ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 // The calls of the thread that runs, from the one that returns to `pc` outwards.
@@ -351,51 +356,87 @@ static void walk(trail *to, uintptr_t pc)
         to->pc[to->count++] = pc;
 }
 
-typedef struct {
-    char text[2048];
+// ---- suppressions: reports that SIMT_SUPPRESSIONS names --------------------------------------------
+
+static struct {
+    struct suppression {
+        char *kind, *pattern;
+    } * list;
     unsigned count;
-} calls;
+} suppressions;
 
-// Whether this was the kernel, where the calls begin.
-static int add_call(calls *c, const simt_report *r, const char *file, int line,
-                    const char *function)
+static void bad_suppression(const char *file, unsigned line, const char *text)
+    __attribute__((noreturn));
+static void bad_suppression(const char *file, unsigned line, const char *text)
 {
-    enum { MOST = 12 };
-    size_t length = strlen(c->text), bare = strcspn(r->kernel, "<");
-    if (!line)
-        return 0;
-    if (c->count++ < MOST)
-        snprintf(c->text + length, sizeof c->text - length, "  %s  %s (%s:%d)\n",
-                 c->count == 1 ? "in:  " : "from:", function, file, line);
-    else if (c->count == MOST + 1)
-        snprintf(c->text + length, sizeof c->text - length, "  from:  ...\n");
-    // The launch may have the kernel's name without its template arguments.
-    return !strcmp(function, r->kernel) ||
-           (!r->kernel[bare] && !strncmp(function, r->kernel, bare) && function[bare] == '<');
+    fprintf(stderr,
+            "simt: %s:%u: `%s' must be KIND:PATTERN, as race:my_kernel or unwritten:file.cu:12. "
+            "Kinds:",
+            file, line, text);
+    for (int kind = 1; kind <= SIMT_UNWRITTEN_COPY; ++kind)
+        fprintf(stderr, "%s %s", kind > 1 ? "," : "", simt_kind_name((simt_kind)kind));
+    fputs("\n", stderr);
+    exit(2);
 }
 
-// Adds the calls between the kernel and a place, if there are any.
-static void say_calls(simt_report *r, const trail *t)
+__attribute__((constructor)) static void read_suppressions(void)
 {
-    calls c = {.count = 0};
-    unsigned numbers[sizeof t->pc / sizeof *t->pc];
-    for (unsigned i = 0; i < t->count; ++i)
-        numbers[i] = place_of(t->pc[i], 0);
-    resolve(numbers, t->count);
-    int done = 0;
-    for (unsigned i = 0; i < t->count && !done; ++i) {
-        const place *p = &places.list[numbers[i]];
-        done = add_call(&c, r, p->file, p->line, p->function);
-        for (const frame *f = p->outer; f && !done; f = f->outer)
-            done = add_call(&c, r, f->file, f->line, f->function);
+    const char *name = getenv("SIMT_SUPPRESSIONS");
+    if (!name || !*name)
+        return;
+    FILE *file = fopen(name, "r");
+    if (!file) {
+        fprintf(stderr, "simt: SIMT_SUPPRESSIONS=%s: %s\n", name, strerror(errno));
+        exit(2);
     }
-    if (c.count > 1)
-        append(r, "%s", c.text);
+    char *text = NULL;
+    size_t size = 0;
+    for (unsigned line = 1; getline(&text, &size, file) >= 0; ++line) {
+        char *from = text + strspn(text, " \t\r\n"), *end = from + strlen(from);
+        while (end > from && strchr(" \t\r\n", end[-1]))
+            *--end = 0;
+        if (!*from || *from == '#')
+            continue;
+        char *colon = strchr(from, ':');
+        if (!colon || !colon[1])
+            bad_suppression(name, line, from);
+        struct suppression s = {must(strndup(from, (size_t)(colon - from))),
+                                must(strdup(colon + 1))};
+        int kind = 1;
+        while (kind <= SIMT_UNWRITTEN_COPY && fnmatch(s.kind, simt_kind_name((simt_kind)kind), 0))
+            ++kind;
+        if (kind > SIMT_UNWRITTEN_COPY)
+            bad_suppression(name, line, from);
+        suppressions.list =
+            must(realloc(suppressions.list, (suppressions.count + 1) * sizeof *suppressions.list));
+        suppressions.list[suppressions.count++] = s;
+    }
+    free(text);
+    fclose(file);
 }
 
-static void unwind(void) __attribute__((noreturn));
-static void unwritten_first(const thread *t, simt_kind kind);
-static void say_memory(simt_report *r, const thread *t);
+// Whether a line names reports of this kind with this function or place.
+static int suppressed(simt_kind kind, const char *what)
+{
+    for (unsigned i = 0; i < suppressions.count; ++i)
+        if (!fnmatch(suppressions.list[i].pattern, what, 0) &&
+            !fnmatch(suppressions.list[i].kind, simt_kind_name(kind), 0))
+            return 1;
+    return 0;
+}
+
+// A place may be named with all folders of its file, with some, and with none.
+static int suppressed_at(simt_kind kind, const char *file, int line)
+{
+    char place[300];
+    snprintf(place, sizeof place, "%s:%d", file, line);
+    for (const char *from = place; from; from = strchr(from, '/'), from += !!from)
+        if (suppressed(kind, from))
+            return 1;
+    return 0;
+}
+
+// ---- the report of what a thread did --------------------------------------------------------------
 
 // Where the other side of a fault was.
 typedef struct {
@@ -406,50 +447,243 @@ typedef struct {
     const char *what; // "wrote it", "waits at a barrier"
 } party;
 
-static void print_report(const simt_report *r)
+// After it, a thread: continues, and nothing failed; continues with SIMT_KEEP_GOING; can't continue.
+typedef enum { WARNING, FLAW, END } severity;
+
+// What was found, by kernel and places, and how often.
+typedef struct {
+    const void *kernel;
+    simt_kind kind;
+    severity severity;
+    uintptr_t pc, other;
+    tick_t launch; // the last one in which it was found
+    int printed, suppressed;
+    unsigned long long times;
+    simt_report report; // in that launch
+} finding;
+
+static struct {
+    finding **list, *first; // those of the last launch come last; the first that failed it
+    size_t count, capacity;
+} findings;
+
+// What the summary says: launches that failed, and what was printed.
+static struct {
+    unsigned long long launches, kinds[SIMT_UNWRITTEN_COPY + 1], warnings, calls, suppressed;
+} said;
+
+static int same_place(uintptr_t a, uintptr_t b)
 {
-    if (device.quiet)
-        return;
-    fflush(stdout);
-    fputs(r->text, stderr);
+    return a == b || (a && b && resolved(a)->line && same_line(a, b));
 }
 
-// Writes what thread t found.
-static void compose(simt_report *r, const thread *t, const char *severity, simt_kind kind,
-                    uintptr_t pc, uintptr_t address, size_t size, const party *other,
+static finding *find(severity severity, simt_kind kind, uintptr_t pc, const party *other)
+{
+    const uintptr_t there = other && other->present ? other->pc : 0;
+    const void *kernel = device.request->kernel;
+    finding *f = NULL;
+    size_t i = findings.count;
+    while (i && !f) {
+        finding *g = findings.list[--i];
+        if (g->kind == kind && g->kernel == kernel && g->severity == severity &&
+            same_place(g->pc, pc) && same_place(g->other, there))
+            f = g;
+    }
+    if (f && f->launch == device.start)
+        return f;
+    if (f) {
+        memmove(&findings.list[i], &findings.list[i + 1],
+                (--findings.count - i) * sizeof *findings.list);
+    } else {
+        f = must(calloc(1, sizeof *f));
+        f->kernel = kernel, f->severity = severity, f->kind = kind;
+        if (findings.count == findings.capacity) {
+            findings.capacity = findings.capacity ? 2 * findings.capacity : 64;
+            findings.list = must(realloc(findings.list, findings.capacity * sizeof *findings.list));
+        }
+    }
+    f->pc = pc, f->other = there;
+    return findings.list[findings.count++] = f;
+}
+
+static void resolve_all(const trail *t, uintptr_t other, uintptr_t kernel)
+{
+    unsigned numbers[MOST_CALLS + 2], n = 0;
+    while (n < t->count)
+        numbers[n] = place_of(t->pc[n], 0), ++n;
+    numbers[n++] = place_of(kernel, 0);
+    if (other)
+        numbers[n++] = place_of(other, 0);
+    resolve(numbers, n);
+}
+
+typedef struct {
+    char text[2048];
+    unsigned count;
+} calls;
+
+// Whether this was the kernel, where the calls begin.
+static int add_call(calls *c, finding *f, const char *file, int line, const char *function)
+{
+    enum { MOST = 12 };
+    size_t length = strlen(c->text);
+    // The launch's own, where it has the name that the source gives the kernel.
+    if (strstr(function, "{lambda((auto:1 const&)...)#"))
+        return 1;
+    if (!line)
+        return 0;
+    f->suppressed |= suppressed(f->kind, function) || suppressed_at(f->kind, file, line);
+    if (c->count++ < MOST)
+        snprintf(c->text + length, sizeof c->text - length, "  %s  %s (%s:%d)\n",
+                 c->count == 1 ? "in:  " : "from:", function, file, line);
+    else if (c->count == MOST + 1)
+        snprintf(c->text + length, sizeof c->text - length, "  from:  ...\n");
+    return !strcmp(function, f->report.kernel);
+}
+
+// Adds the calls between the kernel and a place, if there are any.
+static void say_calls(finding *f, const trail *t)
+{
+    calls c = {.count = 0};
+    int done = 0;
+    for (unsigned i = 0; i < t->count && !done; ++i) {
+        const place *p = resolved(t->pc[i]);
+        done = add_call(&c, f, p->file, p->line, p->function);
+        for (const frame *outer = p->outer; outer && !done; outer = outer->outer)
+            done = add_call(&c, f, outer->file, outer->line, outer->function);
+    }
+    if (c.count > 1)
+        append(&f->report, "%s", c.text);
+}
+
+static void say_memory(simt_report *r, const thread *t);
+
+// Writes what thread t did, and whether it is suppressed.
+static void compose(finding *f, const thread *t, uintptr_t address, size_t size, const party *other,
                     const char *hint, const char *format, va_list args)
 {
+    simt_report *r = &f->report;
     memset(r, 0, sizeof *r);
-    r->kind = kind;
+    r->kind = f->kind;
+    r->warning = f->severity == WARNING;
     r->address = address;
     r->size = (unsigned)size;
-    r->count = 1;
+    trail calls = {1, {f->pc}};
+    if (f->kind == SIMT_UNWRITTEN) // it happened before
+        calls = t->block->unwritten.trail;
+    else if (t == self)
+        walk(&calls, f->pc);
+    // All places together, because addr2line is slow to start.
+    resolve_all(&calls, f->other, (uintptr_t)device.request->kernel + 1);
     name_kernel(r->kernel, sizeof r->kernel, device.request);
-    fill_place(&r->here, t->block->serial, t->id, pc);
+    f->suppressed = suppressed(f->kind, r->kernel);
+    fill_place(&r->here, t->block->serial, t->id, f->pc);
     char what[1024], where[400];
     vsnprintf(what, sizeof what, format, args);
     say_place(where, sizeof where, &r->here);
-    append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", severity, simt_kind_name(kind),
-           r->kernel, what, where);
-    trail calls = {1, {pc}};
-    if (kind == SIMT_UNWRITTEN) // it happened before
-        calls = t->block->unwritten.trail;
-    else if (t == self)
-        walk(&calls, pc);
-    say_calls(r, &calls);
+    append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", r->warning ? "warning: " : "",
+           simt_kind_name(f->kind), r->kernel, what, where);
+    say_calls(f, &calls);
     if (address)
         say_memory(r, t);
     if (other && other->present) {
         fill_place(&r->there, other->block, other->thread, other->pc);
         say_place(where, sizeof where, &r->there);
         append(r, "  other: %s %s\n", where, other->what);
-        say_calls(r, &(trail){1, {other->pc}});
+        say_calls(f, &(trail){1, {other->pc}});
     }
     append(r, "  fix:   %s\n", hint);
+    if (f->suppressed && f->severity == END) {
+        f->suppressed = 0;
+        append(r, "  note:  SIMT_SUPPRESSIONS names it, but the thread can't go on after it\n");
+    }
 }
 
-// Records and prints the fault of thread t, and ends the launch. The text says what happened, and the
-// hint what to do.
+// The last that failed no launch, and how many there were.
+static struct {
+    const simt_report *last;
+    unsigned long long count;
+} warnings;
+
+static void print_report(const simt_report *r)
+{
+    fflush(stdout);
+    fputs(r->text, stderr);
+}
+
+// Records what thread t did, and prints it. Returns 0 if it is suppressed.
+static int note(thread *t, severity severity, simt_kind kind, uintptr_t pc, uintptr_t address,
+                size_t size, const party *other, const char *hint, const char *format, va_list args)
+{
+    finding *f = find(severity, kind, pc, other);
+    int again = f->launch == device.start;
+    f->launch = device.start;
+    if (!again)
+        compose(f, t, address, size, other, hint, format, args);
+    ++f->report.count;
+    if (!f->times++ && f->suppressed && !device.quiet)
+        ++said.suppressed;
+    if (f->suppressed)
+        return 0;
+    if (severity == WARNING) {
+        warnings.count += !again;
+        warnings.last = &f->report;
+    } else if (!device.failed) {
+        device.failed = 1;
+        device.report = f->report;
+        findings.first = f;
+        said.launches += !device.quiet;
+    } else if (f == findings.first) {
+        ++device.report.count;
+    }
+    if (again || device.quiet || (f->printed && (severity == WARNING || device.config.keep_going)))
+        return 1;
+    print_report(&f->report);
+    f->printed = 1;
+    ++*(severity == WARNING ? &said.warnings : &said.kinds[kind]);
+    return 1;
+}
+
+#define NOTE(severity, kind, address, size)                                                        \
+    va_list args;                                                                                  \
+    va_start(args, format);                                                                        \
+    int counts = note(t, severity, kind, pc, address, size, other, hint, format, args);            \
+    va_end(args)
+
+// Says what is suspect about what thread t does. The thread continues.
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
+                 const char *format, ...)
+{
+    if (!device.config.check)
+        return;
+    NOTE(WARNING, kind, 0, 0);
+    (void)counts;
+}
+
+static void unwind(void) __attribute__((noreturn));
+static void unwritten_first(const thread *t, simt_kind kind);
+
+// The fault of thread t, which fails the launch. The text says what happened, and the hint what to do.
+// Returns if the launch goes on all the same.
+static void flaw(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
+                 const party *other, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 8, 9)));
+
+static void flaw(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
+                 const party *other, const char *hint, const char *format, ...)
+{
+    unwritten_first(t, kind);
+    NOTE(FLAW, kind, address, size);
+    if (!counts || device.config.keep_going)
+        return;
+    device.ended = 1;
+    unwind();
+}
+
+// A fault after which the thread can't continue. With SIMT_KEEP_GOING, other blocks do.
 static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, size_t size,
                   const party *other, const char *hint, const char *format, ...)
     __attribute__((noreturn, format(printf, 8, 9)));
@@ -458,12 +692,13 @@ static void fault(thread *t, simt_kind kind, uintptr_t pc, uintptr_t address, si
                   const party *other, const char *hint, const char *format, ...)
 {
     unwritten_first(t, kind);
-    va_list args;
-    va_start(args, format);
-    compose(&device.report, t, "", kind, pc, address, size, other, hint, format, args);
-    va_end(args);
-    print_report(&device.report);
-    device.failed = 1;
+    // What waits for an abandoned block does so in vain.
+    if (kind != SIMT_DEADLOCK || !device.abandoned) {
+        NOTE(END, kind, address, size);
+        (void)counts;
+    }
+    device.abandoned = 1;
+    device.ended |= kind == SIMT_DEADLOCK || !device.config.keep_going;
     unwind();
 }
 
@@ -472,67 +707,31 @@ const simt_report *simt_last_report(void)
     return &device.report;
 }
 
-// ---- what ends no launch: warnings, and calls of the runtime API that fail -------------------------
-
-static struct {
-    simt_report last;
-    unsigned long long count;
-} warnings;
+size_t simt_reports(simt_report *reports, size_t max)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < findings.count; ++i) {
+        const finding *f = findings.list[i];
+        if (f->launch != device.start || f->suppressed)
+            continue;
+        if (n < max)
+            reports[n] = f->report;
+        ++n;
+    }
+    return n;
+}
 
 const simt_report *simt_last_warning(void)
 {
-    return &warnings.last;
+    static const simt_report none;
+    return warnings.last ? warnings.last : &none;
 }
 unsigned long long simt_warnings(void)
 {
     return warnings.count;
 }
 
-// What was found, and in which launch last. A launch is warned of it once, and it is printed once.
-typedef struct finding {
-    simt_kind kind;
-    uintptr_t pc, other;
-    tick_t launch;
-    int printed;
-    struct finding *next;
-} finding;
-
-static finding *find(simt_kind kind, uintptr_t pc, const party *other)
-{
-    static finding *list;
-    uintptr_t there = other && other->present ? other->pc : 0;
-    for (finding *f = list; f; f = f->next)
-        if (f->kind == kind && f->pc == pc && f->other == there)
-            return f;
-    finding *f = must(calloc(1, sizeof *f));
-    *f = (finding){.kind = kind, .pc = pc, .other = there, .next = list};
-    return list = f;
-}
-
-// Says what is suspect about what thread t does. The thread continues.
-static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
-                 const char *format, ...) __attribute__((unused, format(printf, 6, 7)));
-
-static void warn(thread *t, simt_kind kind, uintptr_t pc, const party *other, const char *hint,
-                 const char *format, ...)
-{
-    if (!device.config.check)
-        return;
-    finding *f = find(kind, pc, other);
-    if (f->launch == device.start) {
-        ++warnings.last.count;
-        return;
-    }
-    f->launch = device.start;
-    va_list args;
-    va_start(args, format);
-    compose(&warnings.last, t, "warning: ", kind, pc, 0, 0, other, hint, format, args);
-    va_end(args);
-    ++warnings.count;
-    if (!f->printed)
-        print_report(&warnings.last);
-    f->printed |= !device.quiet;
-}
+// ---- calls of the runtime API ---------------------------------------------------------------------
 
 // Says why a call from the host is refused, or what is suspect about it. Nothing ends. Returns `error`.
 static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
@@ -544,9 +743,11 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
 {
     if (!device.config.check)
         return error;
-    simt_report *r = &warnings.last;
+    static simt_report report;
+    simt_report *r = &report;
     memset(r, 0, sizeof *r);
     r->kind = kind;
+    r->warning = 1;
     r->count = 1;
     snprintf(r->kernel, sizeof r->kernel, "%s", call);
     char what[1024];
@@ -563,12 +764,62 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
         append(r, "  where: host code, %s:%d\n", p->file, p->line);
     }
     append(r, "  fix:   %s\n", hint);
+    if (suppressed(kind, call) || suppressed_at(kind, p->file, p->line)) {
+        said.suppressed += !device.quiet;
+        return error;
+    }
+    warnings.last = r;
     ++warnings.count;
-    print_report(r);
+    if (!device.quiet) {
+        print_report(r);
+        ++*(error ? &said.calls : &said.warnings);
+    }
     return error;
 }
 
 void simt_print_reports(int on)
 {
     device.quiet = !on;
+}
+
+// ---- the summary at exit ------------------------------------------------------------------------
+
+static void sum_up(const char **separator, unsigned long long n, const char *what)
+{
+    if (!n)
+        return;
+    fprintf(stderr, "%s%llu %s", *separator, n, what);
+    *separator = "; ";
+}
+
+__attribute__((destructor)) static void summarise(void)
+{
+    if (device.quiet || !(said.launches || said.warnings || said.calls || said.suppressed))
+        return;
+    fflush(stdout);
+    const char *separator = "simt: ", *comma = ": ";
+    sum_up(&separator, said.launches, said.launches == 1 ? "launch failed" : "launches failed");
+    for (int kind = 0; kind <= SIMT_UNWRITTEN_COPY; ++kind)
+        if (said.kinds[kind]) {
+            fprintf(stderr, "%s%llu %s", comma, said.kinds[kind], simt_kind_name((simt_kind)kind));
+            comma = ", ";
+        }
+    sum_up(&separator, said.calls, said.calls == 1 ? "call failed" : "calls failed");
+    sum_up(&separator, said.warnings, said.warnings == 1 ? "warning" : "warnings");
+    sum_up(&separator, said.suppressed, "suppressed");
+    fputs("\n", stderr);
+    for (size_t i = 0; i < findings.count && device.config.keep_going; ++i) {
+        const finding *f = findings.list[i];
+        const simt_place *here = &f->report.here, *there = &f->report.there;
+        if (!f->printed)
+            continue;
+        fprintf(stderr, f->times == 1 ? "  once: " : "  %llu times: ", f->times);
+        fprintf(stderr, "%s%s in %s", f->report.warning ? "warning: " : "", simt_kind_name(f->kind),
+                f->report.kernel);
+        if (here->line)
+            fprintf(stderr, ", %s:%d", here->file, here->line);
+        if (there->line && (there->line != here->line || strcmp(there->file, here->file)))
+            fprintf(stderr, " and %s:%d", there->file, there->line);
+        fputs("\n", stderr);
+    }
 }

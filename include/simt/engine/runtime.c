@@ -471,7 +471,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
 static const char *wrong_side(const char *side, const void *pointer, size_t bytes, int on_device,
                               int on_host, const char **hint)
 {
-    static __thread char what[200];
+    static __thread char what[900];
     uintptr_t a = (uintptr_t)pointer;
     *hint = "pass a pointer from cudaMalloc";
     if (!pointer) {
@@ -492,9 +492,11 @@ static const char *wrong_side(const char *side, const void *pointer, size_t byte
         if (m->freed || bytes > m->size - (a - m->base)) {
             *hint = m->freed ? "free the memory after its last use"
                              : "compare the offset and the size with the allocation's";
+            lock_places();
             snprintf(what, sizeof what,
-                     "the %s is %zu bytes at offset %zu of an allocation of %zu bytes%s", side,
-                     bytes, a - m->base, m->size, m->freed ? " that was freed" : "");
+                     "the %s is %zu bytes at offset %zu of an allocation of %zu bytes%s%s", side,
+                     bytes, a - m->base, m->size, m->freed ? " that was freed" : "", origin(m));
+            unlock_places(cudaSuccess);
             return what;
         }
         if (m->type != cudaMemoryTypeDevice || on_device)

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <link.h>
@@ -41,7 +42,7 @@ enum {
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
-    IDLE_READS = 1 << 24, // then look whether the thread waits for ever
+    IDLE_READS = 1 << 24,    // then look whether the thread waits for ever
     PAGE = 4096
 };
 
@@ -65,9 +66,9 @@ typedef struct frame {
 // One instruction of the program, known by the return address of the hook that it called.
 typedef struct {
     uintptr_t pc;
-    int part;         // of an access wider than 16 bytes, which counts as several
-    simt_line counts; // of this launch
-    uint32_t crew;    // the last that was here; see memory.c
+    int part;          // of an access wider than 16 bytes, which counts as several
+    simt_line counts;  // of this launch
+    uint32_t crew;     // the last that was here; see memory.c
     uintptr_t element; // the first that a block read here, and whether it read others
     uint32_t element_block;
     int elements;
@@ -78,9 +79,10 @@ typedef struct {
 } place;
 
 // The calls that led to a place: its address, and then the addresses that the callers continue at.
+enum { MOST_CALLS = 16 };
 typedef struct {
     unsigned count;
-    uintptr_t pc[16];
+    uintptr_t pc[MOST_CALLS];
 } trail;
 
 // ---- threads and blocks -------------------------------------------------------------------------
@@ -105,7 +107,7 @@ typedef struct thread {
     int state;
     fiber *fiber;
     struct block *block;
-    uintptr_t last_pc; // of its last hook, which says where it was
+    uintptr_t last_pc;   // of its last hook, which says where it was
     uintptr_t pc_before; // of the access before that
 
     // waiting
@@ -154,9 +156,9 @@ typedef struct block {
     uint64_t serial; // linear index in the grid
     unsigned threads, warps, live;
     thread *thread;
-    uint32_t ready[MAX_WARPS]; // lanes that could run
-    uint32_t lanes[MAX_WARPS]; // lanes that exist
-    uint32_t gone[MAX_WARPS];  // lanes that returned
+    uint32_t ready[MAX_WARPS];  // lanes that could run
+    uint32_t lanes[MAX_WARPS];  // lanes that exist
+    uint32_t gone[MAX_WARPS];   // lanes that returned
     uint32_t asking[MAX_WARPS]; // lanes that wait in __activemask
 
     // order of warps and lanes in this block
@@ -228,22 +230,25 @@ static struct {
 
     // this launch
     const simt_launch_request *request;
-    int running, traced, failed;
+    int running, traced;
+    int failed;    // there was a fault
+    int abandoned; // a block ended before its time
+    int ended;     // no block goes on
     uint64_t grid_x, grid_y, blocks, next_block;
     unsigned threads, slots;
     uint64_t random;
     tick_t start;
-    uint64_t idle;        // spins since anything happened
-    volatile uint64_t beat;   // counts what the engine sees happen
-    volatile uint64_t alarm;  // the beat at which the watchdog barked
+    uint64_t idle;             // spins since anything happened
+    volatile uint64_t beat;    // counts what the engine sees happen
+    volatile uint64_t alarm;   // the beat at which the watchdog barked
     volatile pthread_t runner; // the OS thread that has the baton
-    size_t static_shared; // bytes of shared variables that it touched
+    size_t static_shared;      // bytes of shared variables that it touched
 
     tick_t tick;
     slot *slot[MAX_SLOTS];
     simt_report report;
     simt_counts counts, total;
-} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10}, .tick = 1};
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0}, .tick = 1};
 
 // The CUDA thread that this OS thread is running; null in host code.
 static __thread thread *self;

@@ -87,17 +87,18 @@ static void report_race(thread *t, const party *other, int same_warp, uintptr_t 
                         int flags, uintptr_t pc)
 {
     int same = other->block == (uint32_t)t->block->serial;
-    fault(
-        t, SIMT_RACE, pc, a, size, other,
-        same && same_warp ? "put __syncwarp() between them: lanes of a warp needn't run together"
-        : same            ? "put __syncthreads() between them, or make both atomic"
-                          : "between blocks: a later launch, or __threadfence() and an atomic flag; "
-                            "or make both atomic",
-        "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
-        flags & UPDATE  ? "atomic update"
-        : flags & WRITE ? "write"
-                        : "read",
-        size, size == 1 ? "" : "s");
+    flaw(t, SIMT_RACE, pc, a, size, other,
+         same && same_warp ? "put __syncwarp() between them, as lanes of a warp needn't run "
+                             "together; or make both "
+                             "atomic"
+         : same            ? "put __syncthreads() between them, or make both atomic"
+                : "between blocks: a later launch, or __threadfence() and an atomic flag; "
+                  "or make both atomic",
+         "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
+         flags & UPDATE  ? "atomic update"
+         : flags & WRITE ? "write"
+                         : "read",
+         size, size == 1 ? "" : "s");
 }
 
 // ---- a plain read of what others update by atomics ------------------------------------------------
@@ -194,23 +195,25 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
 {
     mark me = mark_of(t, number, flags);
     unsigned count, i = page_marks(p, offset, size, &count);
+    int told = 0;
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
-            if (!m || (m & me & 1 &&
-                       (which == WRITER || !(flags & VOLATILE) || !lane_read(t, m, a))))
+            if (!m ||
+                (m & me & 1 && (which == WRITER || !(flags & VOLATILE) || !lane_read(t, m, a))))
                 continue;
             const crew *c = crew_of(m);
             if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
                 continue; // as most are: a barrier came between
             record x = recorded(m);
-            if (ordered(t, &x, shared) || doubt(t, &x, which == WRITER, a, size, flags, pc))
+            if (told || ordered(t, &x, shared) || doubt(t, &x, which == WRITER, a, size, flags, pc))
                 continue;
             party other = {1, x.block, x.thread, places.list[x.place].pc,
                            which == WRITER ? x.atomic ? "wrote it (atomic or volatile)" : "wrote it"
                            : x.atomic      ? "read it (atomic or volatile)"
                                            : "read it"};
             report_race(t, &other, x.thread / LANES == t->warp, a, size, flags, pc);
+            told = 1;
         }
         if (flags & WRITE) {
             set_mark(p, WRITER, i, me);
@@ -240,12 +243,12 @@ static void report_unwritten(block *b)
     b->unwritten.by = NULL;
     unsigned size = b->unwritten.size;
     int shared = b->unwritten.shared;
-    fault(t, SIMT_UNWRITTEN, b->unwritten.pc, b->unwritten.address, size, NULL,
-          shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
-                 : "cudaMalloc doesn't clear: write it, or cudaMemset",
-          "%s of %u byte%s of %s memory that nothing has written",
-          b->unwritten.update ? "atomic update" : "read", size, size == 1 ? "" : "s",
-          shared ? "shared" : "global");
+    flaw(t, SIMT_UNWRITTEN, b->unwritten.pc, b->unwritten.address, size, NULL,
+         shared ? "shared memory starts undefined in each block: write it, then __syncthreads()"
+                : "cudaMalloc doesn't clear: write it, or cudaMemset",
+         "%s of %u byte%s of %s memory that nothing has written",
+         b->unwritten.update ? "atomic update" : "read", size, size == 1 ? "" : "s",
+         shared ? "shared" : "global");
 }
 
 // A fault that follows from such a read is reported as the read. A race is the better report; and a bad
@@ -273,14 +276,14 @@ static void add_shared(thread *t, range *r, uintptr_t pc)
     device.static_shared += r->to - r->from;
     size_t dynamic = device.request->shared_bytes, sum = device.static_shared + dynamic;
     if (device.static_shared > DEFAULT_DYNAMIC)
-        fault(t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
-              "make it dynamic shared memory, which can be up to 227 KiB",
-              "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
-              device.static_shared, DEFAULT_DYNAMIC);
+        flaw(t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
+             "make it dynamic shared memory, which can be up to 227 KiB",
+             "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
+             device.static_shared, DEFAULT_DYNAMIC);
     int most =
         dynamic_limit(device.request->kernel) > DEFAULT_DYNAMIC ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
     if (sum > (size_t)most)
-        fault(
+        flaw(
             t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
             most == MAX_DYNAMIC ? "use less" : "use less, or ask for more: cudaFuncSetAttribute",
             "with %s the kernel has %zu bytes of shared variables, beside %zu dynamic ones, and %d "
@@ -365,11 +368,12 @@ static void __attribute__((noinline, cold)) note_idle_read(thread *t, uintptr_t 
         seen[count++] = a;
     if (t->reads < IDLE_READS + WINDOW)
         return;
-    fault(t, SIMT_DEADLOCK, pc, a, 0, NULL,
-          "wait by a volatile or atomic read: the compiler needn't repeat a plain one",
-          "it makes the same plain reads again and again, of %u address%s, and lets no other thread "
-          "go on",
-          count, count == 1 ? "" : "es");
+    fault(
+        t, SIMT_DEADLOCK, pc, a, 0, NULL,
+        "wait by a volatile or atomic read: the compiler needn't repeat a plain one",
+        "it makes the same plain reads again and again, of %u address%s, and lets no other thread "
+        "go on",
+        count, count == 1 ? "" : "es");
 }
 
 // A read of a value that may not have changed since the last read.
@@ -579,11 +583,11 @@ void __tsan_func_exit(void)
     }                                                                                              \
     void __tsan_volatile_read##n(void *p)                                                          \
     {                                                                                              \
-        hook(p, n, ATOMIC | VOLATILE, RETURN_PC);                                                             \
+        hook(p, n, ATOMIC | VOLATILE, RETURN_PC);                                                  \
     }                                                                                              \
     void __tsan_volatile_write##n(void *p)                                                         \
     {                                                                                              \
-        hook(p, n, WRITE | ATOMIC | VOLATILE, RETURN_PC);                                                     \
+        hook(p, n, WRITE | ATOMIC | VOLATILE, RETURN_PC);                                          \
     }                                                                                              \
     void __tsan_unaligned_read##n(void *p)                                                         \
     {                                                                                              \
@@ -595,11 +599,11 @@ void __tsan_func_exit(void)
     }                                                                                              \
     void __tsan_unaligned_volatile_read##n(void *p)                                                \
     {                                                                                              \
-        hook(p, n, ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                                                 \
+        hook(p, n, ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                                      \
     }                                                                                              \
     void __tsan_unaligned_volatile_write##n(void *p)                                               \
     {                                                                                              \
-        hook(p, n, WRITE | ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                                         \
+        hook(p, n, WRITE | ATOMIC | VOLATILE | UNALIGNED, RETURN_PC);                              \
     }
 HOOKS(1)
 HOOKS(2)
@@ -650,21 +654,21 @@ void __tsan_vptr_read(void **p)
                                                       int failure)                                 \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,    \
                                                     int failure)                                   \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,        \
                                                  int failure)                                      \
     {                                                                                              \
         (void)order, (void)failure;                                                                \
-        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), CAS, RETURN_PC);                                   \
         __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
         return expected;                                                                           \
     }
@@ -672,7 +676,7 @@ void __tsan_vptr_read(void **p)
     T __tsan_atomic##bits##_##name(volatile T *p, T v, int order)                                  \
     {                                                                                              \
         (void)order;                                                                               \
-        update_hook((const void *)p, sizeof(T), 0, RETURN_PC);                                        \
+        update_hook((const void *)p, sizeof(T), 0, RETURN_PC);                                     \
         return builtin(p, v, __ATOMIC_SEQ_CST);                                                    \
     }
 

@@ -101,9 +101,8 @@ int simt_barrier(int op, int predicate, unsigned which)
     t->reads = 0;
     if (!b->arrived++) {
         b->first = t;
-    } else if (device.config.check &&
-               (op != b->first->wait_op || which != b->first->wait_which ||
-                !same_line(t->wait_pc, b->first->wait_pc))) {
+    } else if (device.config.check && (op != b->first->wait_op || which != b->first->wait_which ||
+                                       !same_line(t->wait_pc, b->first->wait_pc))) {
         party other;
         describe(b->first, &other, "waits at another barrier");
         fault(t, SIMT_DIVERGENT_BARRIER, t->wait_pc, 0, 0, &other,
