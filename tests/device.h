@@ -25,11 +25,11 @@
 
 #include <vector>
 
-#include "tap.h"
-
 #ifdef SIMT
 #include <simt.h>
+#define TAP_CIRCUMSTANCES simt_last_order()
 #endif
+#include "tap.h"
 
 #define POISON 0xA5
 

@@ -23,6 +23,11 @@
 #define TAP_FORMAT(f, a)
 #endif
 
+// What a file that includes this one may have to say of the circumstances of a failure.
+#ifndef TAP_CIRCUMSTANCES
+#define TAP_CIRCUMSTANCES ""
+#endif
+
 static int tap_count, tap_failed;
 
 // 1 when `passed`; callers write tap_ok.
@@ -37,7 +42,7 @@ TAP_UNUSED TAP_FORMAT(4, 5) static int tap_ok_at(const char *file, int line, int
     va_end(args);
     if (!passed) {
         ++tap_failed;
-        printf("#   failed at %s:%d\n", file, line);
+        printf("#   failed at %s:%d %s\n", file, line, TAP_CIRCUMSTANCES);
     }
     fflush(stdout);
     return passed;

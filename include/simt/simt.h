@@ -18,7 +18,8 @@ extern "C" {
 
 // ---- settings -----------------------------------------------------------------------------------
 
-typedef enum { SIMT_FORWARD, SIMT_REVERSE, SIMT_SHUFFLE } simt_order;
+// SIMT_ROTATE: the launches of a program take the other three in turn.
+typedef enum { SIMT_FORWARD, SIMT_REVERSE, SIMT_SHUFFLE, SIMT_ROTATE } simt_order;
 
 typedef struct {
     simt_order order;        // of blocks, and of the warps and lanes within a block
@@ -34,6 +35,9 @@ simt_config simt_get_config(void);
 
 // 0, or -1 (and a message on stderr) when a value is out of range; then nothing changed.
 int simt_set_config(const simt_config *config);
+
+// The order of the last launch, as settings that repeat it: "SIMT_ORDER=shuffle SIMT_SEED=1".
+const char *simt_last_order(void);
 
 // 1 when the last launch ran instrumented code. Otherwise its checks and counts mean nothing.
 int simt_traced(void);

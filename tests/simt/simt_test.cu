@@ -938,6 +938,37 @@ __global__ void aggregate(int *count, int *place)
     }
 }
 
+// Right in one order of blocks only, without a race.
+__global__ void first_block(int *count, int *first)
+{
+    if (!threadIdx.x && !atomicAdd(count, 1))
+        *first = blockIdx.x;
+}
+
+static void test_rotation(void)
+{
+    simt_config before = simt_get_config(), c = before;
+    c.order = SIMT_ROTATE;
+    simt_set_config(&c);
+    int *two, host[2], zeros = 0;
+    bool said = true;
+    cudaMalloc(&two, sizeof host);
+    for (int k = 0; k < 6; ++k) {
+        cudaMemset(two, 0, sizeof host);
+        cudaLaunchConfig_t config = {};
+        config.gridDim = 100, config.blockDim = 32;
+        cudaLaunchKernelEx(&config, first_block, two, two + 1);
+        cudaMemcpy(host, two, sizeof host, cudaMemcpyDeviceToHost);
+        zeros += host[1] == 0;
+        const char *order = simt_last_order();
+        said = said && (strstr(order, "reverse") ? host[1] == 99 : host[1] != 99);
+    }
+    cudaFree(two);
+    simt_set_config(&before);
+    tap_ok(zeros == 2 && said, "the launches of a program take three orders in turn");
+    tap_diag("%s", simt_last_order());
+}
+
 static void test_patterns(void)
 {
     enum { B = 64, T = 64 };
@@ -1653,6 +1684,7 @@ int main()
     if (simt_traced()) {
         test_faults();
         test_patterns();
+        test_rotation();
         test_counts();
         test_long_loop();
         test_host_access();

@@ -204,6 +204,31 @@ def test_groups(tmp_path):
     assert f"groups.cu:{lines[-1]}\n" in said and f"groups.cu:{lines[-2]} waits at another barrier" in said
 
 
+def test_guards(tmp_path):
+    """Between the shared variables lie bytes that are nobody's."""
+    (tmp_path / "x.cu").write_text("""
+__device__ __noinline__ void put(int *to, int i) { to[i] = i; }
+template <class T> __global__ void other(T *out) { __shared__ T mine[32]; mine[threadIdx.x] = 1; *out = mine[0]; }
+__global__ void k(int *out, int i)
+{
+    __shared__ int a[32], b[32], c[32];
+    put(a, 0), put(b, i), put(c, 0);
+    *out = a[0] + c[0];
+}
+int main(int, char **v)
+{
+    int *out;
+    cudaMalloc(&out, 4);
+    other<<<1, 1>>>(out);
+    k<<<1, 1>>>(out, atoi(v[1]));
+    cudaDeviceSynchronize();
+}
+""")
+    driver("x.cu", "-o", "x", cwd=tmp_path)
+    for index, says in (31, ""), (32, "ends 4 bytes past the shared variable b"), (-1, "4 bytes before the shared variable b"):
+        assert says in run(tmp_path / "x", str(index))
+
+
 def test_arch(tmp_path):
     """Where the device's side differs, it says so; the user chooses."""
     source = """#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600

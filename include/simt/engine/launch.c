@@ -5,7 +5,7 @@
 
 static int config_fits(const simt_config *c, const char **what)
 {
-    *what = c->order > SIMT_SHUFFLE ? "order must be forward, reverse or shuffle"
+    *what = c->order > SIMT_ROTATE ? "order must be forward, reverse, shuffle or rotate"
             : c->resident < 1 || c->resident > MAX_SLOTS ? "resident must be 1 to 16"
             : c->check != 0 && c->check != 1             ? "check must be 0 or 1"
             : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
@@ -54,12 +54,13 @@ __attribute__((constructor)) static void read_environment(void)
     unsigned long long v;
     const char *order = getenv("SIMT_ORDER"), *count = getenv("SIMT_COUNT"), *what;
     if (order) {
-        static const char *const names[] = {"forward", "reverse", "shuffle"};
+        static const char *const names[] = {"forward", "reverse", "shuffle", "rotate"};
         int i = 0;
-        while (i < 3 && strcmp(order, names[i]))
+        while (i < 4 && strcmp(order, names[i]))
             ++i;
-        if (i == 3) {
-            fprintf(stderr, "simt: SIMT_ORDER=%s: must be forward, reverse or shuffle\n", order);
+        if (i == 4) {
+            fprintf(stderr, "simt: SIMT_ORDER=%s: must be forward, reverse, shuffle or rotate\n",
+                    order);
             exit(2);
         }
         c.order = (simt_order)i;
@@ -201,6 +202,18 @@ void simt_lines_print(FILE *f)
 
 // ---- the order of blocks ------------------------------------------------------------------------
 
+const char *simt_last_order(void)
+{
+    static const char *const names[] = {"forward", "reverse", "shuffle"};
+    static char text[100];
+    int n = snprintf(text, sizeof text, "SIMT_ORDER=%s", names[device.order]);
+    if (device.order == SIMT_SHUFFLE || device.slots > 1)
+        n += snprintf(text + n, sizeof text - (size_t)n, " SIMT_SEED=%llu", device.config.seed);
+    if (device.slots > 1)
+        snprintf(text + n, sizeof text - (size_t)n, " SIMT_RESIDENT=%u", device.config.resident);
+    return text;
+}
+
 // A permutation of 0 .. n-1 without a table: a bijection on the next power of 2, repeated until the
 // result is below n.
 static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed)
@@ -220,7 +233,7 @@ static uint64_t shuffled_block(uint64_t i, uint64_t n, uint64_t seed)
 
 static uint64_t block_in_turn(uint64_t i)
 {
-    switch (device.config.order) {
+    switch (device.order) {
     case SIMT_REVERSE:
         return device.blocks - 1 - i;
     case SIMT_SHUFFLE:
@@ -250,12 +263,12 @@ static void begin_block(slot *s, uint64_t serial)
         unsigned lanes = device.threads - w * LANES;
         b->lanes[w] = b->ready[w] = lanes >= LANES ? ~0u : (1u << lanes) - 1;
     }
-    if (device.config.order == SIMT_SHUFFLE) {
+    if (device.order == SIMT_SHUFFLE) {
         b->reversed = (int)below(2);
         b->lane_turn = below(LANES);
         b->warp_turn = below(b->warps);
     } else {
-        b->reversed = device.config.order == SIMT_REVERSE;
+        b->reversed = device.order == SIMT_REVERSE;
     }
     uint3 index = {0, 0, 0};
     for (unsigned i = 0; i < device.threads; ++i) {
@@ -508,6 +521,9 @@ static cudaError_t launch(const simt_launch_request *r)
     device.next_block = 0;
     device.threads = r->block.x * r->block.y * r->block.z;
     device.random = device.config.seed;
+    static unsigned rotation;
+    device.order = device.config.order == SIMT_ROTATE ? (simt_order)(rotation++ % SIMT_ROTATE)
+                                                      : device.config.order;
     device.idle = 0;
     device.static_shared = 0;
     simt_grid_size = (uint3){r->grid.x, r->grid.y, r->grid.z};

@@ -584,6 +584,8 @@ static void compose(finding *f, const thread *t, uintptr_t address, size_t size,
     append(r, "simt: %s%s in %s\n  what:  %s\n  where: %s\n", r->warning ? "warning: " : "",
            simt_kind_name(f->kind), r->kernel, what, where);
     say_calls(f, &calls);
+    if (device.order != SIMT_FORWARD || device.slots > 1)
+        append(r, "  order: %s\n", simt_last_order());
     if (address)
         say_memory(r, t);
     if (other && other->present) {

@@ -230,7 +230,8 @@ static struct {
 
     // this launch
     const simt_launch_request *request;
-    int running, traced;
+    simt_order order; // of its blocks, warps and lanes
+    int traced;
     int failed;    // there was a fault
     int abandoned; // a block ended before its time
     int ended;     // no block goes on

@@ -61,7 +61,12 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
                       "shared memory",
                       verb, size, plural, a + size - dynamic - device.request->shared_bytes,
                       device.request->shared_bytes);
-            const range *r = find_range(&program.shared, a - o->shared, 1);
+            const range *r = find_range(&program.shared, a - o->shared, 1), *next = r + 1;
+            if (r && next < program.shared.list + program.shared.count &&
+                next->from - (a - o->shared) < a - o->shared - r->to)
+                fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with 0 first",
+                      "%s of %zu byte%s, %zu bytes before the shared variable %s", verb, size,
+                      plural, (size_t)(next->from - (a - o->shared)), next->name);
             fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with the size first",
                   "%s of %zu byte%s that ends %zu bytes past the shared variable %s", verb, size,
                   plural, r ? (size_t)(a + size - o->shared - r->to) : 0,

@@ -336,7 +336,7 @@ static void answer_activemask(block *b, unsigned warp)
         for (uint32_t m = b->asking[warp]; m; m &= m - 1)
             if (lane[__builtin_ctz(m)].wait_pc == first->wait_pc)
                 group |= m & -m;
-        if (device.config.order == SIMT_SHUFFLE && !below(4)) {
+        if (device.order == SIMT_SHUFFLE && !below(4)) {
             uint32_t part = group & (uint32_t)draw(&device.random);
             group = part ? part : group;
         }
