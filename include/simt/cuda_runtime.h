@@ -50,6 +50,16 @@ extern "C" {
 void *malloc(size_t bytes) noexcept __asm__("simt_malloc");
 void *calloc(size_t n, size_t bytes) noexcept __asm__("simt_calloc");
 void free(void *p) noexcept __asm__("simt_free");
+
+// The C library writes through their pointers, which the compiler doesn't see.
+void sincos(double x, double *s, double *c) noexcept __asm__("simt_sincos");
+void sincosf(float x, float *s, float *c) noexcept __asm__("simt_sincosf");
+double modf(double x, double *whole) noexcept __asm__("simt_modf");
+float modff(float x, float *whole) noexcept __asm__("simt_modff");
+double frexp(double x, int *exponent) noexcept __asm__("simt_frexp");
+float frexpf(float x, int *exponent) noexcept __asm__("simt_frexpf");
+double remquo(double x, double y, int *quotient) noexcept __asm__("simt_remquo");
+float remquof(float x, float y, int *quotient) noexcept __asm__("simt_remquof");
 }
 
 // ---- launching ----------------------------------------------------------------------------------

@@ -23,4 +23,5 @@
 #include "engine/copy.c"    // asynchronous copies
 #include "engine/warp.c"    // barriers, shuffles, votes, atomics, fences
 #include "engine/launch.c"  // a launch from beginning to end; settings
+#include "engine/parallel.c" // blocks on several cores
 #include "engine/runtime.c" // the CUDA runtime API

@@ -29,6 +29,7 @@ typedef struct {
     int count;               // 1: print a table after each launch; 2: also a row per source line
     unsigned watchdog;       // seconds that a thread may compute without memory; 0: for ever
     int keep_going;          // 1: a launch goes on after a fault, as far as it can
+    unsigned cores;          // 1 to 64; 0: all. They change the time, and no result
 } simt_config;
 
 simt_config simt_get_config(void);
@@ -38,6 +39,9 @@ int simt_set_config(const simt_config *config);
 
 // The order of the last launch, as settings that repeat it: "SIMT_ORDER=shuffle SIMT_SEED=1".
 const char *simt_last_order(void);
+
+// How many cores ran blocks of the last launch.
+unsigned simt_last_cores(void);
 
 // 1 when the last launch ran instrumented code. Otherwise its checks and counts mean nothing.
 int simt_traced(void);

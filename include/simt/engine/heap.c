@@ -39,6 +39,7 @@ static void heap_clear(uintptr_t a, size_t bytes)
 
 static void *heap_take(size_t bytes, uintptr_t pc)
 {
+    give_up();
     void *taken;
     bytes = bytes ? bytes : 1;
     if (bytes > heap.limit - heap.used)
@@ -80,6 +81,7 @@ static void *heap_take(size_t bytes, uintptr_t pc)
 
 static void heap_give(thread *t, void *p, uintptr_t pc)
 {
+    give_up();
     uintptr_t a = (uintptr_t)p;
     if (!p)
         return;

@@ -10,6 +10,7 @@ static int config_fits(const simt_config *c, const char **what)
             : c->check != 0 && c->check != 1             ? "check must be 0 or 1"
             : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
             : c->keep_going != 0 && c->keep_going != 1   ? "keep_going must be 0 or 1"
+            : c->cores > MAX_CORES                       ? "cores must be 0 to 64"
                                                          : NULL;
     return !*what;
 }
@@ -79,6 +80,8 @@ __attribute__((constructor)) static void read_environment(void)
         c.count = (int)v;
     if (env_number("SIMT_WATCHDOG", 86400, "", &v))
         c.watchdog = (unsigned)v;
+    if (env_number("SIMT_CORES", MAX_CORES, ", 0 for all", &v))
+        c.cores = (unsigned)v;
     if (!config_fits(&c, &what)) {
         fprintf(stderr, "simt: SIMT_RESIDENT: %s\n", what);
         exit(2);
@@ -150,6 +153,14 @@ static int by_line(const void *a, const void *b)
     return order ? order : p->line - q->line;
 }
 
+static void add_line(simt_line *to, const simt_line *from)
+{
+    to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
+    to->requests += from->requests, to->sectors += from->sectors;
+    to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;
+    to->lanes += from->lanes, to->slots += from->slots;
+}
+
 size_t simt_last_lines(simt_line *lines, size_t max)
 {
     unsigned *used = must(calloc(places.count + 1, sizeof *used)), n = 0;
@@ -168,12 +179,7 @@ size_t simt_last_lines(simt_line *lines, size_t max)
     size_t rows = 0;
     for (unsigned i = 0; i < n; ++i) {
         if (rows && !by_line(&all[rows - 1], &all[i])) {
-            simt_line *to = &all[rows - 1];
-            const simt_line *from = &all[i];
-            to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
-            to->requests += from->requests, to->sectors += from->sectors;
-            to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;
-            to->lanes += from->lanes, to->slots += from->slots;
+            add_line(&all[rows - 1], &all[i]);
         } else {
             all[rows++] = all[i];
         }
@@ -257,6 +263,8 @@ static void begin_block(slot *s, uint64_t serial)
     b->threads = b->live = device.threads;
     b->warps = (device.threads + LANES - 1) / LANES;
     b->start = b->since = ++device.tick;
+    if (device.slots == 1) // each block by itself, whichever process runs it
+        device.random = device.config.seed + serial * 0x9e3779b97f4a7c15u;
     b->clock = clock;
     clock_clear(clock);
     for (unsigned w = 0; w < b->warps; ++w) {
@@ -307,10 +315,13 @@ static void abandon_fibers(slot *s)
     }
 }
 
+static void consider_fork(void);
+static void join_children(slot *s);
+
 // Runs blocks until none is left, or until a fault ends the launch; one may end just its block.
 static void run_blocks(slot *s)
 {
-    while (!device.ended && device.next_block < device.blocks) {
+    while (!device.ended && device.next_block < device.until) {
         begin_block(s, block_in_turn(device.next_block++));
         int how = _setjmp(s->root);
         if (!how)
@@ -323,6 +334,7 @@ static void run_blocks(slot *s)
         for (unsigned w = 0; w < s->block.warps; ++w)
             count_together(&s->block, w);
         interleave(s, 4);
+        consider_fork();
     }
     s->active = 0;
 }
@@ -506,6 +518,7 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
     return cudaSuccess;
 }
 
+static void begin_parallel(void);
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
 static cudaError_t launch(const simt_launch_request *r)
@@ -519,6 +532,8 @@ static cudaError_t launch(const simt_launch_request *r)
     device.grid_x = r->grid.x, device.grid_y = r->grid.y;
     device.blocks = (uint64_t)r->grid.x * r->grid.y * r->grid.z;
     device.next_block = 0;
+    device.until = device.blocks;
+    begin_parallel();
     device.threads = r->block.x * r->block.y * r->block.z;
     device.random = device.config.seed;
     static unsigned rotation;
@@ -576,6 +591,7 @@ static cudaError_t launch(const simt_launch_request *r)
 
     slot *first = device.slot[0];
     run_blocks(first);
+    join_children(first);
     for (slot *next; (next = other_slot(first));) {
         sem_post(&next->baton);
         wait_baton(first);

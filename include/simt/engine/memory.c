@@ -34,6 +34,7 @@ typedef struct page {
     mark *marks[MARKS]; // one per word; or per byte, after an access that was smaller or unaligned
     int bytewise;
     tick_t start;    // of the block whose shared memory this is
+    tick_t launch;   // the last that touched it
     uint8_t *flying; // one bit per byte: an asynchronous copy is under way to it
 } page;
 
@@ -49,6 +50,8 @@ static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
 // of a structure is copied with it.
 static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole)
 {
+    if (n == 4 && whole == 4 && !(from & 3))
+        return !(bits[from >> 3] >> (from & 4) & 15);
     unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
     for (unsigned i = from; i < from + n;) {
         unsigned end = (i / piece + 1) * piece, any = 0;
@@ -72,6 +75,10 @@ static int bits_any(const uint8_t *bits, unsigned from, unsigned n)
 
 static void bits_set(uint8_t *bits, unsigned from, unsigned n, int value)
 {
+    if (n == 4 && !(from & 3) && value) {
+        bits[from >> 3] |= (uint8_t)(15u << (from & 4));
+        return;
+    }
     for (unsigned i = from; i < from + n;) {
         if (!(i & 7) && i + 8 <= from + n) {
             unsigned bytes = (from + n - i) / 8;
@@ -783,6 +790,7 @@ static void number_from_1(void)
 static void collect_crews(void)
 {
     enum { FEW = 1 << 22 };
+    give_up(); // the marks would have other numbers
     if (crews.count) {
         kept.number = must(calloc(crews.count, sizeof *kept.number));
         kept.count = 0;

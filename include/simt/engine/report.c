@@ -617,6 +617,7 @@ static void print_report(const simt_report *r)
 static int note(thread *t, severity severity, simt_kind kind, uintptr_t pc, uintptr_t address,
                 size_t size, const party *other, const char *hint, const char *format, va_list args)
 {
+    give_up();
     finding *f = find(severity, kind, pc, other);
     int again = f->launch == device.start;
     f->launch = device.start;

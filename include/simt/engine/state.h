@@ -13,16 +13,20 @@
 #include <link.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -37,6 +41,7 @@ enum {
     MAX_THREADS = 1024,
     MAX_WARPS = MAX_THREADS / LANES,
     MAX_SLOTS = 16,
+    MAX_CORES = 64,
     MEETINGS = 16,
     SIGHTS = 16,
     MAX_DYNAMIC = 227 * 1024,
@@ -156,10 +161,11 @@ typedef struct block {
     uint64_t serial; // linear index in the grid
     unsigned threads, warps, live;
     thread *thread;
-    uint32_t ready[MAX_WARPS];  // lanes that could run
-    uint32_t lanes[MAX_WARPS];  // lanes that exist
-    uint32_t gone[MAX_WARPS];   // lanes that returned
-    uint32_t asking[MAX_WARPS]; // lanes that wait in __activemask
+    uint32_t ready[MAX_WARPS];   // lanes that could run
+    uint32_t lanes[MAX_WARPS];   // lanes that exist
+    uint32_t gone[MAX_WARPS];    // lanes that returned
+    uint32_t asking[MAX_WARPS];  // lanes that wait in __activemask
+    uint32_t meeting[MAX_WARPS]; // lanes that wait for others of the warp
 
     // order of warps and lanes in this block
     int reversed;
@@ -232,10 +238,11 @@ static struct {
     const simt_launch_request *request;
     simt_order order; // of its blocks, warps and lanes
     int traced;
-    int failed;    // there was a fault
-    int abandoned; // a block ended before its time
-    int ended;     // no block goes on
-    uint64_t grid_x, grid_y, blocks, next_block;
+    int failed;                                         // there was a fault
+    int abandoned;                                      // a block ended before its time
+    int ended;                                          // no block goes on
+    uint64_t grid_x, grid_y, blocks, next_block, until; // the blocks before it are for this process
+    void *child;                                        // what a child hands over; see parallel.c
     unsigned threads, slots;
     uint64_t random;
     tick_t start;
@@ -249,7 +256,7 @@ static struct {
     slot *slot[MAX_SLOTS];
     simt_report report;
     simt_counts counts, total;
-} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0}, .tick = 1};
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0, 0}, .tick = 1};
 
 // The CUDA thread that this OS thread is running; null in host code.
 static __thread thread *self;
@@ -265,6 +272,8 @@ void simt_no_init(void)
 }
 
 #define RETURN_PC ((uintptr_t)__builtin_return_address(0))
+
+static void give_up(void); // in a child
 
 static void *must(void *p)
 {

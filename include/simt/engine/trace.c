@@ -277,6 +277,7 @@ static int dynamic_limit(const void *function);
 // known which ones the kernel and its functions have.
 static void add_shared(thread *t, range *r, uintptr_t pc)
 {
+    give_up();
     r->used = device.start;
     device.static_shared += r->to - r->from;
     size_t dynamic = device.request->shared_bytes, sum = device.static_shared + dynamic;
@@ -343,6 +344,7 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         t->block->unwritten.update = flags & UPDATE;
         walk(&t->block->unwritten.trail, pc);
     }
+    p->launch = device.start;
     check_race(t, p, offset, size, whole, flags, shared, pc, number);
     if (flags & WRITE && (shared || m))
         bits_set(p->written, offset, size, 1);
@@ -474,6 +476,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         return;
     }
 
+    if (flags & ATOMIC && !shared)
+        give_up();
     unsigned number = place_of(pc, part);
     if (check) {
         // The hooks for 16 bytes are also used for types aligned to 8. For those aligned to 16,
@@ -561,6 +565,31 @@ void simt_touch(const void *address, size_t bytes, int write, int aligned)
 {
     hook(address, bytes, (write ? WRITE : 0) | (aligned ? 0 : UNALIGNED), RETURN_PC);
 }
+
+// ---- the C library's functions that write through pointers ------------------------------------------
+
+void simt_sincos(double x, double *s, double *c)
+{
+    hook(s, sizeof *s, WRITE, RETURN_PC), hook(c, sizeof *c, WRITE, RETURN_PC);
+    sincos(x, s, c);
+}
+void simt_sincosf(float x, float *s, float *c)
+{
+    hook(s, sizeof *s, WRITE, RETURN_PC), hook(c, sizeof *c, WRITE, RETURN_PC);
+    sincosf(x, s, c);
+}
+#define WRITES(T, name, parameters, arguments, to)                                                 \
+    T simt_##name parameters                                                                       \
+    {                                                                                              \
+        hook(to, sizeof *to, WRITE, RETURN_PC);                                                    \
+        return name arguments;                                                                     \
+    }
+WRITES(double, modf, (double x, double *whole), (x, whole), whole)
+WRITES(float, modff, (float x, float *whole), (x, whole), whole)
+WRITES(double, frexp, (double x, int *exponent), (x, exponent), exponent)
+WRITES(float, frexpf, (float x, int *exponent), (x, exponent), exponent)
+WRITES(double, remquo, (double x, double y, int *quotient), (x, y, quotient), quotient)
+WRITES(float, remquof, (float x, float y, int *quotient), (x, y, quotient), quotient)
 
 // ---- the hooks' names ---------------------------------------------------------------------------
 

@@ -269,6 +269,7 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
         else
             make_ready(t);
     }
+    b->meeting[warp] &= ~mask;
     device.idle = 0;
     if (op != SIMT_WARP_SYNC)
         ++device.counts.shuffles;
@@ -314,6 +315,7 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL, "make the width 1, 2, 4, 8, 16 or 32",
               "a shuffle has width %d", width);
     t->state = AT_WARP;
+    b->meeting[t->warp] |= 1u << t->lane;
     // Lanes that returned are not waited for.
     uint32_t all = mask & b->lanes[t->warp] & ~b->gone[t->warp];
     if (warp_arrived(b, t->warp, op, mask) == all)
@@ -395,7 +397,7 @@ static void thread_done(thread *t)
     if (b->arrived && b->arrived == b->live)
         complete_barrier(b, NULL);
     thread *lane = &b->thread[t->warp * LANES];
-    for (uint32_t m = b->lanes[t->warp] & ~b->gone[t->warp]; m; m &= m - 1) {
+    for (uint32_t m = b->meeting[t->warp]; m; m &= m - 1) {
         thread *u = &lane[__builtin_ctz(m)];
         if (u->state != AT_WARP || !(u->wait_mask >> t->lane & 1))
             continue;
