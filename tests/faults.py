@@ -2,8 +2,8 @@
 """Tests the tests: breaks the kernels, one place at a time, and demands that a test notices.
 
 Each fault replaces one piece of a header in a copy. The header's part of its test (TESTED in
-tests/device.h) is built against the copy for the CPU device, and run. The copy without a fault must
-pass, the copy with one must not. Prints TAP: what was broken, and what the test said of it.
+tests/device.h) is built against the copy for the CPU device, and run. The copy with a fault must
+fail, the copy without one must pass what any of them failed. Prints TAP: what was broken, and what the test said of it.
 
     faults.py [WORD...]   only the faults whose header and name have all the words; SIMT_LIB and
                           SIMT_FLAGS are as tests/meson.build sets them
@@ -20,6 +20,7 @@ import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+CXX = shlex.split(os.environ.get("CXX") or "g++")
 SECONDS = 120  # for one test; a kernel that hangs is noticed too
 
 BARRIER = "__syncthreads();"
@@ -595,7 +596,10 @@ BASE = {
 }
 
 
-AT_ONCE = 8  # faults in one program: one compiler's memory
+AT_ONCE = 12  # cases in one program: one compiler's memory
+
+# What every program begins with, compiled once.
+COMMON = ["device.h", "math.h", "algorithm", "functional", "limits"]
 
 
 class Case:
@@ -605,38 +609,52 @@ class Case:
         self.test, self.rung, self.header, self.fault = test, rung, header, fault
         self.name = f"{header}: {fault[0]}" if fault else f"{test}, {rung}: as it is"
 
+    def outdated(self):
+        """What is wrong with the fault's description, or None."""
+        if self.fault:
+            piece = self.fault[1]
+            count = (ROOT / "include" / "coarsen" / self.header).read_text().count(piece)
+            if count != 1:
+                return f"update FAULTS: {self.header} has not once but {count} times {piece!r}"
+        return None
+
     def copy_headers(self, folder):
-        """Copies the headers, with the fault; what is wrong with the fault's description, or None."""
-        shutil.copytree(ROOT / "include" / "coarsen", folder / "coarsen")
+        """Makes a folder of links to the headers, with a copy of the one that has the fault."""
+        shutil.copytree(ROOT / "include" / "coarsen", folder / "coarsen", copy_function=os.symlink)
         if self.fault:
             _, piece, other = self.fault
             path = folder / "coarsen" / self.header
             source = path.read_text()
-            if source.count(piece) != 1:
-                return f"update FAULTS: {self.header} has not once but {source.count(piece)} times {piece!r}"
+            path.unlink()
             path.write_text(source.replace(piece, other))
-        return None
 
 
-def build(cases, folder, flags):
-    """Builds one program of cases of one rung, each in a namespace: most of the time is the runtime's own headers'.
-    The program runs the case whose number it is given. What the compiler said if it would not."""
-    source = '#include "device.h"\n#include <math.h>\n#include <algorithm>\n#include <functional>\n#include <limits>\n'
+def compiler(sanitizers):
+    """The command that compiles."""
+    flags = shlex.split(os.environ["SIMT_FLAGS"])
+    if not sanitizers:  # the compiler's own checks, at first: they take a quarter of its time, and few faults need them
+        flags.append("-fno-sanitize=bounds,alignment")
+    # -O0 builds in half the time of -O1, which the counts need, and these tests do not; nor do they need
+    # simt to name lines, or exceptions. C++14's library is the smaller.
+    return [*CXX, "-std=gnu++14", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}", f"-I{ROOT / 'tests'}", *flags, "-g0",
+            "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-DTEST_ONLY"]
+
+
+def build(cases, folder, common, sanitizers):
+    """Builds one program of cases of one rung, each in a namespace, as they have headers of the system and templates in
+    common. The program runs the case whose number it is given. What the compiler said if it would not."""
+    source = f'#include "{common}"\n#define TEST_{cases[0].rung} 1\n'
     name = f"{cases[0].test}.cu"
-    for number in range(len(cases)):
+    for number, case in enumerate(cases):
+        case.copy_headers(folder / str(number))
         text = re.sub("<(coarsen/.*?)>", r'"\1"', (ROOT / "tests" / name).read_text())  # beside it, the case's own
         (folder / str(number) / name).write_text(text)
         source += f'#undef COARSEN_BASE_H\nnamespace case_{number} {{\n#include "{number}/{name}"\n}}\n'
     mains = ", ".join(f"case_{number}::main" for number in range(len(cases)))
     source += f"int main(int, char **argv)\n{{\n    int (*const mains[])() = {{{mains}}};\n    return mains[atoi(argv[1])]();\n}}\n"
     (folder / "test.cu").write_text(source)
-    cxx = shlex.split(os.environ.get("CXX") or "g++")
-    # -O0 builds in half the time of -O1, which the counts need, and these tests do not; nor do they need
-    # simt to name lines, or exceptions. C++14's library is the smaller.
-    compile_it = [*cxx, "-x", "c++", "-std=gnu++14", "-O0", "-w", f"-I{ROOT / 'include' / 'simt'}", f"-I{ROOT / 'tests'}",
-                  *flags, "-g0", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-DTEST_ONLY",
-                  f"-DTEST_{cases[0].rung}", "-c", folder / "test.cu", "-o", folder / "test.o"]
-    link_it = [*cxx, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
+    compile_it = [*compiler(sanitizers), "-x", "c++", "-c", folder / "test.cu", "-o", folder / "test.o"]
+    link_it = [*CXX, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
     for command in compile_it, link_it:
         built = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if built.returncode != 0:
@@ -644,54 +662,68 @@ def build(cases, folder, flags):
     return None
 
 
-def first_failure(program, number):
-    """The first failure that a test prints, which ends it; None when it passes."""
+def programs(cases, folder, common, sanitizers=False):
+    """Of each case its program, its number in that, and what the compiler said if it would not: then it is alone."""
+    folder.mkdir()
+    said = build(cases, folder, common, sanitizers)
+    if said is not None and len(cases) > 1:
+        return [programs([case], folder / f"alone_{number}", common, sanitizers)[0] for number, case in enumerate(cases)]
+    return [(folder / "test", number, said) for number in range(len(cases))]
+
+
+def first_failure(program, number, enough=None):
+    """The first failure that a test prints, which ends it, or None when it passes, as it has after `enough` lines; and
+    how many lines there were."""
     process = subprocess.Popen([program, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, text=True, errors="replace")
     timer = threading.Timer(SECONDS, process.kill)
     timer.start()
+    lines = 0
     try:
         for line in process.stdout:
+            lines += line.startswith(("ok", "not ok"))
             if line.startswith("not ok"):
-                return line.strip()
+                return line.strip(), lines
+            if lines == enough:
+                return None, lines
         if process.wait() == 0:
-            return None
+            return None, lines
         if not timer.is_alive():
-            return f"no end in {SECONDS} s"
-        return f"exit status {process.returncode}"
+            return f"no end in {SECONDS} s", lines + 1
+        return f"exit status {process.returncode}", lines + 1
     finally:
         timer.cancel()
         process.kill()
         process.wait()
 
 
-def attempt(cases, sanitizers=False):
-    """[(whether all is well, what the test or the compiler said)] of each case."""
-    if not cases:
-        return []
-    flags = shlex.split(os.environ["SIMT_FLAGS"])
-    if not sanitizers:  # the compiler's own checks, at first: they take a quarter of its time, and few faults need them
-        flags.append("-fno-sanitize=bounds,alignment")
+def attempt(cases, common):
+    """[(whether all is well, what the test or the compiler said)] of the cases of a rung, the first with no fault."""
+    results = {case: (False, case.outdated()) for case in cases if case.outdated()}
+    rest = [case for case in cases if case not in results]
+    count = -(-len(rest) // AT_ONCE)
+    furthest = 0  # line of the test that showed a fault
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for number, case in enumerate(cases):
-            why = case.copy_headers(folder / str(number))
-            if why:
-                return (attempt(cases[:number], sanitizers) + [(False, why)] + attempt(cases[number + 1:], sanitizers))
-        said = build(cases, folder, flags)
-        if said is not None:
-            return [attempt([case], sanitizers)[0] for case in cases] if len(cases) > 1 else [
-                (False, f"does not compile, so it shows nothing:\n{said}")]
-        results = []
-        for number, case in enumerate(cases):
-            said = first_failure(folder / "test", number)
-            if not case.fault:
-                results.append((said is None, said or ""))
-            elif said is None and not sanitizers:
-                results += attempt([case], True)
-            else:
-                results.append((said is not None, said or "no test noticed"))
-        return results
+        found = []
+        for i in range(count):
+            found += programs(rest[i * len(rest) // count:(i + 1) * len(rest) // count], folder / str(i), common)
+        for number, (case, (program, which, wrong)) in enumerate(zip(rest, found)):
+            said = None
+            if case.fault and not wrong:
+                said, lines = first_failure(program, which)
+                if said is None:
+                    (program, which, wrong), = programs([case], folder / f"sanitizers_{number}", common, sanitizers=True)
+                    said, lines = (None, 0) if wrong else first_failure(program, which)
+                furthest = max(furthest, lines)
+            results[case] = said is not None, (
+                f"does not compile, so it shows nothing:\n{wrong}" if wrong else said or "no test noticed")
+        # Without a fault: as far as any got with one, or it would be none of the fault's doing. NAME-simt has the rest.
+        program, which, wrong = found[0]
+        if not wrong:
+            said, _ = first_failure(program, which, furthest)
+            results[cases[0]] = said is None, said or ""
+    return [results[case] for case in cases]
 
 
 def main(words):
@@ -703,14 +735,16 @@ def main(words):
         if chosen:
             cases = rungs.setdefault((test, rung), [Case(test, rung, header, None)])
             cases += [Case(test, rung, header, fault) for fault in chosen]
-    jobs = []
-    for cases in rungs.values():
-        count = -(-len(cases) // AT_ONCE)
-        jobs += [cases[i * len(cases) // count:(i + 1) * len(cases) // count] for i in range(count)]
     failed = number = 0
-    print(f"1..{sum(map(len, jobs))}")
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for cases, results in zip(jobs, pool.map(attempt, jobs)):
+    print(f"1..{sum(map(len, rungs.values()))}", flush=True)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(
+            len(os.sched_getaffinity(0))) as pool:
+        common = Path(folder) / "common.h"
+        common.write_text("".join(f"#include <{name}>\n" for name in COMMON))
+        # If this fails, so do all that include it, and say why.
+        subprocess.run([*compiler(sanitizers=False), "-x", "c++-header", common, "-o", f"{common}.gch"],
+                       stderr=subprocess.DEVNULL)
+        for cases, results in zip(rungs.values(), pool.map(lambda cases: attempt(cases, common), rungs.values())):
             for case, (good, said) in zip(cases, results):
                 number += 1
                 failed += not good

@@ -139,6 +139,8 @@ static inline bool operator==(counter a, counter b)
 #define COARSEN_MAP(x) CHAIN_3(CHAIN_2(CHAIN_1(x)))
 #include <coarsen/map.h>
 
+#if TESTED(moments)
+
 #define COARSEN_NAME moments
 #define COARSEN_TYPE double
 #include <coarsen/moments.h>
@@ -162,6 +164,8 @@ static inline bool operator==(counter a, counter b)
 #define COARSEN_OP         moments_f32_merge
 #define COARSEN_IDENTITY   moments_f32_none()
 #include <coarsen/reduce.h>
+
+#endif
 
 // Four blocks' work by a block, by coarser threads, and as it was.
 #define COARSEN_NAME         plain
@@ -416,6 +420,8 @@ static void check_chain(void)
 
 // ---- Mean and variance --------------------------------------------------------------------------
 
+#if TESTED(moments)
+
 static moments merged(moments a, moments b)
 {
     return moments_merge(a, b);
@@ -475,6 +481,8 @@ static void check_moments(void)
     const float naive = sum_of_squares / (float)n - plain_sum / (float)n * (plain_sum / (float)n);
     tap_ok(fabs(naive / variance - 1) > 1, "where the textbook's formula in float gives %g", naive);
 }
+
+#endif
 
 #ifdef SIMT
 
@@ -583,7 +591,9 @@ int main(void)
     check_types();
     check_errors();
     check_chain();
+#if TESTED(moments)
     check_moments();
+#endif
 #ifdef SIMT
     check_unready();
     check_saved();

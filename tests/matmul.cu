@@ -521,7 +521,6 @@ int main(void)
     check_errors(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_i64, long long, 16, 16, 16));
-    check(RUNG(coarsened_32, float, 32, 128, 32));
     check_rounding(RUNG(coarsened_f32, float, 8, 24, 8));
 #endif
 #if TESTED(register_tiled)
@@ -556,6 +555,9 @@ int main(void)
 #else
     check_large();
     check_graph();
+#endif
+#if TESTED(coarsened)
+    check(RUNG(coarsened_32, float, 32, 128, 32)); // last, as it takes long
 #endif
     return tap_done();
 }

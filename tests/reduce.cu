@@ -1052,6 +1052,8 @@ int main(void)
     check_unready(READY(single_i32, int, int), 257);
 #endif
     check(READY(single_i32, int, int), all, any_int, wrapped_sum());
+    check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
+    check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
     check(READY(single_f32, float, float), all, small_float, sum_of<float>());
     check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
@@ -1069,8 +1071,6 @@ int main(void)
     check(
         READY(sum_u8, unsigned char, unsigned long long), all,
         [](uint64_t bits) { return (unsigned char)bits; }, sum_of<unsigned long long>());
-    check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
-    check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
     check(
         READY(least_pointer, float *, float *), all,
         [](uint64_t bits) { return (float *)(size_t)(bits >> 1); },

@@ -120,7 +120,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
     rung.write_text(text.replace("if (i < n)", "if (i + 1 < n)"))
     flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
     compiler = shlex.split(os.environ.get("CXX") or "g++")
-    subprocess.run([*compiler, "-x", "c++", "-O1", "-c", *flags, f"-I{tmp_path}/include/simt",
+    subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{tmp_path}/include/simt",
                     f"-I{tmp_path}/include", "-o", tmp_path / "demo.o",
                     tmp_path / "examples/demo.cu"], check=True)
     subprocess.run([*compiler, "-o", tmp_path / "demo", tmp_path / "demo.o", library, "-lpthread",

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Every header goes through NVRTC, the compiler at run time, for every GPU from sm_75 that it knows."""
 import ctypes
+import functools
+import re
 from pathlib import Path
 
 import pytest
 
-from headers import HEADERS, INCLUDE, NVCC, functions, inclusion, uses
+from headers import HEADERS, INCLUDE, NVCC, defines, functions, inclusion, uses
 
 
 def load():
@@ -60,15 +62,39 @@ FAST = ["--Ofast-compile=max"]
 QUICK = FAST if NVRTC and compile_program("", [*FAST, "--gpu-architecture=sm_75"])[0] == "" else []
 
 
+@functools.cache
+def compile_headers(headers, arch):
+    """What NVRTC said of a program of these headers, and which of their kernels are not in the code."""
+    source, kernels = "", []
+    for header in headers:
+        mark = re.sub(r"\W", "_", header)
+        named = {"COARSEN_NAME": mark} if "COARSEN_NAME" in defines(header) else {}
+        source += inclusion(header, **named) + uses(header, named.get("COARSEN_NAME"), f"use_{mark}")
+        kernels += [name for kind, name in functions(header, named.get("COARSEN_NAME")) if kind == "KERNEL"]
+        kernels.append(f"use_{mark}_on_device")
+    options = [f"-I{INCLUDE}", f"--gpu-architecture=sm_{arch}", *(QUICK if arch in ARCHS[1:-1] else [])]
+    said, code = compile_program(source, options)
+    return said, [name for name in kernels if name.encode() not in code]
+
+
+ALL, FINE = tuple(HEADERS), ("", [])
+
+
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_nvrtc(header, arch):
-    said, code = compile_program(inclusion(header) + uses(header),
-                                 [f"-I{INCLUDE}", f"--gpu-architecture=sm_{arch}", *(QUICK if arch in ARCHS[1:-1] else [])])
-    assert said == ""
-    kernels = [name for kind, name in functions(header) if kind == "KERNEL"] + ["use_on_device"]
-    assert [name for name in kernels if name.encode() not in code] == []
+    """A program of each header for the oldest and the newest. For those between one has all, and each its own once
+    something is wrong with that."""
+    if arch in (ARCHS[0], ARCHS[-1]) or compile_headers(ALL, arch) != FINE:
+        assert compile_headers((header,), arch) == FINE
+
+
+@pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
+@pytest.mark.parametrize("arch", ARCHS[1:-1])
+def test_together(arch):
+    """So that what is wrong with all of them, and with none alone, is noticed."""
+    assert compile_headers(ALL, arch) == FINE
 
 
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")

@@ -841,12 +841,13 @@ def test_changed_simt(world, tmp_path):
     (tmp_path / "copy.cu").write_text(COPY)
     shutil.copytree(INCLUDE, tmp_path / "include")
     cache = tmp_path / "x.cache"
+    quick = {"QUICK_CXX": shlex.join(CXX), "ONCE_CXX": str(Path(__file__).resolve().parents[1] / "cxx-quick")}
     for lines, changed in enumerate([None, "engine/count.c", "cuda_runtime.h"], 1):
         if changed:
             with open(tmp_path / "include" / "simt" / changed, "a") as header:
                 header.write("// Changed.\n")
         said = tune(world, tmp_path, *OF_COPY, "--knob", "K=1", "--cache", cache.name,
-                    COARSEN_INCLUDE=str(tmp_path / "include"))
+                    COARSEN_INCLUDE=str(tmp_path / "include"), **quick)
         assert (said.returncode, said.stderr) == (0, "")
         assert len(cache.read_bytes().splitlines()) == lines, changed
 
