@@ -130,6 +130,7 @@ typedef struct {
 typedef struct {
     char file[256];
     int line;
+    unsigned long long executions, threads;    // by warps; by single threads
     unsigned long long loads, stores, atomics; // warp instructions, of either space
     unsigned long long requests, sectors;      // global
     unsigned long long wavefronts, conflicts;  // shared

@@ -239,6 +239,7 @@ static void begin_block(slot *s, uint64_t serial)
     b->threads = b->live = device.threads;
     b->warps = (device.threads + LANES - 1) / LANES;
     b->start = b->since = ++device.tick;
+    count_begin(s);
     b->clock = clock;
     clock_clear(clock);
     for (unsigned w = 0; w < b->warps; ++w) {
@@ -263,6 +264,7 @@ static void begin_block(slot *s, uint64_t serial)
         t->last_pc = t->wait_pc = t->spin_pc = 0;
         t->accesses = 0;
         t->global = 0;
+        t->path = NULL;
         drop_copies(t);
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};
@@ -313,7 +315,6 @@ static slot *make_slot(int number)
         must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     s->number = number;
     s->block.clock = must(calloc(1, sizeof *s->block.clock));
-    s->series = must(calloc(MAX_WARPS, sizeof *s->series));
     s->shared_pages = must(calloc(program.shared_size / PAGE + 2, sizeof *s->shared_pages));
     sem_init(&s->baton, 0, 0);
     return s;
@@ -473,7 +474,6 @@ static cudaError_t launch(const simt_launch_request *r)
         if (!s)
             s = device.slot[i] = make_slot((int)i);
         s->active = 1;
-        count_begin(s);
         if (!i) {
             // Any host thread may launch, and each has its own thread-local storage.
             s->shared = shared_base();

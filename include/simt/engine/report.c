@@ -25,6 +25,14 @@ static unsigned place_slot(uintptr_t pc, int part)
 
 static unsigned place_of(uintptr_t pc, int part)
 {
+    // Those that were asked for last.
+    static struct {
+        uintptr_t pc;
+        unsigned part, number;
+    } known[1024];
+    const unsigned k = (unsigned)(pc ^ pc >> 10 ^ (unsigned)part) % 1024;
+    if (known[k].pc == pc && known[k].part == (unsigned)part)
+        return known[k].number;
     if (2 * places.count >= places.hash_size) {
         free(places.hash);
         places.hash_size = places.hash_size ? 2 * places.hash_size : 1024;
@@ -44,6 +52,7 @@ static unsigned place_of(uintptr_t pc, int part)
         p->part = part;
         places.hash[i] = places.count;
     }
+    known[k].pc = pc, known[k].part = (unsigned)part, known[k].number = places.hash[i] - 1;
     return places.hash[i] - 1;
 }
 

@@ -38,6 +38,7 @@ enum {
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
+    CALLS = 16,
     PAGE = 4096
 };
 
@@ -101,8 +102,11 @@ typedef struct thread {
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
 
-    unsigned accesses; // since it let the other lanes catch up
+    unsigned accesses; // and other steps, since it let the other lanes catch up
     uint64_t global;   // accesses since it started
+
+    uintptr_t frame;   // of its last hook
+    struct path *path; // its warp's steps; see count.c
 } thread;
 
 typedef struct block {
@@ -153,7 +157,8 @@ typedef struct slot {
     fiber *free_fibers;
     uintptr_t shared; // lowest address of its thread-local storage
     struct page **shared_pages;
-    struct series_table *series; // [MAX_WARPS]
+    struct path *free_paths; // see count.c
+    struct calls *calls;     // of each warp, when it was last together
 } slot;
 
 // ---- the device ---------------------------------------------------------------------------------

@@ -275,14 +275,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     if (a - t->fiber->stack < STACK_BYTES && a + size - t->fiber->stack <= STACK_BYTES)
         return;
     t->last_pc = pc;
-    if (++t->accesses >= QUANTUM) {
-        t->accesses = 0;
-        report_unwritten(b);
-        if (b->ready[t->warp]) {
-            make_ready(t);
-            switch_from(t, 0);
-        }
-    }
+    if (++t->accesses >= QUANTUM)
+        take_turns(t);
 
     // Other threads may run now. The access happens after that.
     if ((flags & (ATOMIC | WRITE)) == ATOMIC)
@@ -387,7 +381,8 @@ host_access(const void *p, size_t size, int flags, uintptr_t pc)
     abort();
 }
 
-static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
+static inline __attribute__((always_inline)) void hook(const void *p, size_t size, int flags,
+                                                       uintptr_t pc)
 {
     thread *t = self;
     if (!t) {
@@ -398,6 +393,7 @@ static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
     }
     if (!device.traced || !size)
         return;
+    t->frame = (uintptr_t)__builtin_frame_address(0);
     uintptr_t a = (uintptr_t)p;
     if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {
         access_memory(t, a, size, flags, pc, 0);
@@ -541,11 +537,13 @@ void __tsan_vptr_read(void **p)
         return builtin(p, v, __ATOMIC_SEQ_CST);                                                    \
     }
 
-static void update_hook(const void *p, size_t size, uintptr_t pc)
+static inline __attribute__((always_inline)) void update_hook(const void *p, size_t size,
+                                                              uintptr_t pc)
 {
     thread *t = self;
     if (!t || !device.traced)
         return;
+    t->frame = (uintptr_t)__builtin_frame_address(0);
     note_look(t, (uintptr_t)p, pc);
     access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE, pc, 0);
     order_read(t, (uintptr_t)p, 1);

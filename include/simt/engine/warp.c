@@ -89,6 +89,7 @@ int simt_barrier(int op, int predicate)
         complete_barrier(b, t);
         interleave(b->slot, 4);
     } else {
+        count_waiting(t);
         switch_from(t, 0);
     }
     return (int)t->result;
@@ -329,6 +330,7 @@ static void thread_done(thread *t)
     --b->live;
     ++b->exited;
     b->gone[t->warp] |= 1u << t->lane;
+    count_waiting(t);
     if (b->arrived) {
         if (device.config.check)
             barrier_without(b->first, t);
@@ -424,6 +426,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     thread *t = self;
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
+        t->frame = (uintptr_t)__builtin_frame_address(0);
         access_memory(t, a, (size_t)bytes, WRITE | ATOMIC | UPDATE, pc, 0);
         if (!(a - t->fiber->stack < STACK_BYTES))
             order_read(t, a, 1);
