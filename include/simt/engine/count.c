@@ -146,7 +146,7 @@ enum {
     STEPS = 2 * (QUANTUM + MARGIN)
 };
 
-typedef struct {
+typedef struct step {
     uint32_t place; // noted as the lower half of a block's address; follow() makes it the place
     uint32_t from;  // noted as the depth of the stack; then the last place in the function, or NONE
     uint64_t address : 48, level : 8;                     // of a block, its own; level: of calls
@@ -165,7 +165,7 @@ typedef struct calls {
 typedef struct path {
     struct path *next;    // that is free
     unsigned at[LANES];   // how many of them the warp has taken
-    unsigned count[LANES];
+    unsigned count[LANES]; // of all; see count_steps()
     int apart;            // the lanes have gone different ways, so each has its own:
     calls calls[LANES];   // (the first is all lanes' until then)
     unsigned seen[LANES]; // how many of its steps follow() has seen
@@ -182,20 +182,24 @@ static void give_path(thread *t)
     else
         p = must(malloc(sizeof *p));
     memset(p->at, 0, sizeof p->at);
-    memset(p->count, 0, sizeof p->count);
     p->apart = 0;
     p->calls[0] = s->calls[t->warp];
-    for (uint32_t m = b->lanes[t->warp]; m; m &= m - 1)
-        b->thread[t->warp * LANES + (unsigned)__builtin_ctz(m)].path = p;
+    for (uint32_t m = b->lanes[t->warp]; m; m &= m - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(m);
+        b->thread[t->warp * LANES + lane].path = p;
+        b->thread[t->warp * LANES + lane].next_step = p->steps[lane];
+    }
 }
 
-static inline void note_step(thread *t, step s)
+// Depths are counted from the thread's first frame: stacks don't begin at the same offset.
+static inline __attribute__((always_inline)) void note_step(thread *t, step s)
 {
-    if (!t->path)
+    if (!t->next_step)
         give_path(t);
-    path *p = t->path;
-    s.from = (uint32_t)(stack_top(t->fiber) - t->frame);
-    p->steps[t->lane][p->count[t->lane]++] = s;
+    if (!t->first_frame)
+        t->first_frame = t->frame;
+    s.from = (uint32_t)(t->first_frame - t->frame);
+    *t->next_step++ = s;
 }
 
 // Finds a step's place, the calls that led to it, and the edge that the lane took.
@@ -207,7 +211,7 @@ static void follow(calls *c, step *s)
     if (s->place >= graph.nodes || !graph.node[s->place].listed)
         add_node(s->place);
     // Code whose blocks make no calls stays at level 0.
-    while (c->level && c->in[c->level].depth > depth)
+    while (c->level && (int32_t)(c->in[c->level].depth - depth) > 0)
         --c->level;
     if (c->in[c->level].depth != depth && (!s->size || c->level) && c->level < CALLS - 1)
         c->in[++c->level].place = NONE;
@@ -271,11 +275,26 @@ static void count_global(const group *g, uint32_t lanes, simt_line *line)
     line->sectors += s;
 }
 
-// 32 banks of 4 bytes. Accesses of 8 bytes take half a warp at a time, those of 16 a quarter.
+// Whether each lane has the address of the lane whose number differs in this bit, if that is active.
+static int in_pairs(const group *g, uint32_t lanes, unsigned bit)
+{
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(m);
+        if (lanes >> (lane ^ bit) & 1 && g->address[lane] != g->address[lane ^ bit])
+            return 0;
+    }
+    return 1;
+}
+
+// 32 banks of 4 bytes. Accesses of 8 bytes take half a warp at a time, those of 16 a quarter, and twice
+// as much if neighbours have the same address, or next neighbours have. (So it was measured: see
+// docs/counts.md.)
 static void count_shared(const group *g, uint32_t lanes, simt_line *line)
 {
     simt_counts *c = &device.counts;
     unsigned parts = g->size > 8 ? 4 : g->size > 4 ? 2 : 1, passes = 0, fewest = 0;
+    if (parts > 1 && (in_pairs(g, lanes, 1) || in_pairs(g, lanes, 2)))
+        parts /= 2;
     for (unsigned part = 0; part < parts; ++part) {
         uint32_t m = parts == 1 ? lanes : lanes & (((1u << 32 / parts) - 1) << 32 / parts * part);
         if (!m)
@@ -474,63 +493,59 @@ typedef struct {
 // where their last step was. 0: it is the turn of one of these.
 static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit *until)
 {
-    const step *at[LANES];
-    unsigned level = 0;
-    for (uint32_t m = left | running; m; m &= m - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (running & m & -m && !p->at[lane])
-            return 0;
-        at[lane] = &p->steps[lane][p->at[lane] - (running & m & -m ? 1 : 0)];
-        if (at[lane]->level > level)
-            level = at[lane]->level;
-    }
+    unsigned deepest = 0, level[LANES];
+    uint32_t place[LANES], order[LANES], back = 0, inner = 0;
     if (!graph.arranged)
         arrange_all();
-    // Those in the innermost function. `order` is their turn: for lanes that wait at a loop's header
-    // when the loop ends.
-    uint32_t deepest = 0, order[LANES];
     for (uint32_t m = left | running; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        order[lane] = graph.node[at[lane]->place].order;
-        if (at[lane]->level == level)
-            deepest |= m & -m;
+        const step *s = next_step(p, lane);
+        const calls *c = &p->calls[lane];
+        level[lane] = s ? s->level : c->level;
+        place[lane] = s ? s->place : c->in[c->level].place;
+        if (place[lane] == NONE)
+            return 0;
+        order[lane] = graph.node[place[lane]].order;
+        if (s && goes_back(s))
+            back |= m & -m;
+        if (level[lane] > deepest || !inner)
+            deepest = level[lane], inner = 0;
+        if (level[lane] == deepest)
+            inner |= m & -m;
     }
-    for (uint32_t m = deepest & left; m; m &= m - 1) {
+    // At a loop's header, a lane's turn comes when the others are there, or have left the loop.
+    for (uint32_t m = back & inner; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (!goes_back(at[lane]))
-            continue;
-        const node *header = &graph.node[at[lane]->place];
-        for (uint32_t k = deepest; k; k &= k - 1) {
+        const node *header = &graph.node[place[lane]];
+        for (uint32_t k = inner; k; k &= k - 1) {
             const unsigned other = (unsigned)__builtin_ctz(k);
-            const node *there = &graph.node[at[other]->place];
-            if (there->order < header->order || there->order > header->end ||
-                (there == header && left & k & -k && goes_back(at[other])))
+            const uint32_t there = graph.node[place[other]].order;
+            if (there < header->order || there > header->end ||
+                (place[other] == place[lane] && back & k & -k))
                 continue;
             order[lane] = header->end + 1;
             break;
         }
     }
-    uint32_t group = 0, least = NONE;
-    for (uint32_t m = deepest; m; m &= m - 1) {
+    unsigned first = LANES;
+    for (uint32_t m = inner; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (order[lane] > least)
-            continue;
-        group = order[lane] < least ? m & -m : group | (m & -m);
-        least = order[lane];
+        if (first == LANES || order[lane] < order[first])
+            first = lane;
     }
-    if (group & running)
-        return 0;
-    // A header's end + 1 is also the turn of what follows the loop, which then has to wait.
-    const unsigned first = (unsigned)__builtin_ctz(group);
-    for (uint32_t m = group & (group - 1); m; m &= m - 1)
-        if (at[__builtin_ctz(m)]->place != at[first]->place)
-            group &= ~(m & -m);
+    uint32_t group = 0;
     *until = (limit){0, NONE};
-    for (uint32_t m = (left | running) & ~group; m; m &= m - 1) {
+    for (uint32_t m = left | running; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (at[lane]->level > until->level)
-            *until = (limit){at[lane]->level, NONE};
-        if (at[lane]->level == until->level && order[lane] < until->order)
+        if (inner & m & -m && place[lane] == place[first] && order[lane] == order[first]) {
+            if (running & m & -m)
+                return 0;
+            group |= m & -m;
+            continue;
+        }
+        if (level[lane] > until->level)
+            *until = (limit){level[lane], NONE};
+        if (level[lane] == until->level && order[lane] < until->order)
             until->order = order[lane];
     }
     return group;
@@ -561,6 +576,14 @@ static void take_steps(path *p, uint32_t lanes, uint32_t running)
     }
 }
 
+static void count_steps(const block *b, unsigned warp, path *p)
+{
+    for (uint32_t m = b->lanes[warp]; m; m &= m - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(m);
+        p->count[lane] = (unsigned)(b->thread[warp * LANES + lane].next_step - p->steps[lane]);
+    }
+}
+
 // The lanes of a warp are together, so their steps up to here are complete.
 static void count_together(block *b, unsigned warp)
 {
@@ -568,9 +591,10 @@ static void count_together(block *b, unsigned warp)
     path *p = lane->path;
     if (!p)
         return;
+    count_steps(b, warp, p);
     take_steps(p, b->lanes[warp], 0);
     for (uint32_t m = b->lanes[warp]; m; m &= m - 1)
-        lane[__builtin_ctz(m)].path = NULL;
+        lane[__builtin_ctz(m)].path = NULL, lane[__builtin_ctz(m)].next_step = NULL;
     const uint32_t here = b->lanes[warp] & ~b->gone[warp];
     b->slot->calls[warp] = p->calls[p->apart && here ? __builtin_ctz(here) : 0];
     p->next = b->slot->free_paths;
@@ -604,8 +628,9 @@ static void make_room(thread *t)
 {
     const block *b = t->block;
     path *p = t->path;
-    if (!p || p->count[t->lane] <= STEPS - 2 * MARGIN - QUANTUM)
+    if (!p || t->next_step - p->steps[t->lane] <= STEPS - 2 * MARGIN - QUANTUM)
         return;
+    count_steps(b, t->warp, p);
     uint32_t lanes = b->lanes[t->warp], running = 0;
     for (uint32_t m = lanes; m; m &= m - 1) {
         const int state = b->thread[t->warp * LANES + (unsigned)__builtin_ctz(m)].state;
@@ -616,10 +641,11 @@ static void make_room(thread *t)
     if (p->count[t->lane] - p->at[t->lane] > STEPS - 2 * MARGIN - QUANTUM)
         take_steps(p, lanes, 0); // others are too far behind
     for (uint32_t m = lanes; m; m &= m - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(m), drop = p->at[lane] ? p->at[lane] - 1 : 0;
+        const unsigned lane = (unsigned)__builtin_ctz(m), drop = p->at[lane];
         memmove(p->steps[lane], p->steps[lane] + drop,
                 (p->count[lane] - drop) * sizeof *p->steps[lane]);
-        p->at[lane] -= drop, p->count[lane] -= drop, p->seen[lane] -= drop;
+        p->at[lane] = 0, p->seen[lane] -= drop;
+        b->thread[t->warp * LANES + lane].next_step -= drop;
     }
 }
 

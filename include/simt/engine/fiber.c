@@ -136,12 +136,6 @@ static fiber *take_fiber(slot *s)
     return f;
 }
 
-// The tops are at different offsets in their pages. Otherwise all would share a few cache sets.
-static inline uintptr_t stack_top(const fiber *f)
-{
-    return f->stack + STACK_BYTES - f->number % 64 * 192;
-}
-
 static void free_fiber(slot *s, fiber *f)
 {
     f->next_free = s->free_fibers;
@@ -156,7 +150,8 @@ static void jump(fiber *f)
     f->fresh = 0;
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = (void *)f->stack;
-    f->context.uc_stack.ss_size = stack_top(f) - f->stack;
+    // The tops are at different offsets in their pages. Otherwise all would share a few cache sets.
+    f->context.uc_stack.ss_size = STACK_BYTES - f->number % 64 * 192;
     f->context.uc_link = NULL;
     makecontext(&f->context, fiber_main, 0);
     setcontext(&f->context);

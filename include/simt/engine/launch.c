@@ -151,19 +151,24 @@ size_t simt_last_lines(simt_line *lines, size_t max)
         if (places.list[i].counts.slots)
             used[n++] = i;
     resolve(used, n);
-    simt_line *all = must(malloc((n + 1) * sizeof *all));
+    size_t executed;
+    simt_line *of_blocks = executed_lines(&executed),
+              *all = must(malloc((n + executed + 1) * sizeof *all));
+    memcpy(all + n, of_blocks, executed * sizeof *all);
+    free(of_blocks);
     for (unsigned i = 0; i < n; ++i) {
         const place *p = &places.list[used[i]];
         all[i] = p->counts;
         all[i].line = p->line;
         snprintf(all[i].file, sizeof all[i].file, "%s", p->file);
     }
-    qsort(all, n, sizeof *all, by_line);
+    qsort(all, n + executed, sizeof *all, by_line);
     size_t rows = 0;
-    for (unsigned i = 0; i < n; ++i) {
+    for (unsigned i = 0; i < n + executed; ++i) {
         if (rows && !by_line(&all[rows - 1], &all[i])) {
             simt_line *to = &all[rows - 1];
             const simt_line *from = &all[i];
+            to->executions += from->executions, to->threads += from->threads;
             to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
             to->requests += from->requests, to->sectors += from->sectors;
             to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;
@@ -184,11 +189,13 @@ void simt_lines_print(FILE *f)
     size_t n = simt_last_lines(NULL, 0);
     simt_line *rows = must(malloc((n + 1) * sizeof *rows));
     simt_last_lines(rows, n);
-    fprintf(f, "  %8s %8s %8s %9s %9s %10s %9s %7s  %s\n", "loads", "stores", "atomics", "requests",
-            "sectors", "wavefronts", "conflicts", "lanes", "line");
+    fprintf(f, "  %10s %7s %8s %8s %8s %9s %9s %10s %9s %7s  %s\n", "executions", "active",
+            "loads", "stores", "atomics", "requests", "sectors", "wavefronts", "conflicts", "lanes",
+            "line");
     for (size_t i = 0; i < n; ++i)
-        fprintf(f, "  %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n", rows[i].loads,
-                rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors,
+        fprintf(f, "  %10llu %6.1f%% %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n",
+                rows[i].executions, share(rows[i].threads, LANES * rows[i].executions),
+                rows[i].loads, rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors,
                 rows[i].wavefronts, rows[i].conflicts, share(rows[i].lanes, rows[i].slots),
                 rows[i].file, rows[i].line);
     free(rows);
@@ -264,7 +271,7 @@ static void begin_block(slot *s, uint64_t serial)
         t->last_pc = t->wait_pc = t->spin_pc = 0;
         t->accesses = 0;
         t->global = 0;
-        t->path = NULL;
+        t->path = NULL, t->next_step = NULL, t->first_frame = 0;
         drop_copies(t);
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};

@@ -105,8 +105,9 @@ typedef struct thread {
     unsigned accesses; // and other steps, since it let the other lanes catch up
     uint64_t global;   // accesses since it started
 
-    uintptr_t frame;   // of its last hook
-    struct path *path; // its warp's steps; see count.c
+    uintptr_t frame, first_frame; // on its stack: of its last hook; of its first
+    struct path *path;            // its warp's steps; see count.c
+    struct step *next_step;
 } thread;
 
 typedef struct block {

@@ -395,12 +395,15 @@ static inline __attribute__((always_inline)) void hook(const void *p, size_t siz
         return;
     t->frame = (uintptr_t)__builtin_frame_address(0);
     uintptr_t a = (uintptr_t)p;
-    if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {
+    if (size <= 8 || (size == 16 && !(flags & UNALIGNED))) {
         access_memory(t, a, size, flags, pc, 0);
         return;
     }
-    // The alignment of a wide copy decides how many instructions it is.
-    size_t step = a % 16 == 0 ? 16 : a % 8 == 0 ? 8 : a % 4 == 0 ? 4 : a % 2 == 0 ? 2 : 1;
+    // The alignment of a structure decides how many instructions its copy is. It divides the size. One
+    // of 16 bytes that is aligned to 8 would have come by another hook.
+    size_t step = (a | size | 16) & -(a | size | 16);
+    if (size == 16)
+        step = step > 4 ? 4 : step;
     int part = 0;
     for (size_t done = 0; done < size; done += step) {
         while (size - done < step)
