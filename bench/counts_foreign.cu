@@ -40,7 +40,7 @@ static void count(const char *name, void (*kernel)(arrays), arrays a)
         const size_t n = simt_last_lines(lines, 4096);
         for (size_t i = 0; i < n; ++i)
             fprintf(stderr, "%s,%s,%d,%llu,%llu\n", name, lines[i].file, lines[i].line,
-                    lines[i].executions, lines[i].threads);
+                    lines[i].executions, lines[i].least);
     }
 #endif
 }

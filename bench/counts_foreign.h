@@ -10,7 +10,8 @@ struct p3 {
 struct p4 {
     float x, y, z, w;
 };
-struct __align__(16) a4 {
+struct __align__(16) a4
+{
     float x, y, z, w;
 };
 
@@ -80,10 +81,10 @@ __global__ void continued(arrays a)
     float s = 0;
 #pragma unroll 1
     for (int k = 0; k < 16; ++k) {
-        float v = a.in[k * N + t];
+        s += a.in[k * N + t];
         if (a.index[k * N + t] % 3 == 0)
             continue;
-        s += v * a.in[(k + 16) * N + t];
+        s *= a.in[(k + 16) * N + t];
     }
     a.out[t] = s;
 }
@@ -298,7 +299,7 @@ template <typename T> static __device__ __forceinline__ void wide(arrays a, int 
         wide<type>(a, f);                                                                          \
     }
 #define WIDES(V)                                                                                   \
-    V(wide8_one, float2, i * 0)                                                                        \
+    V(wide8_one, float2, i * 0)                                                                    \
     V(wide8_own, float2, i)                                                                        \
     V(wide8_two, float2, i & 1)                                                                    \
     V(wide8_halves, float2, i / 16)                                                                \
@@ -309,7 +310,7 @@ template <typename T> static __device__ __forceinline__ void wide(arrays a, int 
     V(wide8_stride4, float2, i * 4)                                                                \
     V(wide8_pair_stride, float2, i / 2 * 16)                                                       \
     V(wide8_mod8_stride, float2, i % 8 * 16)                                                       \
-    V(wide16_one, float4, i * 0)                                                                       \
+    V(wide16_one, float4, i * 0)                                                                   \
     V(wide16_own, float4, i)                                                                       \
     V(wide16_two, float4, i & 1)                                                                   \
     V(wide16_halves, float4, i / 16)                                                               \
@@ -323,20 +324,46 @@ template <typename T> static __device__ __forceinline__ void wide(arrays a, int 
     V(wide16_stride2, float4, i * 2)                                                               \
     V(wide16_pair_stride, float4, i / 2 * 8)                                                       \
     V(wide16_mod4_stride, float4, i % 4 * 8)                                                       \
-    V(wide16_mod2_stride, float4, i % 2 * 8)
+    V(wide16_mod2_stride, float4, i % 2 * 8)                                                       \
+    V(wide8_half_pairs, float2, i < 16 ? i / 2 : i)                                                \
+    V(wide16_half_pairs, float4, i < 16 ? i / 2 : i)
 WIDES(WIDE)
 
+// Every other lane; and stores.
+template <typename T> static __device__ __forceinline__ void wide_some(arrays a, int word)
+{
+    __shared__ T s[256];
+    const T v = ((const T *)a.in)[SELF];
+    s[word] = v;
+    __syncthreads();
+    if (threadIdx.x & 1)
+        ((T *)a.out)[SELF] = s[threadIdx.x / 4];
+}
+__global__ void wide8_some(arrays a)
+{
+    wide_some<float2>(a, threadIdx.x);
+}
+__global__ void wide16_some(arrays a)
+{
+    wide_some<float4>(a, threadIdx.x);
+}
+
 #define KERNELS(K)                                                                                 \
-    K(alternate) K(triangle) K(collatz) K(early_break) K(continued) K(nested) K(switched) K(voted) \
-    K(functions) K(structs_of_4) K(structs_of_3) K(arrays_of_4) K(unused_fields)                   \
-    K(copied_structs) K(vectors) K(aligned_structs) K(transpose) K(transpose_padded) K(gather)     \
-    K(scatter) K(sparse) K(histogram) K(stencil)                                                   \
-    K(wide8_one) K(wide8_own) K(wide8_two) K(wide8_halves) K(wide8_far_halves) K(wide8_pairs)      \
-    K(wide8_mod16) K(wide8_stride2) K(wide8_stride4) K(wide8_pair_stride) K(wide8_mod8_stride)     \
-    K(wide16_one) K(wide16_own) K(wide16_two) K(wide16_halves) K(wide16_far_halves)                \
-    K(wide16_quarters) K(wide16_far_quarters) K(wide16_pairs) K(wide16_mod8) K(wide16_mod16)       \
-    K(wide16_mod4) K(wide16_stride2) K(wide16_pair_stride) K(wide16_mod4_stride)                   \
-    K(wide16_mod2_stride)
+    K(alternate)                                                                                   \
+    K(triangle) K(collatz) K(early_break) K(continued) K(nested) K(switched) K(voted) K(functions) \
+        K(structs_of_4) K(structs_of_3) K(arrays_of_4) K(unused_fields) K(copied_structs)          \
+            K(vectors) K(aligned_structs) K(transpose) K(transpose_padded) K(gather) K(scatter)    \
+                K(sparse) K(histogram) K(stencil) K(wide8_one) K(wide8_own) K(wide8_two)           \
+                    K(wide8_halves) K(wide8_far_halves) K(wide8_pairs) K(wide8_mod16)              \
+                        K(wide8_stride2) K(wide8_stride4) K(wide8_pair_stride)                     \
+                            K(wide8_mod8_stride) K(wide16_one) K(wide16_own) K(wide16_two)         \
+                                K(wide16_halves) K(wide16_far_halves) K(wide16_quarters)           \
+                                    K(wide16_far_quarters) K(wide16_pairs) K(wide16_mod8)          \
+                                        K(wide16_mod16) K(wide16_mod4) K(wide16_stride2)           \
+                                            K(wide16_pair_stride) K(wide16_mod4_stride)            \
+                                                K(wide16_mod2_stride) K(wide8_half_pairs)          \
+                                                    K(wide16_half_pairs) K(wide8_some)             \
+                                                        K(wide16_some)
 
 static cudaError_t make_arrays(arrays *a)
 {

@@ -169,6 +169,7 @@ size_t simt_last_lines(simt_line *lines, size_t max)
             simt_line *to = &all[rows - 1];
             const simt_line *from = &all[i];
             to->executions += from->executions, to->threads += from->threads;
+            to->least += from->least;
             to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
             to->requests += from->requests, to->sectors += from->sectors;
             to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;

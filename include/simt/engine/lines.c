@@ -52,13 +52,13 @@ static void disassemble(listing *l, const char *module, uintptr_t base, uintptr_
         text[strcspn(text, "\n")] = 0;
         char *tab = strchr(text, '\t'), *end;
         if (*text != ' ' || !tab) {
-            // FILE:LINE, with (discriminator ...) or (inlined by) about it
+            // FILE:LINE, with (discriminator ...) behind it, or inlined by before it
             char *file = strchr(text, '/'), *colon = file ? strrchr(file, ':') : NULL;
             const int number = colon ? atoi(colon + 1) : 0;
             if (number <= 0)
                 continue;
             *colon = 0;
-            if (!strncmp(text, " (inlined by)", 13) && line != UINT_MAX)
+            if (!strncmp(text, "inlined by", 10) && line != UINT_MAX)
                 continue;
             line = engine_file(file) ? UINT_MAX : line_number(l, file, number);
             continue;
@@ -94,8 +94,7 @@ static size_t instruction_at(const listing *l, uintptr_t address)
     return low < l->count && l->list[low].address == address ? low : l->count;
 }
 
-// Adds a block's executions to the rows of its lines. Of several blocks of a line, that counts which
-// ran most often.
+// Adds a block's executions to the rows of its lines.
 static void add_block(listing *l, const place *p, unsigned number)
 {
     size_t *todo = must(malloc((2 * l->count + 2) * sizeof *todo)), left = 0;
@@ -106,13 +105,13 @@ static void add_block(listing *l, const place *p, unsigned number)
             if (at->kind == ENTERS)
                 break;
             at->seen = number;
-            if (at->line != UINT_MAX && l->line[at->line].executions <= p->counts.executions) {
-                if (l->line[at->line].executions < p->counts.executions)
-                    l->line[at->line].threads = 0;
-                l->line[at->line].executions = p->counts.executions;
-                if (l->line[at->line].threads < p->counts.threads)
-                    l->line[at->line].threads = p->counts.threads;
+            simt_line *row = at->line == UINT_MAX ? NULL : &l->line[at->line];
+            if (row && row->executions < p->counts.executions) {
+                row->executions = p->counts.executions;
+                row->threads = p->counts.threads;
             }
+            if (row && (!row->least || row->least > p->counts.executions))
+                row->least = p->counts.executions;
             if (at->kind == BRANCHES || at->kind == JUMPS)
                 todo[left++] = instruction_at(l, at->target);
             if (at->kind == JUMPS || at->kind == ENDS)
@@ -154,6 +153,9 @@ static simt_line *executed_lines(size_t *count)
     }
     free(block);
     free(all.list);
-    *count = all.lines;
+    *count = 0;
+    for (size_t i = 0; i < all.lines; ++i)
+        if (all.line[i].executions)
+            all.line[(*count)++] = all.line[i];
     return all.line;
 }
