@@ -3,14 +3,15 @@
 """simt's counters beside Nsight Compute's, for the same launches.
 
     bench/counts.py build/bench/counts-simt build/bench/counts-cuda
-    bench/counts.py build/bench/counts_foreign-simt build/bench/counts_foreign-cuda
+    bench/counts.py build/bench/counts_foreign-simt build/bench/counts_foreign-cuda [--header FILE]
 
 runs both programs, the second under ncu, and prints a table of what each counted: of the ladders' kernels, or of small
 kernels that are not coarsen's. It needs a GPU, and the permission to read its performance counters.
 
 The last column of the second table is the executed instructions. There simt's figure is made of the executions of
 each source line and the compiler's own instructions, which carry lines (nvdisasm -g): an instruction runs as often as
-its line; outside the innermost loop that has instructions of the line, as often as the line's rarest block.
+its line; outside the innermost loop that has instructions of the line, as often as the line's rarest block. --header
+writes what was measured for tests/simt/foreign_test.cu, which compares with it where there is no GPU.
 """
 import csv
 import os
@@ -66,8 +67,8 @@ def disassemble(program):
     return kernels
 
 
-def weigh(instructions, labels, executions):
-    """The instructions that are executed, if each line is executed as often as simt says."""
+def of_lines(instructions, labels):
+    """Of each line, how many instructions it has in the innermost loop that has any of it, and outside."""
     depth = [0] * len(instructions)
     for i, (_, _, text) in enumerate(instructions):
         branch = re.search(r'BRA.*`\((\S+?)\)', text)
@@ -76,17 +77,34 @@ def weigh(instructions, labels, executions):
     deepest = {}
     for (file, line, _), d in zip(instructions, depth):
         deepest[file, line] = max(d, deepest.get((file, line), 0))
-    total = 0
+    numbers = {}
     for (file, line, _), d in zip(instructions, depth):
-        most, least = executions.get((file, line), (0, 0))
-        total += most if d == deepest[file, line] else least
-    return total
+        numbers.setdefault((file, line), [0, 0])[d != deepest[file, line]] += 1
+    return numbers
+
+
+def weigh(numbers, executions):
+    """The instructions that are executed, if each line is executed as often as simt says."""
+    return sum(inside * most + outside * least for place, (inside, outside) in numbers.items()
+               for most, least in [executions.get(place, (0, 0))])
+
+
+def write_header(file, kernels, measured, columns):
+    with open(file, 'w') as out:
+        print('// SPDX-License-Identifier: MIT\n//\n'
+              '// What Nsight Compute counted of the kernels in counts_foreign.h, and their instructions: of each line,\n'
+              '// those in the innermost loop that has any, and those outside. Written by counts.py --header.\n', file=out)
+        for name, metrics in measured.items():
+            figures = ', '.join(f'{sum(metrics[m] for m in METRICS[column]):.0f}' for column in columns)
+            lines = ' '.join(f'{line}:{inside},{outside}' for (path, line), (inside, outside) in kernels[name].items()
+                             if path == 'counts_foreign.h')
+            print(f'MEASURED({name}, {figures},\n         "{lines}")', file=out)
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 5) or sys.argv[3:4] not in ([], ['--header']):
         sys.exit(__doc__)
-    simt, gpu = sys.argv[1:]
+    simt, gpu = sys.argv[1:3]
     counted = run([simt], env={**os.environ, 'COUNTS_LINES': '1'})
     rows = list(csv.DictReader(counted.stdout.splitlines()))
     lines = {}
@@ -94,11 +112,12 @@ def main():
         kernel, file, number, most, least = line.rsplit(',', 4)
         lines.setdefault(kernel, {})[os.path.basename(file), int(number)] = int(most), int(least)
     if lines:
-        kernels = disassemble(gpu)
+        code, kernels = disassemble(gpu), {}
         for row in rows:
             name = row['kernel']
-            mangled = next(key for key in kernels if key.startswith(f'_Z{len(name)}{name}6arrays'))
-            row['instructions'] = weigh(*kernels[mangled], lines[name])
+            mangled = next(key for key in code if key.startswith(f'_Z{len(name)}{name}6arrays'))
+            kernels[name] = of_lines(*code[mangled])
+            row['instructions'] = weigh(kernels[name], lines[name])
     columns = [column for column in METRICS if column in rows[0]]
 
     wanted = sorted({metric for column in columns for metric in METRICS[column]})
@@ -110,6 +129,8 @@ def main():
         value = float(row['Metric Value'].replace(',', ''))
         measured.setdefault(name, {})[row['Metric Name']] = value
 
+    if len(sys.argv) == 5:
+        write_header(sys.argv[4], kernels, measured, columns)
     print('| kernel | ' + ' | '.join(columns) + ' |')
     print('|---|' + '---|' * len(columns))
     for row in rows:

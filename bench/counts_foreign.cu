@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Small kernels that are not coarsen's, each launched once, to be counted. counts.py compares what simt
-// counts with what Nsight Compute does, and tests/simt/count_test.cu demands the latter's figures.
+// counts with what Nsight Compute does, and tests/simt/foreign_test.cu demands the latter's figures.
 // Loops keep their shape (#pragma unroll 1), so that a line is one place in the compiler's code.
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernels of counts_foreign.cu and of tests/simt/count_test.cu, and their input.
+// The kernels of counts_foreign.cu and of tests/simt/foreign_test.cu, and their input.
 
 enum { BLOCKS = 4, THREADS = 128, N = BLOCKS * THREADS, ROOM = 64 * N };
 

@@ -163,12 +163,12 @@ typedef struct calls {
 
 // The steps of a warp's lanes.
 typedef struct path {
-    struct path *next;    // that is free
-    unsigned at[LANES];   // how many of them the warp has taken
+    struct path *next;     // that is free
+    unsigned at[LANES];    // how many of them the warp has taken
     unsigned count[LANES]; // of all; see count_steps()
-    int apart;            // the lanes have gone different ways, so each has its own:
-    calls calls[LANES];   // (the first is all lanes' until then)
-    unsigned seen[LANES]; // how many of its steps follow() has seen
+    int apart;             // the lanes have gone different ways, so each has its own:
+    calls calls[LANES];    // (the first is all lanes' until then)
+    unsigned seen[LANES];  // how many of its steps follow() has seen
     step steps[LANES][STEPS];
 } path;
 
@@ -654,8 +654,12 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
 {
     if (!shared && ++t->global > device.counts.longest_thread)
         device.counts.longest_thread = t->global;
-    note_step(t, (step){.place = place, .address = address, .size = size & 31, .write = write & 1,
-                        .atomic = atomic & 1, .shared = shared & 1});
+    note_step(t, (step){.place = place,
+                        .address = address,
+                        .size = size & 31,
+                        .write = write & 1,
+                        .atomic = atomic & 1,
+                        .shared = shared & 1});
 }
 
 static void report_unwritten(block *b);
