@@ -483,18 +483,27 @@ static int goes_back(const step *s)
     return s->from != NONE && graph.node[s->place].order <= graph.node[s->from].order;
 }
 
-// Up to where a group goes before another's turn may come.
+// Up to where a group goes before another's turn may come. The turn of a step is twice its order; that
+// of lanes which wait for the end of a loop is between its last step's and what follows.
 typedef struct {
     unsigned level;
-    uint32_t order;
+    uint32_t turn;
 } limit;
+
+static int goes_on(const step *s, const limit *until)
+{
+    const node *to = &graph.node[s->place];
+    return s->level > until->level ||
+           (s->level == until->level &&
+            (goes_back(s) ? 2 * to->end + 1 : 2 * to->order) < until->turn);
+}
 
 // The group of lanes whose turn it is. Lanes that run have no steps left, and may make more: they are
 // where their last step was. 0: it is the turn of one of these.
 static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit *until)
 {
     unsigned deepest = 0, level[LANES];
-    uint32_t place[LANES], order[LANES], back = 0, inner = 0;
+    uint32_t place[LANES], turn[LANES], back = 0, inner = 0;
     if (!graph.arranged)
         arrange_all();
     for (uint32_t m = left | running; m; m &= m - 1) {
@@ -505,7 +514,7 @@ static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit
         place[lane] = s ? s->place : c->in[c->level].place;
         if (place[lane] == NONE)
             return 0;
-        order[lane] = graph.node[place[lane]].order;
+        turn[lane] = 2 * graph.node[place[lane]].order;
         if (s && goes_back(s))
             back |= m & -m;
         if (level[lane] > deepest || !inner)
@@ -523,21 +532,21 @@ static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit
             if (there < header->order || there > header->end ||
                 (place[other] == place[lane] && back & k & -k))
                 continue;
-            order[lane] = header->end + 1;
+            turn[lane] = 2 * header->end + 1;
             break;
         }
     }
     unsigned first = LANES;
     for (uint32_t m = inner; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (first == LANES || order[lane] < order[first])
+        if (first == LANES || turn[lane] < turn[first])
             first = lane;
     }
     uint32_t group = 0;
     *until = (limit){0, NONE};
     for (uint32_t m = left | running; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
-        if (inner & m & -m && place[lane] == place[first] && order[lane] == order[first]) {
+        if (inner & m & -m && place[lane] == place[first] && turn[lane] == turn[first]) {
             if (running & m & -m)
                 return 0;
             group |= m & -m;
@@ -545,8 +554,8 @@ static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit
         }
         if (level[lane] > until->level)
             *until = (limit){level[lane], NONE};
-        if (level[lane] == until->level && order[lane] < until->order)
-            until->order = order[lane];
+        if (level[lane] == until->level && turn[lane] < until->turn)
+            until->turn = turn[lane];
     }
     return group;
 }
@@ -565,14 +574,13 @@ static void take_steps(path *p, uint32_t lanes, uint32_t running)
         const uint32_t group = next_group(p, left, running & ~left, &until);
         if (!group)
             return;
+        const int alone = group == (left | running);
         const unsigned first = (unsigned)__builtin_ctz(group);
         const step *s = next_step(p, first);
         do {
             count_step(p, group, s);
             s = next_step(p, first);
-        } while (all_same(p, group) &&
-                 (s->level > until.level || (s->level == until.level && !goes_back(s) &&
-                                             graph.node[s->place].order < until.order)));
+        } while (all_same(p, group) && (alone || goes_on(s, &until)));
     }
 }
 
