@@ -304,7 +304,8 @@ static bool prepare_command(void)
                                         "-fsanitize=thread,bounds,alignment",
                                         "--param=tsan-instrument-func-entry-exit=0",
                                         "--param=tsan-distinguish-volatile=1",
-                                        "-fno-tree-sra",
+                                        "-fsanitize-coverage=trace-pc",
+                                        "-fno-thread-jumps",
                                         "-Dcoarsen_shared=simt_dynamic_shared",
                                         "-c"};
     static char include[3][sizeof(tune_include_dir) + 16];

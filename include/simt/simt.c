@@ -22,6 +22,7 @@
 #include "engine/heap.c"    // malloc and new in kernels
 #include "engine/copy.c"    // asynchronous copies
 #include "engine/warp.c"    // barriers, shuffles, votes, atomics, fences
+#include "engine/lines.c"   // the source lines of blocks
 #include "engine/launch.c"  // a launch from beginning to end; settings
 #include "engine/parallel.c" // blocks on several cores
 #include "engine/runtime.c" // the CUDA runtime API

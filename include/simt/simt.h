@@ -147,6 +147,9 @@ typedef struct {
 typedef struct {
     char file[256];
     int line;
+    // By warps, of that of its blocks of code which ran most often; by that block's threads; of the
+    // block that ran least often, as the start of a loop does.
+    unsigned long long executions, threads, least;
     unsigned long long loads, stores, atomics; // warp instructions, of either space
     unsigned long long requests, sectors;      // global
     unsigned long long wavefronts, conflicts;  // shared

@@ -8,6 +8,16 @@
 // As the toolkit's own: warnings are for the user's code.
 #pragma GCC system_header
 
+// Vectors with an alignment of their own are loaded and stored whole. A volatile member, which nobody
+// uses, tells the compiler not to split them.
+#define SIMT_WHOLE(...)                                                                            \
+    union {                                                                                        \
+        struct {                                                                                   \
+            __VA_ARGS__                                                                            \
+        };                                                                                         \
+        volatile char simt_whole;                                                                  \
+    }
+
 #define SIMT_VECTOR_1(name, type)                                                                  \
     typedef struct name {                                                                          \
         type x;                                                                                    \
@@ -19,7 +29,7 @@
     }
 #define SIMT_VECTOR_2(name, type, alignment)                                                       \
     typedef struct __attribute__((aligned(alignment))) name {                                      \
-        type x, y;                                                                                 \
+        SIMT_WHOLE(type x, y;);                                                                    \
     } name;                                                                                        \
     static inline name make_##name(type x, type y)                                                 \
     {                                                                                              \
@@ -37,7 +47,7 @@
     }
 #define SIMT_VECTOR_4(name, type, alignment)                                                       \
     typedef struct __attribute__((aligned(alignment))) name {                                      \
-        type x, y, z, w;                                                                           \
+        SIMT_WHOLE(type x, y, z, w;);                                                              \
     } name;                                                                                        \
     static inline name make_##name(type x, type y, type z, type w)                                 \
     {                                                                                              \
@@ -66,6 +76,7 @@ SIMT_VECTORS(float, float, 8, 16)
 SIMT_VECTORS(double, double, 16, 16)
 // clang-format on
 
+#undef SIMT_WHOLE
 #undef SIMT_VECTORS
 #undef SIMT_VECTOR_1
 #undef SIMT_VECTOR_2

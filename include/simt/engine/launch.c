@@ -155,6 +155,8 @@ static int by_line(const void *a, const void *b)
 
 static void add_line(simt_line *to, const simt_line *from)
 {
+    to->executions += from->executions, to->threads += from->threads;
+    to->least += from->least;
     to->loads += from->loads, to->stores += from->stores, to->atomics += from->atomics;
     to->requests += from->requests, to->sectors += from->sectors;
     to->wavefronts += from->wavefronts, to->conflicts += from->conflicts;
@@ -168,16 +170,20 @@ size_t simt_last_lines(simt_line *lines, size_t max)
         if (places.list[i].counts.slots)
             used[n++] = i;
     resolve(used, n);
-    simt_line *all = must(malloc((n + 1) * sizeof *all));
+    size_t executed;
+    simt_line *of_blocks = executed_lines(&executed),
+              *all = must(malloc((n + executed + 1) * sizeof *all));
+    memcpy(all + n, of_blocks, executed * sizeof *all);
+    free(of_blocks);
     for (unsigned i = 0; i < n; ++i) {
         const place *p = &places.list[used[i]];
         all[i] = p->counts;
         all[i].line = p->line;
         snprintf(all[i].file, sizeof all[i].file, "%s", p->file);
     }
-    qsort(all, n, sizeof *all, by_line);
+    qsort(all, n + executed, sizeof *all, by_line);
     size_t rows = 0;
-    for (unsigned i = 0; i < n; ++i) {
+    for (unsigned i = 0; i < n + executed; ++i) {
         if (rows && !by_line(&all[rows - 1], &all[i])) {
             add_line(&all[rows - 1], &all[i]);
         } else {
@@ -196,11 +202,12 @@ void simt_lines_print(FILE *f)
     size_t n = simt_last_lines(NULL, 0);
     simt_line *rows = must(malloc((n + 1) * sizeof *rows));
     simt_last_lines(rows, n);
-    fprintf(f, "  %8s %8s %8s %9s %9s %10s %9s %7s  %s\n", "loads", "stores", "atomics", "requests",
-            "sectors", "wavefronts", "conflicts", "lanes", "line");
+    fprintf(f, "  %10s %7s %8s %8s %8s %9s %9s %10s %9s %7s  %s\n", "executions", "active", "loads",
+            "stores", "atomics", "requests", "sectors", "wavefronts", "conflicts", "lanes", "line");
     for (size_t i = 0; i < n; ++i)
-        fprintf(f, "  %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n", rows[i].loads,
-                rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors,
+        fprintf(f, "  %10llu %6.1f%% %8llu %8llu %8llu %9llu %9llu %10llu %9llu %6.1f%%  %s:%d\n",
+                rows[i].executions, share(rows[i].threads, LANES * rows[i].executions),
+                rows[i].loads, rows[i].stores, rows[i].atomics, rows[i].requests, rows[i].sectors,
                 rows[i].wavefronts, rows[i].conflicts, share(rows[i].lanes, rows[i].slots),
                 rows[i].file, rows[i].line);
     free(rows);
@@ -265,6 +272,7 @@ static void begin_block(slot *s, uint64_t serial)
     b->start = b->since = ++device.tick;
     if (device.slots == 1) // each block by itself, whichever process runs it
         device.random = device.config.seed + serial * 0x9e3779b97f4a7c15u;
+    count_begin(s);
     b->clock = clock;
     clock_clear(clock);
     for (unsigned w = 0; w < b->warps; ++w) {
@@ -289,6 +297,7 @@ static void begin_block(slot *s, uint64_t serial)
         t->last_pc = t->pc_before = t->wait_pc = t->spin_pc = 0;
         t->accesses = t->reads = 0;
         t->global = 0;
+        t->path = NULL, t->next_step = NULL, t->first_frame = 0;
         drop_copies(t);
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};
@@ -345,7 +354,6 @@ static slot *make_slot(int number)
         must(mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     s->number = number;
     s->block.clock = must(calloc(1, sizeof *s->block.clock));
-    s->series = must(calloc(MAX_WARPS, sizeof *s->series));
     s->shared_pages = must(calloc(program.shared_size / PAGE + 2, sizeof *s->shared_pages));
     sem_init(&s->baton, 0, 0);
     return s;
@@ -565,7 +573,6 @@ static cudaError_t launch(const simt_launch_request *r)
         if (!s)
             s = device.slot[i] = make_slot((int)i);
         s->active = 1;
-        count_begin(s);
         if (!i) {
             // Any host thread may launch, and each has its own thread-local storage.
             s->shared = shared_base();

@@ -40,6 +40,7 @@ static struct {
     } child[MAX_CORES];
     // at the fork
     uint32_t first_crew, known_crews;
+    unsigned nodes, edges; // of the graph by which lanes are grouped
     double at;
 } parallel;
 
@@ -112,13 +113,19 @@ static void pack_page(const page *p, uint64_t number, int in_program)
     ++((parcel *)device.child)->pages;
 }
 
+// Lanes are grouped by what was seen before: then another process would group them otherwise.
+static int graph_grew(void)
+{
+    return graph.listed != parallel.nodes || graph.edges != parallel.edges;
+}
+
 // Packs what the child's blocks left, and ends the process.
 static void finish_child(void) __attribute__((noreturn));
 static void finish_child(void)
 {
     parcel *p = device.child;
     if (device.failed || device.ended || __fpending(stdout) || __fpending(stderr) ||
-        lseek(STDERR_FILENO, 0, SEEK_CUR) || crews.first != parallel.first_crew)
+        lseek(STDERR_FILENO, 0, SEEK_CUR) || crews.first != parallel.first_crew || graph_grew())
         give_up();
     p->tick = device.tick;
     p->counts = device.counts;
@@ -197,6 +204,7 @@ static void consider_fork(void)
         return;
     parallel.forked = 1;
     parallel.first_crew = crews.first, parallel.known_crews = crews.count;
+    parallel.nodes = graph.listed, parallel.edges = graph.edges;
     parallel.at = now();
     fflush(NULL);
     uint64_t part = left / (uint64_t)cores();
@@ -299,8 +307,8 @@ static int take_page(unpacking *u, int look)
 static int merge_child(const parcel *from)
 {
     unpacking u = {from, (sizeof *from + 15) / 16 * 16, NULL, 0};
-    if (crews.first != parallel.first_crew)
-        return 0; // they were numbered anew
+    if (crews.first != parallel.first_crew || graph_grew())
+        return 0; // crews were numbered anew
     const crew *list = unpack(&u, from->crews * sizeof *list);
     const place *there = unpack(&u, from->places * sizeof *there);
     size_t pages = u.at;

@@ -25,6 +25,14 @@ static unsigned place_slot(uintptr_t pc, int part)
 
 static unsigned place_of(uintptr_t pc, int part)
 {
+    // Those that were asked for last.
+    static struct {
+        uintptr_t pc;
+        unsigned part, number;
+    } known[1024];
+    const unsigned k = (unsigned)(pc ^ pc >> 10 ^ (unsigned)part) % 1024;
+    if (known[k].pc == pc && known[k].part == (unsigned)part)
+        return known[k].number;
     if (2 * places.count >= places.hash_size) {
         free(places.hash);
         places.hash_size = places.hash_size ? 2 * places.hash_size : 1024;
@@ -44,6 +52,7 @@ static unsigned place_of(uintptr_t pc, int part)
         p->part = part;
         places.hash[i] = places.count;
     }
+    known[k].pc = pc, known[k].part = (unsigned)part, known[k].number = places.hash[i] - 1;
     return places.hash[i] - 1;
 }
 
@@ -152,6 +161,23 @@ static void resolve_module(const char *module, uintptr_t base, const unsigned *w
     }
 }
 
+// The file that an address is from, and where that was loaded.
+static uintptr_t module_of(uintptr_t pc, char module[PATH_MAX])
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    *module = 0;
+    if (dladdr1((void *)(pc - 1), &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name)
+        snprintf(module, PATH_MAX, "%s", map->l_name);
+    if (!*module) {
+        ssize_t length = readlink("/proc/self/exe", module, PATH_MAX - 1);
+        module[length > 0 ? length : 0] = 0;
+    }
+    if (strchr(module, '\''))
+        *module = 0; // it can't be put into a command
+    return map ? map->l_addr : 0;
+}
+
 static void resolve(const unsigned *numbers, unsigned n)
 {
     unsigned *left = must(malloc((n + 1) * sizeof *left)), count = 0;
@@ -160,35 +186,20 @@ static void resolve(const unsigned *numbers, unsigned n)
             left[count++] = numbers[i];
     while (count) {
         // All addresses in the module of the first one go into one call.
-        Dl_info info;
-        uintptr_t base = 0;
-        char module[PATH_MAX] = "";
-        struct link_map *map = NULL;
-        if (dladdr1((void *)(places.list[left[0]].pc - 1), &info, (void **)&map, RTLD_DL_LINKMAP) &&
-            map) {
-            base = map->l_addr;
-            if (map->l_name && *map->l_name)
-                snprintf(module, sizeof module, "%s", map->l_name);
-        }
-        if (!*module) {
-            ssize_t length = readlink("/proc/self/exe", module, sizeof module - 1);
-            module[length > 0 ? length : 0] = 0;
-        }
+        char module[PATH_MAX];
+        const uintptr_t base = module_of(places.list[left[0]].pc, module);
         unsigned mine = 0, others = 0;
         unsigned *batch = must(malloc(count * sizeof *batch));
         for (unsigned i = 0; i < count; ++i) {
-            struct link_map *m = NULL;
-            int same = !i || (dladdr1((void *)(places.list[left[i]].pc - 1), &info, (void **)&m,
-                                      RTLD_DL_LINKMAP) &&
-                              m == map);
-            if (same) {
+            char other[PATH_MAX];
+            if (!i || module_of(places.list[left[i]].pc, other) == base) {
                 places.list[left[i]].resolved = 1;
                 batch[mine++] = left[i];
             } else {
                 left[others++] = left[i];
             }
         }
-        if (*module && !strchr(module, '\''))
+        if (*module)
             resolve_module(module, base, batch, mine);
         free(batch);
         count = others;

@@ -48,6 +48,7 @@ enum {
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
     IDLE_READS = 1 << 24,    // then look whether the thread waits for ever
+    CALLS = 16,
     PAGE = 4096
 };
 
@@ -151,8 +152,12 @@ typedef struct thread {
     struct copy *copies, *last_copy; // asynchronous, not yet waited for
     unsigned copy_group;
 
-    unsigned accesses; // since it let the other lanes catch up
+    unsigned accesses; // and other steps, since it let the other lanes catch up
     uint64_t global;   // accesses since it started
+
+    uintptr_t frame, first_frame; // on its stack: of its last hook; of its first
+    struct path *path;            // its warp's steps; see count.c
+    struct step *next_step;
 } thread;
 
 typedef struct block {
@@ -223,7 +228,8 @@ typedef struct slot {
     fiber *free_fibers;
     uintptr_t shared; // lowest address of its thread-local storage
     struct page **shared_pages;
-    struct series_table *series; // [MAX_WARPS]
+    struct path *free_paths; // see count.c
+    struct calls *calls;     // of each warp, when it was last together
 } slot;
 
 // ---- the device ---------------------------------------------------------------------------------

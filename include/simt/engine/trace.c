@@ -416,14 +416,8 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     t->last_pc = pc;
     if (flags & WRITE && (t->doubt.pc || t->stale.pc))
         settle(t, flags & CAS ? a : 0);
-    if (++t->accesses >= QUANTUM) {
-        t->accesses = 0;
-        report_unwritten(b);
-        if (b->ready[t->warp]) {
-            make_ready(t);
-            switch_from(t, 0);
-        }
-    }
+    if (++t->accesses >= QUANTUM)
+        take_turns(t);
 
     // Other threads may run now. The access happens after that.
     if (flags & (WRITE | ATOMIC))
@@ -535,7 +529,8 @@ host_access(const void *p, size_t size, int flags, uintptr_t pc)
     abort();
 }
 
-static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
+static inline __attribute__((always_inline)) void hook(const void *p, size_t size, int flags,
+                                                       uintptr_t pc)
 {
     thread *t = self;
     if (!t) {
@@ -546,13 +541,17 @@ static inline void hook(const void *p, size_t size, int flags, uintptr_t pc)
     }
     if (!device.traced || !size)
         return;
+    t->frame = (uintptr_t)__builtin_frame_address(0);
     uintptr_t a = (uintptr_t)p;
-    if (size <= 8 || (size == 16 && (a % 16 == 0 || a % 8))) {
+    if (size <= 8 || (size == 16 && !(flags & UNALIGNED))) {
         access_memory(t, a, size, flags, pc, 0);
         return;
     }
-    // The alignment of a wide copy decides how many instructions it is.
-    size_t step = a % 16 == 0 ? 16 : a % 8 == 0 ? 8 : a % 4 == 0 ? 4 : a % 2 == 0 ? 2 : 1;
+    // The alignment of a structure decides how many instructions its copy is. It divides the size. One
+    // of 16 bytes that is aligned to 8 would have come by another hook.
+    size_t step = (a | size | 16) & -(a | size | 16);
+    if (size == 16)
+        step = step > 4 ? 4 : step;
     int part = 0;
     for (size_t done = 0; done < size; done += step) {
         while (size - done < step)
@@ -714,11 +713,13 @@ void __tsan_vptr_read(void **p)
         return builtin(p, v, __ATOMIC_SEQ_CST);                                                    \
     }
 
-static void update_hook(const void *p, size_t size, int more, uintptr_t pc)
+static inline __attribute__((always_inline)) void update_hook(const void *p, size_t size, int more,
+                                                              uintptr_t pc)
 {
     thread *t = self;
     if (!t || !device.traced)
         return;
+    t->frame = (uintptr_t)__builtin_frame_address(0);
     note_look(t, (uintptr_t)p, pc);
     access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE | more, pc, 0);
     order_read(t, (uintptr_t)p);

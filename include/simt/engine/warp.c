@@ -114,6 +114,7 @@ int simt_barrier(int op, int predicate, unsigned which)
         complete_barrier(b, t);
         interleave(b->slot, 4);
     } else {
+        count_waiting(t);
         switch_from(t, 0);
     }
     return (int)t->result;
@@ -394,6 +395,7 @@ static void thread_done(thread *t)
     device.idle = 0;
     --b->live;
     b->gone[t->warp] |= 1u << t->lane;
+    count_waiting(t);
     if (b->arrived && b->arrived == b->live)
         complete_barrier(b, NULL);
     thread *lane = &b->thread[t->warp * LANES];
@@ -484,6 +486,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
         int flags = WRITE | ATOMIC | UPDATE | (op == SIMT_ATOMIC_CAS ? CAS : 0);
+        t->frame = (uintptr_t)__builtin_frame_address(0);
         access_memory(t, a, (size_t)bytes, flags, pc, 0);
         if (!(a - t->fiber->stack < STACK_BYTES))
             order_read(t, a);
