@@ -154,12 +154,12 @@ typedef struct step {
 } step;
 
 // The functions that a lane is in: for each, the depth of the stack, and its last step there.
-typedef struct calls {
+typedef struct nesting {
     unsigned level;
     struct {
         uint32_t depth, place;
     } in[CALLS];
-} calls;
+} nesting;
 
 // The steps of a warp's lanes.
 typedef struct path {
@@ -167,7 +167,7 @@ typedef struct path {
     unsigned at[LANES];    // how many of them the warp has taken
     unsigned count[LANES]; // of all; see count_steps()
     int apart;             // the lanes have gone different ways, so each has its own:
-    calls calls[LANES];    // (the first is all lanes' until then)
+    nesting calls[LANES];  // (the first is all lanes' until then)
     unsigned seen[LANES];  // how many of its steps follow() has seen
     step steps[LANES][STEPS];
 } path;
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) void note_step(thread *t, step s)
 }
 
 // Finds a step's place, the calls that led to it, and the edge that the lane took.
-static void follow(calls *c, step *s)
+static void follow(nesting *c, step *s)
 {
     const uint32_t depth = s->from;
     if (!s->size)
@@ -509,7 +509,7 @@ static uint32_t next_group(const path *p, uint32_t left, uint32_t running, limit
     for (uint32_t m = left | running; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
         const step *s = next_step(p, lane);
-        const calls *c = &p->calls[lane];
+        const nesting *c = &p->calls[lane];
         level[lane] = s ? s->level : c->level;
         place[lane] = s ? s->place : c->in[c->level].place;
         if (place[lane] == NONE)

@@ -229,7 +229,7 @@ typedef struct slot {
     uintptr_t shared; // lowest address of its thread-local storage
     struct page **shared_pages;
     struct path *free_paths; // see count.c
-    struct calls *calls;     // of each warp, when it was last together
+    struct nesting *calls;   // of each warp, when it was last together
 } slot;
 
 // ---- the device ---------------------------------------------------------------------------------
