@@ -118,7 +118,6 @@ static void stuck(block *b) __attribute__((noreturn));
 static void enter(thread *t)
 {
     self = t;
-    ++device.beat;
     simt_thread_index = t->index;
     t->block->ready[t->warp] &= ~(1u << t->lane);
 }
@@ -128,6 +127,7 @@ static void fiber_main(void)
     for (;;) {
         thread *t = self;
         t->state = READY;
+        ++device.beat;
         device.request->call(device.request->arguments);
         thread_done(t); // returns when this stack has a thread to start
     }

@@ -76,6 +76,7 @@ static void complete_barrier(block *b, thread *t)
             make_ready(u);
     }
     ++device.counts.barriers;
+    ++device.beat;
     device.idle = 0;
     for (unsigned w = 0; w < b->warps; ++w)
         count_together(b, w);
@@ -271,6 +272,7 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
             make_ready(t);
     }
     b->meeting[warp] &= ~mask;
+    ++device.beat;
     device.idle = 0;
     if (op != SIMT_WARP_SYNC)
         ++device.counts.shuffles;
@@ -393,6 +395,7 @@ static void thread_done(thread *t)
     t->state = DONE;
     t->spin_pc = 0;
     device.idle = 0;
+    ++device.beat;
     --b->live;
     b->gone[t->warp] |= 1u << t->lane;
     count_waiting(t);
