@@ -172,7 +172,7 @@ typedef struct path {
     step steps[LANES][STEPS];
 } path;
 
-static void give_path(thread *t)
+static __attribute__((noinline)) void give_path(thread *t)
 {
     block *b = t->block;
     slot *s = b->slot;
@@ -673,7 +673,7 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
 static void report_unwritten(block *b);
 
 // After QUANTUM steps: the other lanes catch up.
-static void take_turns(thread *t)
+static __attribute__((noinline)) void take_turns(thread *t)
 {
     block *b = t->block;
     t->accesses = 0;
