@@ -193,9 +193,13 @@ struct __attribute__((aligned(2))) SIMT_T {
 
 struct __attribute__((aligned(4))) SIMT_T2 {
     SIMT_T x, y;
+    union { // of no size; see vector_types.h
+        char simt_empty[0];
+        volatile char simt_whole[0];
+    };
 
     SIMT_T2() = default;
-    constexpr SIMT_T2(SIMT_T a, SIMT_T b) : x(a), y(b)
+    constexpr SIMT_T2(SIMT_T a, SIMT_T b) : x(a), y(b), simt_empty{}
     {
     }
     SIMT_T2(const SIMT_RAW2 &raw) : x(SIMT_RAW{raw.x}), y(SIMT_RAW{raw.y})

@@ -172,7 +172,7 @@ typedef struct path {
     step steps[LANES][STEPS];
 } path;
 
-static void give_path(thread *t)
+static __attribute__((noinline)) void give_path(thread *t)
 {
     block *b = t->block;
     slot *s = b->slot;
@@ -673,7 +673,7 @@ static void count_access(thread *t, uintptr_t address, size_t size, int write, i
 static void report_unwritten(block *b);
 
 // After QUANTUM steps: the other lanes catch up.
-static void take_turns(thread *t)
+static __attribute__((noinline)) void take_turns(thread *t)
 {
     block *b = t->block;
     t->accesses = 0;
@@ -685,13 +685,17 @@ static void take_turns(thread *t)
     make_room(t);
 }
 
-void __sanitizer_cov_trace_pc(void)
+static __attribute__((noinline)) void enter_block(thread *t, uintptr_t frame, uintptr_t pc)
 {
-    thread *t = self;
-    if (!t || !device.traced)
-        return;
     if (++t->accesses >= QUANTUM)
         take_turns(t);
-    t->frame = (uintptr_t)__builtin_frame_address(0);
-    note_step(t, (step){.place = (uint32_t)RETURN_PC, .address = RETURN_PC});
+    t->frame = frame;
+    note_step(t, (step){.place = (uint32_t)pc, .address = pc});
+}
+
+// Host code calls it too, and has to be let go at once.
+void __sanitizer_cov_trace_pc(void)
+{
+    if (self && device.traced)
+        enter_block(self, FRAME, RETURN_PC);
 }

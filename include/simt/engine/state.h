@@ -278,6 +278,8 @@ void simt_no_init(void)
 }
 
 #define RETURN_PC ((uintptr_t)__builtin_return_address(0))
+#define FRAME     ((uintptr_t)__builtin_dwarf_cfa()) // where the caller's begins; unlike
+                                                     // __builtin_frame_address, it costs nothing
 
 static void give_up(void); // in a child
 

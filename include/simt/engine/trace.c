@@ -541,7 +541,7 @@ static inline __attribute__((always_inline)) void hook(const void *p, size_t siz
     }
     if (!device.traced || !size)
         return;
-    t->frame = (uintptr_t)__builtin_frame_address(0);
+    t->frame = FRAME;
     uintptr_t a = (uintptr_t)p;
     if (size <= 8 || (size == 16 && !(flags & UNALIGNED))) {
         access_memory(t, a, size, flags, pc, 0);
@@ -719,7 +719,7 @@ static inline __attribute__((always_inline)) void update_hook(const void *p, siz
     thread *t = self;
     if (!t || !device.traced)
         return;
-    t->frame = (uintptr_t)__builtin_frame_address(0);
+    t->frame = FRAME;
     note_look(t, (uintptr_t)p, pc);
     access_memory(t, (uintptr_t)p, size, WRITE | ATOMIC | UPDATE | more, pc, 0);
     order_read(t, (uintptr_t)p);

@@ -489,7 +489,7 @@ unsigned long long simt_atomic(int op, void *address, int bytes, unsigned long l
     uintptr_t pc = RETURN_PC, a = (uintptr_t)address;
     if (t && device.traced) {
         int flags = WRITE | ATOMIC | UPDATE | (op == SIMT_ATOMIC_CAS ? CAS : 0);
-        t->frame = (uintptr_t)__builtin_frame_address(0);
+        t->frame = FRAME;
         access_memory(t, a, (size_t)bytes, flags, pc, 0);
         if (!(a - t->fiber->stack < STACK_BYTES))
             order_read(t, a);
