@@ -306,6 +306,7 @@ static bool prepare_command(void)
                                         "--param=tsan-distinguish-volatile=1",
                                         "-fsanitize-coverage=trace-pc",
                                         "-fno-thread-jumps",
+                                        "-fno-tree-sra",
                                         "-Dcoarsen_shared=simt_dynamic_shared",
                                         "-c"};
     static char include[3][sizeof(tune_include_dir) + 16];
