@@ -93,7 +93,8 @@ def write_header(file, kernels, measured, columns):
     with open(file, 'w') as out:
         print('// SPDX-License-Identifier: MIT\n//\n'
               '// What Nsight Compute counted of the kernels in counts_foreign.h, and their instructions: of each line,\n'
-              '// those in the innermost loop that has any, and those outside. Written by counts.py --header.\n', file=out)
+              '// those in the innermost loop that has any, and those outside. Written by counts.py --header.\n\n'
+              '// clang-format off', file=out)
         for name, metrics in measured.items():
             figures = ', '.join(f'{sum(metrics[m] for m in METRICS[column]):.0f}' for column in columns)
             lines = ' '.join(f'{line}:{inside},{outside}' for (path, line), (inside, outside) in kernels[name].items()

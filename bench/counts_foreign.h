@@ -348,22 +348,19 @@ __global__ void wide16_some(arrays a)
     wide_some<float4>(a, threadIdx.x);
 }
 
-#define KERNELS(K)                                                                                 \
-    K(alternate)                                                                                   \
-    K(triangle) K(collatz) K(early_break) K(continued) K(nested) K(switched) K(voted) K(functions) \
-        K(structs_of_4) K(structs_of_3) K(arrays_of_4) K(unused_fields) K(copied_structs)          \
-            K(vectors) K(aligned_structs) K(transpose) K(transpose_padded) K(gather) K(scatter)    \
-                K(sparse) K(histogram) K(stencil) K(wide8_one) K(wide8_own) K(wide8_two)           \
-                    K(wide8_halves) K(wide8_far_halves) K(wide8_pairs) K(wide8_mod16)              \
-                        K(wide8_stride2) K(wide8_stride4) K(wide8_pair_stride)                     \
-                            K(wide8_mod8_stride) K(wide16_one) K(wide16_own) K(wide16_two)         \
-                                K(wide16_halves) K(wide16_far_halves) K(wide16_quarters)           \
-                                    K(wide16_far_quarters) K(wide16_pairs) K(wide16_mod8)          \
-                                        K(wide16_mod16) K(wide16_mod4) K(wide16_stride2)           \
-                                            K(wide16_pair_stride) K(wide16_mod4_stride)            \
-                                                K(wide16_mod2_stride) K(wide8_half_pairs)          \
-                                                    K(wide16_half_pairs) K(wide8_some)             \
-                                                        K(wide16_some)
+// clang-format off
+#define KERNELS(K) \
+    K(alternate) K(triangle) K(collatz) K(early_break) K(continued) K(nested) K(switched) \
+    K(voted) K(functions) K(structs_of_4) K(structs_of_3) K(arrays_of_4) K(unused_fields) \
+    K(copied_structs) K(vectors) K(aligned_structs) K(transpose) K(transpose_padded) K(gather) \
+    K(scatter) K(sparse) K(histogram) K(stencil) K(wide8_one) K(wide8_own) K(wide8_two) \
+    K(wide8_halves) K(wide8_far_halves) K(wide8_pairs) K(wide8_mod16) K(wide8_stride2) \
+    K(wide8_stride4) K(wide8_pair_stride) K(wide8_mod8_stride) K(wide16_one) K(wide16_own) \
+    K(wide16_two) K(wide16_halves) K(wide16_far_halves) K(wide16_quarters) \
+    K(wide16_far_quarters) K(wide16_pairs) K(wide16_mod8) K(wide16_mod16) K(wide16_mod4) \
+    K(wide16_stride2) K(wide16_pair_stride) K(wide16_mod4_stride) K(wide16_mod2_stride) \
+    K(wide8_half_pairs) K(wide16_half_pairs) K(wide8_some) K(wide16_some)
+// clang-format on
 
 static cudaError_t make_arrays(arrays *a)
 {

@@ -3,6 +3,7 @@
 // What Nsight Compute counted of the kernels in counts_foreign.h, and their instructions: of each line,
 // those in the innermost loop that has any, and those outside. Written by counts.py --header.
 
+// clang-format off
 MEASURED(alternate, 128, 16, 144, 576, 10240, 0, 0, 0, 0, 1632,
          "28:1,0 30:9,0 34:2,0 35:4,0 33:5,0 36:3,0 37:2,0")
 MEASURED(triangle, 512, 16, 528, 1344, 35840, 0, 0, 0, 0, 5008,

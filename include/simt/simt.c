@@ -12,17 +12,17 @@
 #endif
 #undef _FORTIFY_SOURCE // its longjmp refuses to go from one fiber's stack to another's
 
-#include "engine/state.h"   // what the parts share
-#include "engine/report.c"  // places in the source; faults
-#include "engine/memory.c"  // device memory, its shadow, the program's own segments
-#include "engine/fiber.c"   // CUDA threads on stacks of their own; the blocks that are resident
-#include "engine/order.c"   // what orders two accesses: barriers, fences, atomics
-#include "engine/count.c"   // lanes grouped into warp instructions
-#include "engine/trace.c"   // the compiler's hooks: one access at a time
-#include "engine/heap.c"    // malloc and new in kernels
-#include "engine/copy.c"    // asynchronous copies
-#include "engine/warp.c"    // barriers, shuffles, votes, atomics, fences
-#include "engine/lines.c"   // the source lines of blocks
-#include "engine/launch.c"  // a launch from beginning to end; settings
+#include "engine/state.h"    // what the parts share
+#include "engine/report.c"   // places in the source; faults
+#include "engine/memory.c"   // device memory, its shadow, the program's own segments
+#include "engine/fiber.c"    // CUDA threads on stacks of their own; the blocks that are resident
+#include "engine/order.c"    // what orders two accesses: barriers, fences, atomics
+#include "engine/count.c"    // lanes grouped into warp instructions
+#include "engine/trace.c"    // the compiler's hooks: one access at a time
+#include "engine/heap.c"     // malloc and new in kernels
+#include "engine/copy.c"     // asynchronous copies
+#include "engine/warp.c"     // barriers, shuffles, votes, atomics, fences
+#include "engine/lines.c"    // the source lines of blocks
+#include "engine/launch.c"   // a launch from beginning to end; settings
 #include "engine/parallel.c" // blocks on several cores
-#include "engine/runtime.c" // the CUDA runtime API
+#include "engine/runtime.c"  // the CUDA runtime API

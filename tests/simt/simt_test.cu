@@ -29,6 +29,7 @@ enum fault {
     WARP_WITHOUT_SYNC,
     WARP_VOLATILE,
     VALUE_BEFORE_FLAG,
+    VALUES_BEFORE_TICKET,
     VALUE_AFTER_FLAG,
     VALUE_AFTER_ATOMIC_FLAG,
     EXCHANGE_AFTER_READ,
@@ -36,6 +37,7 @@ enum fault {
     COPY_ONE_SHORT,
     COPY_WITHOUT_BARRIER,
     BARRIER_IN_BRANCH,
+    BARRIER_IN_HELPER,
     BARRIER_TWO_LINES,
     BARRIERS_ONE_LINE,
     OVERRUN_GLOBAL,
@@ -264,6 +266,28 @@ template <bool fixed> __global__ void value_after_flag(arguments a)
     hand_over<true, fixed>(a);
 }
 
+// Many threads write, and one takes the ticket for all of them.
+template <bool fixed> __global__ void values_before_ticket(arguments a)
+{
+    __shared__ int last;
+    volatile int *partial = a.out + N / 2;
+    unsigned t = threadIdx.x, b = blockIdx.x * blockDim.x;
+    partial[b + t] = (int)t;
+    if (fixed)
+        __threadfence();
+    __syncthreads();
+    if (!t)
+        last = atomicAdd(&a.count[1], 1) == (int)gridDim.x - 1;
+    __syncthreads();
+    if (!last)
+        return;
+    if (fixed)
+        __threadfence();
+    int got = partial[(b + t + blockDim.x) % (gridDim.x * blockDim.x)];
+    PLANTED(VALUES_BEFORE_TICKET);
+    a.out[t] = got;
+}
+
 template <bool fixed> __global__ void value_after_atomic_flag(arguments a)
 {
     if (threadIdx.x)
@@ -348,6 +372,22 @@ template <bool fixed> __global__ void barrier_in_branch(arguments a)
         PLANTED(BARRIER_IN_BRANCH);
     }
     a.out[t] = a.in[t];
+}
+
+__device__ __noinline__ int sum_of_two(int *s, int x)
+{
+    s[threadIdx.x] = x;
+    __syncthreads();
+    PLANTED(BARRIER_IN_HELPER);
+    return s[0] + s[1];
+}
+template <bool fixed> __global__ void barrier_in_helper(arguments a)
+{
+    __shared__ int s[N];
+    int t = threadIdx.x, sum = 0;
+    if (fixed || t < N / 2)
+        sum = sum_of_two(s, a.in[t]);
+    a.out[t] = sum;
 }
 
 template <bool fixed> __global__ void barrier_two_lines(arguments a)
@@ -657,6 +697,8 @@ static const planted_case cases[] = {
      PAIR(warp_volatile), 1, 32, "__syncwarp"},
     {VALUE_BEFORE_FLAG, "volatile value and flag, the writer has no fence", SIMT_RACE,
      cudaErrorLaunchFailure, PAIR(value_before_flag), 2, 32, "a fence of the writer"},
+    {VALUES_BEFORE_TICKET, "volatile values of a block, no fence", SIMT_RACE,
+     cudaErrorLaunchFailure, PAIR(values_before_ticket), 2, 64, "a fence of the writer"},
     {VALUE_AFTER_FLAG, "volatile value and flag, the reader has no fence", SIMT_RACE,
      cudaErrorLaunchFailure, PAIR(value_after_flag), 2, 32, "a fence of the reader"},
     {VALUE_AFTER_ATOMIC_FLAG, "atomic flag, the reader has no fence", SIMT_RACE,
@@ -673,6 +715,8 @@ static const planted_case cases[] = {
      PAIR(barriers_one_line), 1, N, "different barriers"},
     {BARRIER_IN_BRANCH, "barrier that a thread goes past", SIMT_DIVERGENT_BARRIER,
      cudaErrorLaunchFailure, PAIR(barrier_in_branch), 1, N, "returned"},
+    {BARRIER_IN_HELPER, "barrier in a function that half the threads call", SIMT_DIVERGENT_BARRIER,
+     cudaErrorLaunchFailure, PAIR(barrier_in_helper), 1, N, "returned"},
     {BARRIER_TWO_LINES, "two barriers in two branches", SIMT_DIVERGENT_BARRIER,
      cudaErrorLaunchFailure, PAIR(barrier_two_lines), 1, N, "different barriers"},
     {OVERRUN_GLOBAL, "one past the end of an allocation", SIMT_OUT_OF_BOUNDS,

@@ -44,7 +44,9 @@ static void touched_in_flight(thread *t, uintptr_t a, unsigned size, uintptr_t w
             }
     flaw(t, SIMT_RACE, pc, whole, whole_size, &other,
          "wait for the copy first: __pipeline_wait_prior(), in the thread that made it, and then "
-         "__syncthreads() for the others",
+         "__syncthreads() for the others; or start it later, after the barrier that follows the "
+         "last "
+         "use of what was there",
          "%s of %zu byte%s of shared memory to which an asynchronous copy is under way",
          flags & UPDATE  ? "atomic update"
          : flags & WRITE ? "write"

@@ -214,7 +214,8 @@ static void yield(thread *t)
 // The thread can't continue until another has done something.
 static void spin(thread *t, uintptr_t pc)
 {
-    if (++device.idle > 1u << 22) {
+    if (++device.idle >
+        (device.slots > 1 ? 1u << 20 : 1u << 22)) { // with several, a turn takes longer
         static char what[256];
         uint64_t waiting = device.blocks - device.next_block;
         snprintf(
@@ -222,13 +223,15 @@ static void spin(thread *t, uintptr_t pc)
             "it waits for a value that nothing that runs will write; %u block%s resident, %" PRIu64
             " not started",
             device.slots, device.slots == 1 ? "" : "s", waiting);
-        fault(t, SIMT_DEADLOCK, pc, t->spin_address, 0, NULL,
-              "wait only for blocks that have started: take block numbers from an atomic counter",
-              "%s", what);
+        fault(
+            t, SIMT_DEADLOCK, pc, t->spin_address, 0, NULL,
+            "release a lock on every path; wait only for blocks that have started, by numbers from "
+            "an atomic counter; or let more run: SIMT_RESIDENT",
+            "%s", what);
     }
     thread *next;
-    if (device.idle % 256 ==
-        0) // those that wait for this one to come are perhaps what it waits for
+    // Those that wait for this one to come are perhaps what it waits for.
+    if (device.idle % 256 == 0)
         for (unsigned w = 0; w < t->block->warps; ++w)
             answer_activemask(t->block, w);
     make_ready(t);

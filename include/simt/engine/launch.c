@@ -295,13 +295,16 @@ static void begin_block(slot *s, uint64_t serial)
         t->fiber = NULL;
         t->block = b;
         t->last_pc = t->pc_before = t->wait_pc = t->spin_pc = 0;
-        t->accesses = t->reads = 0;
+        t->accesses = t->looks = 0;
+        t->read_address = 0;
+        t->completes = 0;
         t->global = 0;
         t->path = NULL, t->next_step = NULL, t->first_frame = 0;
         drop_copies(t);
         if (device.traced) {
             t->near = t->far = (fenced){0, 0, 0};
             t->pending = NULL;
+            t->fenced = 0;
             t->doubt.pc = t->stale.pc = 0;
             t->stale.to_restore = 0;
             memset(t->seen, 0, sizeof t->seen);
@@ -360,15 +363,6 @@ static slot *make_slot(int number)
 }
 
 // ---- what the hardware catches in code that is not instrumented ------------------------------------
-
-static double cpu_seconds(pthread_t thread)
-{
-    clockid_t clock;
-    struct timespec t = {0, 0};
-    if (!pthread_getcpuclockid(thread, &clock))
-        clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // An OS thread of its own that sees when a kernel only computes: a plain read in a loop may be done once.
 static void *watchdog(void *unused)
@@ -550,6 +544,7 @@ static cudaError_t launch(const simt_launch_request *r)
     device.order = device.config.order == SIMT_ROTATE ? (simt_order)(rotation++ % SIMT_ROTATE)
                                                       : device.config.order;
     device.idle = 0;
+    device.reads = 0;
     device.static_shared = 0;
     simt_grid_size = (uint3){r->grid.x, r->grid.y, r->grid.z};
     simt_block_size = (uint3){r->block.x, r->block.y, r->block.z};

@@ -510,7 +510,17 @@ static void plain_name(const char *symbol, char *to, size_t size)
 {
     const char *from = symbol;
     size_t length = strlen(symbol);
-    if (!strncmp(symbol, "_Z", 2)) {
+    // A local variable ends the symbol: E, its length, its name, and _0 or such if it isn't the first.
+    const char *last = !strncmp(symbol, "_ZZ", 3) ? strchr(symbol, 'E') : NULL;
+    for (; last; last = strchr(last + 1, 'E')) {
+        char *end;
+        unsigned long n = last[1] >= '1' && last[1] <= '9' ? strtoul(last + 1, &end, 10) : 0;
+        if (!n || n > strlen(end) || end[n + strspn(end + n, "_0123456789")])
+            continue;
+        from = end, length = n;
+        break;
+    }
+    if (!last && !strncmp(symbol, "_Z", 2)) {
         for (const char *p = symbol; *p; ++p) {
             if (*p < '1' || *p > '9' || (p > symbol && p[-1] >= '0' && p[-1] <= '9'))
                 continue;

@@ -73,8 +73,9 @@ typedef struct {
     uintptr_t address;
     release *last;
     // The last volatile or atomic write, also without a fence
-    uint64_t turn; // counts such writes
-    uint64_t old;  // what was there before
+    uint64_t turn;                // counts such writes
+    uint64_t old;                 // what was there before
+    tick_t at, since, warp_since; // of the writer: now, its last barrier, and __syncwarp
     uint32_t block;
     uint16_t thread, size; // 0: there is no old value, or somebody has read the new one
 } location;
@@ -297,6 +298,7 @@ static void order_fence(thread *t, int device_wide)
 {
     acquire_pending(t);
     t->near = (fenced){device.tick++, t->block->since, warp_since(t)};
+    t->fenced |= 1 + device_wide;
     if (!device_wide)
         return;
     t->far = t->near;
@@ -327,9 +329,18 @@ static void order_warp(block *b, unsigned warp, uint32_t mask)
     for (int i = 0; i < LANES; ++i)
         if (mask >> i & 1)
             seen[i] = now;
+    int fence = 0; // of any of them: then what they all did before is covered, as by a barrier
+    for (uint32_t m = mask; m; m &= m - 1) {
+        fence |= lane[__builtin_ctz(m)].fenced;
+        lane[__builtin_ctz(m)].fenced = 0;
+    }
     for (uint32_t m = mask; m; m &= m - 1) {
         thread *t = &lane[__builtin_ctz(m)];
         memcpy(t->seen, seen, sizeof seen);
+        if (fence)
+            t->near = (fenced){now, b->since, mask == all ? now : warp_since(t)};
+        if (fence & 2)
+            t->far = t->near;
         if (t->pending)
             acquire_pending(t);
     }
@@ -343,9 +354,20 @@ static void note_sight(thread *t, const location *l)
     if (b->sights[i].block == l->block && b->sights[i].thread == l->thread &&
         b->sights[i].turn >= l->turn)
         return;
-    b->sights[i].block = l->block, b->sights[i].thread = l->thread, b->sights[i].turn = l->turn;
-    b->sights[i].by = t->id, b->sights[i].at = device.tick;
-    b->sights[i].released = l->last && l->last->block == l->block && l->last->thread == l->thread;
+    int released = l->last && l->last->block == l->block && l->last->thread == l->thread;
+    b->sights[i] = (struct sight){l->block,    l->thread, t->id,         l->turn,
+                                  device.tick, l->since,  l->warp_since, released};
+}
+
+// The sight of a flag that was written after l, by the same thread or behind a barrier.
+static const struct sight *later_sight(const block *b, const location *l)
+{
+    for (const struct sight *s = b->sights; s < b->sights + SIGHTS; ++s)
+        if (s->block == l->block && s->turn > l->turn &&
+            (s->thread == l->thread || l->at < s->since ||
+             (s->thread / LANES == l->thread / LANES && l->at < s->warp_since)))
+            return s;
+    return NULL;
 }
 
 // An atomic or volatile read, or the read half of an atomic update. It orders what follows the next
@@ -375,6 +397,7 @@ static void order_write(thread *t, uintptr_t address, int update, size_t size)
         l = make_location(address);
         l->turn = ++locations.turn;
         l->block = (uint32_t)b->serial, l->thread = (uint16_t)t->id;
+        l->at = device.tick, l->since = b->since, l->warp_since = warp_since(t);
         l->size = 0;
         if (!update && size <= sizeof l->old)
             memcpy(&l->old, (const void *)address, l->size = (uint16_t)size);
@@ -431,12 +454,11 @@ static void mislead(thread *t, uintptr_t a, size_t size, mark writer, int shared
     if (!l || l->size != size || (l->thread == t->id && l->block == (uint32_t)b->serial))
         return;
     l->size = 0;
-    unsigned i = (l->block * 31u + l->thread) % SIGHTS, by = b->sights[i].by;
-    tick_t at = b->sights[i].at;
-    if (b->sights[i].block != l->block || b->sights[i].thread != l->thread ||
-        b->sights[i].turn <= l->turn || !memcmp(&l->old, (const void *)a, size))
+    const struct sight *s = later_sight(b, l);
+    if (!s || !memcmp(&l->old, (const void *)a, size))
         return;
-    if (by != t->id && at >= b->since && !(by / LANES == t->warp && at < t->seen[by % LANES]))
+    if (s->by != t->id && s->at >= b->since &&
+        !(s->by / LANES == t->warp && s->at < t->seen[s->by % LANES]))
         return; // another thread saw it, and didn't say so
     record x = recorded(writer);
     if (ordered(t, &x, shared))
@@ -444,7 +466,7 @@ static void mislead(thread *t, uintptr_t a, size_t size, mark writer, int shared
     t->stale.pc = pc, t->stale.address = a, t->stale.size = (unsigned)size;
     t->stale.block = x.block, t->stale.other = x.thread;
     t->stale.other_pc = places.list[x.place].pc;
-    t->stale.reader_lacks = b->sights[i].released;
+    t->stale.reader_lacks = s->released;
     memcpy(&t->stale.value, (const void *)a, size);
     t->stale.to_restore = (unsigned)size;
     memcpy((void *)a, &l->old, size);

@@ -78,6 +78,7 @@ typedef struct {
     uintptr_t element; // the first that a block read here, and whether it read others
     uint32_t element_block;
     int elements;
+    int compared; // a CAS of the same word came after a plain read here
     int resolved;
     char file[256], function[128];
     int line;
@@ -102,8 +103,9 @@ typedef struct fiber {
     struct fiber *next_free;
 } fiber;
 
-// An access. ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes.
-enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8, VOLATILE = 16, CAS = 32 };
+// An access. ATOMIC: atomic or volatile. UPDATE: an atomic that reads and writes. COPY: a piece of a
+// structure.
+enum { WRITE = 1, ATOMIC = 2, UPDATE = 4, UNALIGNED = 8, VOLATILE = 16, CAS = 32, COPY = 64 };
 
 enum { UNSTARTED, READY, AT_BARRIER, AT_WARP, AT_ACTIVEMASK, DONE };
 
@@ -121,17 +123,20 @@ typedef struct thread {
     int wait_op;
     unsigned wait_which; // barrier of the source
     unsigned wait_mask;
+    int completes; // it was the last of them to be ready, as another returned
     int source, width;
     uint64_t value, result;
 
     // spinning: the same access with the same result, again and again
     uintptr_t spin_pc, spin_address;
-    unsigned reads; // plain ones since its last write or meeting
+    unsigned looks;                  // volatile reads since its last write
+    uintptr_t read_pc, read_address; // its last plain read
 
     // ordering
     fenced near, far;         // by its last fence of any scope; by its last device-wide fence
     struct acquired *pending; // read, not yet fenced
     tick_t seen[LANES];       // last __syncwarp with each lane
+    int fenced;               // since its last __syncwarp: 1 for the block, 2 for the device
 
     // A plain read of what others update by atomics: right, if a CAS of the same word is next
     struct {
@@ -205,12 +210,13 @@ typedef struct block {
     struct clock *clock;
 
     // Threads whose volatile or atomic writes this block's threads have seen, up to which turn
-    struct {
+    struct sight {
         uint32_t block;
         unsigned thread, by;
         uint64_t turn;
         tick_t at;
-        int released; // the writer had fenced
+        tick_t since, warp_since; // the writer's last barrier, and __syncwarp
+        int released;             // the writer had fenced
     } sights[SIGHTS];
     int writes_volatile;
 } block;
@@ -253,6 +259,7 @@ static struct {
     uint64_t random;
     tick_t start;
     uint64_t idle;             // spins since anything happened
+    unsigned reads;            // plain ones since a write, an atomic or a meeting
     volatile uint64_t beat;    // counts what the engine sees happen
     volatile uint64_t alarm;   // the beat at which the watchdog barked
     volatile pthread_t runner; // the OS thread that has the baton
@@ -278,8 +285,8 @@ void simt_no_init(void)
 }
 
 #define RETURN_PC ((uintptr_t)__builtin_return_address(0))
-#define FRAME     ((uintptr_t)__builtin_dwarf_cfa()) // where the caller's begins; unlike
-                                                     // __builtin_frame_address, it costs nothing
+// Where the caller's frame begins. Unlike __builtin_frame_address, it costs nothing.
+#define FRAME     ((uintptr_t)__builtin_dwarf_cfa())
 
 static void give_up(void); // in a child
 

@@ -44,6 +44,10 @@ static void bad_address(thread *t, uintptr_t a, size_t size, int flags, uintptr_
               "%s of %zu byte%s at %#" PRIxPTR ", where nothing was allocated", verb, size, plural,
               a);
     }
+    if (s->shared - a <= PAGE && program.shared.count)
+        fault(t, SIMT_OUT_OF_BOUNDS, pc, a, size, NULL, "compare the index with 0 first",
+              "%s of %zu byte%s, %zu bytes before the shared variable %s", verb, size, plural,
+              (size_t)(s->shared - a) + program.shared.list[0].from, program.shared.list[0].name);
     for (unsigned i = 0; i < MAX_SLOTS; ++i) {
         const slot *o = device.slot[i];
         if (!o)
@@ -93,10 +97,12 @@ static void report_race(thread *t, const party *other, int same_warp, uintptr_t 
 {
     int same = other->block == (uint32_t)t->block->serial;
     flaw(t, SIMT_RACE, pc, a, size, other,
-         same && same_warp ? "put __syncwarp() between them, as lanes of a warp needn't run "
-                             "together; or make both "
-                             "atomic"
-         : same            ? "put __syncthreads() between them, or make both atomic"
+         same && flags & WRITE && !strncmp(other->what, "wrote", 5) && same_line(other->pc, pc)
+             ? "make it atomic: atomicAdd and its like, or let each thread write its own element"
+         : same && same_warp ? "put __syncwarp() between them, as lanes of a warp needn't run "
+                               "together (__syncthreads() if other warps touch it too); or make "
+                               "both atomic"
+         : same              ? "put __syncthreads() between them, or make both atomic"
                 : "between blocks: a later launch, or __threadfence() and an atomic flag; "
                   "or make both atomic",
          "%s of %zu byte%s that another thread touched, with nothing between them to order the two",
@@ -109,8 +115,8 @@ static void report_race(thread *t, const party *other, int same_warp, uintptr_t 
 // ---- a plain read of what others update by atomics ------------------------------------------------
 //
 // A loop around a CAS may begin with one. An old value makes the CAS fail, and the loop goes on with the
-// right one. So the verdict waits for the thread's next write: a CAS of the same word, or something
-// else.
+// right one. So the verdict waits for the thread's next atomic or write of that word: a CAS, or
+// something else.
 
 static void settle_doubt(thread *t, uintptr_t compared)
 {
@@ -118,12 +124,12 @@ static void settle_doubt(thread *t, uintptr_t compared)
     unsigned size = t->doubt.size;
     party other = {1, t->doubt.block, t->doubt.other, t->doubt.other_pc, "updated it (atomic)"};
     t->doubt.pc = 0;
-    if (t->doubt.address != compared)
+    if (t->doubt.address != compared && !places.list[place_of(pc, 0)].compared)
         report_race(t, &other, t->doubt.other / LANES == t->warp, t->doubt.address, size, 0, pc);
     else
         warn(t, SIMT_RACE, pc, &other, "read it through a volatile pointer",
              "plain read of %u bytes that others update by atomics; a CAS follows, so an old value "
-             "does no harm",
+             "may do no harm",
              size);
 }
 
@@ -149,6 +155,8 @@ static int doubt(thread *t, const record *x, int x_wrote, uintptr_t a, unsigned 
         reader = t;
     else if (flags & UPDATE && !x_wrote && !x->atomic && (reader = resident_thread(x)))
         read_pc = other_pc, other_pc = pc;
+    else if (flags & UPDATE && !x_wrote && !x->atomic && places.list[x->place].compared)
+        return 1; // it returned, as what it read was enough; its CAS would have followed
     if (reader && reader->doubt.pc == read_pc && reader->doubt.address == a)
         return 1; // for another of its bytes
     if (!reader || reader->doubt.pc || (size != 4 && size != 8 && size != 2))
@@ -195,6 +203,23 @@ static int lane_read(const thread *t, mark m, uintptr_t a)
     return reader != t && !(reader->spin_pc && reader->spin_address == a);
 }
 
+// A volatile write right after a volatile read of the same address in the same line, as in ++. If another
+// thread wrote there between the two, its value is lost.
+static int loses_write(const thread *t, mark m, uintptr_t a, uintptr_t pc)
+{
+    return crew_of(m)->is_volatile && t->spin_pc && t->spin_address == a &&
+           t->spin_pc == t->pc_before && same_line(t->pc_before, pc);
+}
+
+// Of two accesses that are both atomic or volatile: whether no value is lost between them.
+static int compatible(const thread *t, mark m, mark me, int which, uintptr_t a, int flags,
+                      uintptr_t pc)
+{
+    if (!(flags & VOLATILE) || same_thread(m, me))
+        return 1;
+    return which == WRITER ? !(flags & WRITE) || !loses_write(t, m, a, pc) : !lane_read(t, m, a);
+}
+
 static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
                        int shared, uintptr_t pc, unsigned number)
 {
@@ -204,8 +229,7 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
-            if (!m ||
-                (m & me & 1 && (which == WRITER || !(flags & VOLATILE) || !lane_read(t, m, a))))
+            if (!m || (m & me & 1 && compatible(t, m, me, which, a, flags, pc)))
                 continue;
             const crew *c = crew_of(m);
             if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
@@ -335,7 +359,7 @@ static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, un
         touched_in_flight(t, a, size, whole, whole_size, flags, pc);
     int judged = shared || (m && m->type == cudaMemoryTypeDevice && !m->blind);
     if (judged && (!(flags & WRITE) || flags & UPDATE) && !t->block->unwritten.by &&
-        bits_lack(p->written, offset, size, whole_size)) {
+        bits_lack(p->written, offset, size, flags & COPY ? 16 : whole_size)) {
         t->block->unwritten.by = t;
         t->block->unwritten.pc = pc;
         t->block->unwritten.address = whole;
@@ -354,54 +378,61 @@ static void note_progress(thread *t)
 {
     device.idle = 0;
     t->spin_pc = 0;
+    t->looks = 0;
 }
 
-// A thread that has read very often and written nothing: does it read the same few places for ever?
+static double cpu_seconds(pthread_t thread)
+{
+    clockid_t clock;
+    struct timespec t = {0, 0};
+    if (!pthread_getcpuclockid(thread, &clock))
+        clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Very many reads, and nothing else: do the threads read the same few places for ever?
 static void __attribute__((noinline, cold)) note_idle_read(thread *t, uintptr_t a, uintptr_t pc)
 {
     enum { FEW = 16, WINDOW = 4096 };
-    static __thread uintptr_t seen[FEW];
-    static __thread unsigned count;
-    if (t->reads == IDLE_READS)
-        count = 0;
+    static uintptr_t seen[FEW];
+    static unsigned count;
+    static double since;
+    if (device.reads == IDLE_READS)
+        count = 0, since = cpu_seconds(pthread_self());
     unsigned i = 0;
     while (i < count && seen[i] != a)
         ++i;
     if (i == FEW) {
-        t->reads = 0;
+        device.reads = 0;
         return;
     }
     if (i == count)
         seen[count++] = a;
-    if (t->reads < IDLE_READS + WINDOW)
+    if (device.reads % WINDOW || cpu_seconds(pthread_self()) - since < device.config.watchdog)
         return;
-    fault(
-        t, SIMT_DEADLOCK, pc, a, 0, NULL,
-        "wait by a volatile or atomic read: the compiler needn't repeat a plain one",
-        "it makes the same plain reads again and again, of %u address%s, and lets no other thread "
-        "go on",
-        count, count == 1 ? "" : "es");
+    fault(t, SIMT_DEADLOCK, pc, a, 0, NULL,
+          "wait by a volatile or atomic read, as the compiler needn't repeat a plain one; if the "
+          "loop "
+          "does end, SIMT_WATCHDOG=0",
+          "it has made the same plain reads for %u seconds, of %u address%s, and lets no other "
+          "thread "
+          "go on",
+          device.config.watchdog, count, count == 1 ? "" : "es");
 }
 
 // A read of a value that may not have changed since the last read.
 static void note_look(thread *t, uintptr_t a, uintptr_t pc)
 {
-    if (t->spin_address == a && t->spin_pc) {
+    // The same again, or one of several that it looks at in turn
+    enum { IN_TURN = 32 };
+    if (t->spin_pc && t->spin_address != a && ++t->looks % IN_TURN == 0) {
+        device.idle += IN_TURN - 1;
         spin(t, pc);
-    } else if (t->spin_pc && ++t->accesses % 64 == 0) {
-        yield(t);
+    } else if (t->spin_pc && t->spin_address == a) {
+        spin(t, pc);
     }
     t->spin_address = a;
     t->spin_pc = pc;
-}
-
-// Before the thread's next write, or its end.
-static void settle(thread *t, uintptr_t compared)
-{
-    if (t->stale.pc)
-        settle_stale(t);
-    if (t->doubt.pc)
-        settle_doubt(t, compared);
 }
 
 static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part)
@@ -414,16 +445,26 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     ++device.beat;
     t->pc_before = t->last_pc;
     t->last_pc = pc;
-    if (flags & WRITE && (t->doubt.pc || t->stale.pc))
-        settle(t, flags & CAS ? a : 0);
+    if (flags & WRITE && t->stale.pc)
+        settle_stale(t);
+    if (flags & WRITE && t->doubt.pc && (flags & ATOMIC || a == t->doubt.address))
+        settle_doubt(t, flags & CAS ? a : 0);
     if (++t->accesses >= QUANTUM)
         take_turns(t);
+    // What the thread read and decided may be out of date when it acts.
+    if (flags & UPDATE && device.order == SIMT_SHUFFLE && !below(8))
+        yield(t);
 
     // Other threads may run now. The access happens after that.
-    if (flags & (WRITE | ATOMIC))
-        t->reads = 0;
-    else if (++t->reads >= IDLE_READS)
-        note_idle_read(t, a, pc);
+    if (flags & (WRITE | ATOMIC)) {
+        device.reads = 0;
+        if (flags & CAS && t->read_address == a)
+            places.list[place_of(t->read_pc, 0)].compared = 1;
+    } else {
+        t->read_pc = pc, t->read_address = a;
+        if (++device.reads >= IDLE_READS && device.config.watchdog)
+            note_idle_read(t, a, pc);
+    }
     if ((flags & (ATOMIC | WRITE)) == ATOMIC)
         note_look(t, a, pc);
 
@@ -556,7 +597,7 @@ static inline __attribute__((always_inline)) void hook(const void *p, size_t siz
     for (size_t done = 0; done < size; done += step) {
         while (size - done < step)
             step /= 2;
-        access_memory(t, a + done, step, flags, pc, ++part);
+        access_memory(t, a + done, step, flags | COPY, pc, ++part);
     }
 }
 

@@ -17,25 +17,56 @@ static void describe(const thread *t, party *to, const char *what)
                   what ? what : doing[t->state]};
 }
 
-// Whether a thread that returned had gone past the place at which others wait now. A thread that
-// returned before it, or after it met the others there, doesn't take part, which is legal.
+// The calls that led to a place, those that were inlined too, from the innermost outwards.
+typedef struct {
+    const frame *inlined;
+    const char *file, *function;
+    int line;
+} call;
+
+static unsigned calls_to(const trail *t, call *to, unsigned most)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < t->count && n < most; ++i) {
+        const place *p = resolved(t->pc[i]);
+        to[n++] = (call){p->outer, p->file, p->function, p->line};
+        for (const frame *f = p->outer; f && n < most; f = f->outer)
+            to[n++] = (call){f->outer, f->file, f->function, f->line};
+    }
+    return n;
+}
+
+// Whether a thread that returned had gone past the place at which `waiting`, which runs, waits with
+// others. A thread that returned before it, or after it met the others there, doesn't take part, which
+// is legal. Lines are compared in the outermost function in which both were, mostly the kernel.
 static int went_past(const thread *returned, const thread *waiting, unsigned warp)
 {
+    enum { MOST = 64 };
     const block *b = waiting->block;
-    if (!returned->last_pc)
+    if (!returned->last_pc || b->meetings > MEETINGS) // perhaps they met
         return 0;
-    const place *there = resolved(returned->last_pc);
-    char file[256], function[128];
-    int line = there->line;
-    snprintf(file, sizeof file, "%s", there->file);
-    snprintf(function, sizeof function, "%s", there->function);
-    const place *here = resolved(waiting->wait_pc);
-    if (line <= here->line || strcmp(file, here->file) || strcmp(function, here->function))
-        return 0;
-    for (unsigned i = 0; i < MEETINGS && i < b->meetings; ++i)
+    for (unsigned i = 0; i < b->meetings; ++i)
         if (b->met[i].warp == warp && same_line(b->met[i].pc, waiting->wait_pc))
             return 0;
-    return 1;
+    static struct {
+        uint64_t beat;
+        uintptr_t last;
+        int answer;
+    } known; // many return at one place
+    if (known.beat == device.beat && known.last == returned->last_pc)
+        return known.answer;
+    known.beat = device.beat, known.last = returned->last_pc, known.answer = 0;
+    trail last = {1, {returned->last_pc}}, now;
+    call there[MOST], here[MOST];
+    walk(&now, waiting->wait_pc);
+    resolve_all(&now, returned->last_pc, waiting->wait_pc);
+    unsigned n = calls_to(&last, there, MOST), m = calls_to(&now, here, MOST);
+    for (unsigned j = m; j--;)
+        for (unsigned i = n; i--;)
+            if (!strcmp(here[j].function, there[i].function) &&
+                !strcmp(here[j].file, there[i].file) && here[j].line != there[i].line)
+                return known.answer = here[j].line < there[i].line;
+    return 0;
 }
 
 static void note_meeting(block *b, uintptr_t pc, unsigned warp)
@@ -47,18 +78,17 @@ static void note_meeting(block *b, uintptr_t pc, unsigned warp)
     b->met[b->meetings++ % MEETINGS].warp = warp;
 }
 
-// Every live thread has come. `t` came last and is running already; null if the last one returned from
-// the kernel.
+// Every live thread has come. t is one of them, and runs.
 static void complete_barrier(block *b, thread *t)
 {
     report_unwritten(b);
     int op = b->first->wait_op;
     for (unsigned i = 0; i < b->threads && b->live < b->threads && device.config.check; ++i) {
         party other;
-        if (b->thread[i].state != DONE || !went_past(&b->thread[i], b->first, MAX_WARPS))
+        if (b->thread[i].state != DONE || !went_past(&b->thread[i], t, MAX_WARPS))
             continue;
         describe(&b->thread[i], &other, "went past it and returned from the kernel");
-        fault(b->first, SIMT_DIVERGENT_BARRIER, b->first->wait_pc, 0, 0, &other,
+        fault(t, SIMT_DIVERGENT_BARRIER, t->wait_pc, 0, 0, &other,
               "let every thread that is still there reach the barrier",
               "a thread waits at a block-wide barrier that another didn't come to");
     }
@@ -85,6 +115,22 @@ static void complete_barrier(block *b, thread *t)
         order_barrier(b);
 }
 
+// The last that others waited for has returned: one of those that wait completes the meeting.
+static void leave_to(thread *t)
+{
+    t->completes = 1;
+    make_ready(t);
+}
+
+static int was_left(thread *t, int state)
+{
+    if (!t->completes)
+        return 0;
+    t->completes = 0;
+    t->state = state;
+    return 1;
+}
+
 int simt_barrier(int op, int predicate, unsigned which)
 {
     thread *t = self;
@@ -99,7 +145,7 @@ int simt_barrier(int op, int predicate, unsigned which)
     t->wait_which = which;
     t->state = AT_BARRIER;
     t->spin_pc = 0;
-    t->reads = 0;
+    device.reads = 0;
     if (!b->arrived++) {
         b->first = t;
     } else if (device.config.check && (op != b->first->wait_op || which != b->first->wait_which ||
@@ -117,6 +163,8 @@ int simt_barrier(int op, int predicate, unsigned which)
     } else {
         count_waiting(t);
         switch_from(t, 0);
+        if (was_left(t, AT_BARRIER))
+            complete_barrier(b, t);
     }
     return (int)t->result;
 }
@@ -164,7 +212,10 @@ static uint64_t shuffled(thread *t, const thread *lane, uint32_t mask)
     if (device.config.check && (t->wait_op == SIMT_SHFL || t->wait_op == SIMT_SHFL_XOR))
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL,
               "name the source lane in the mask, and let it take part",
-              "a shuffle reads lane %u, which takes no part in it (mask %#x)", from, mask);
+              "a shuffle with mask %#x reads lane %u, which %s", t->wait_mask, from,
+              !(t->wait_mask >> from & 1)               ? "the mask leaves out"
+              : !(t->block->lanes[t->warp] >> from & 1) ? "the block does not have"
+                                                        : "had returned from the kernel");
     return nothing;
 }
 
@@ -214,15 +265,15 @@ static void absent(thread *waiting, const thread *missing)
           waiting->wait_mask, missing->lane);
 }
 
-// Every lane of the mask has come. t came last, or is null.
-static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *last)
+// Every lane of the mask has come. `running` is one of them, and runs.
+static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread *running)
 {
-    thread *lane = &b->thread[warp * LANES], *first = &lane[__builtin_ctz(mask)];
+    thread *lane = &b->thread[warp * LANES];
     if (device.config.check)
-        for (uint32_t m = first->wait_mask & b->gone[warp]; m; m &= m - 1)
-            if (went_past(&lane[__builtin_ctz(m)], first, warp))
-                absent(first, &lane[__builtin_ctz(m)]);
-    note_meeting(b, first->wait_pc, warp);
+        for (uint32_t m = running->wait_mask & b->gone[warp]; m; m &= m - 1)
+            if (went_past(&lane[__builtin_ctz(m)], running, warp))
+                absent(running, &lane[__builtin_ctz(m)]);
+    note_meeting(b, running->wait_pc, warp);
     uint32_t ballot = 0;
     for (uint32_t m = mask; m; m &= m - 1)
         if (lane[__builtin_ctz(m)].value)
@@ -266,7 +317,7 @@ static void complete_warp(block *b, unsigned warp, uint32_t mask, int op, thread
     }
     for (uint32_t m = mask; m; m &= m - 1) {
         thread *t = &lane[__builtin_ctz(m)];
-        if (t == last)
+        if (t == running)
             t->state = READY;
         else
             make_ready(t);
@@ -310,7 +361,7 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     t->source = source;
     t->width = width;
     t->spin_pc = 0;
-    t->reads = 0;
+    device.reads = 0;
     if (!(mask >> t->lane & 1))
         fault(t, SIMT_ABSENT_LANE, t->wait_pc, 0, 0, NULL, "name the calling lane in the mask",
               "lane %u calls %s with mask %#x, which leaves it out", t->lane, warp_name(op), mask);
@@ -320,11 +371,11 @@ unsigned long long simt_warp(int op, unsigned mask, unsigned long long value, in
     t->state = AT_WARP;
     b->meeting[t->warp] |= 1u << t->lane;
     // Lanes that returned are not waited for.
-    uint32_t all = mask & b->lanes[t->warp] & ~b->gone[t->warp];
-    if (warp_arrived(b, t->warp, op, mask) == all)
-        complete_warp(b, t->warp, all, op, t);
-    else
+    int come = warp_arrived(b, t->warp, op, mask) == (mask & b->lanes[t->warp] & ~b->gone[t->warp]);
+    if (!come)
         switch_from(t, 0);
+    if (come || was_left(t, AT_WARP))
+        complete_warp(b, t->warp, mask & b->lanes[t->warp] & ~b->gone[t->warp], op, t);
     return t->result;
 }
 
@@ -391,7 +442,10 @@ static void thread_done(thread *t)
     block *b = t->block;
     fiber *f = t->fiber;
     restore(t);
-    settle(t, 0);
+    if (t->stale.pc)
+        settle_stale(t);
+    if (t->doubt.pc)
+        settle_doubt(t, 0);
     t->state = DONE;
     t->spin_pc = 0;
     device.idle = 0;
@@ -400,7 +454,7 @@ static void thread_done(thread *t)
     b->gone[t->warp] |= 1u << t->lane;
     count_waiting(t);
     if (b->arrived && b->arrived == b->live)
-        complete_barrier(b, NULL);
+        leave_to(b->first);
     thread *lane = &b->thread[t->warp * LANES];
     for (uint32_t m = b->meeting[t->warp]; m; m &= m - 1) {
         thread *u = &lane[__builtin_ctz(m)];
@@ -408,7 +462,7 @@ static void thread_done(thread *t)
             continue;
         uint32_t all = u->wait_mask & b->lanes[t->warp] & ~b->gone[t->warp];
         if (warp_arrived(b, t->warp, u->wait_op, u->wait_mask) == all)
-            complete_warp(b, t->warp, all, u->wait_op, NULL);
+            leave_to(u);
     }
 
     thread *next = next_thread(b, t, 0);
