@@ -97,7 +97,7 @@ static void report_race(thread *t, const party *other, int same_warp, uintptr_t 
 {
     int same = other->block == (uint32_t)t->block->serial;
     flaw(t, SIMT_RACE, pc, a, size, other,
-         same && flags & WRITE && !strncmp(other->what, "wrote", 5) && same_line(other->pc, pc)
+         same && flags & WRITE && !strncmp(other->what, "wrote", 5) && same_place(other->pc, pc)
              ? "make it atomic: atomicAdd and its like, or let each thread write its own element"
          : same && same_warp ? "put __syncwarp() between them, as lanes of a warp needn't run "
                                "together (__syncthreads() if other warps touch it too); or make "
@@ -208,7 +208,7 @@ static int lane_read(const thread *t, mark m, uintptr_t a)
 static int loses_write(const thread *t, mark m, uintptr_t a, uintptr_t pc)
 {
     return crew_of(m)->is_volatile && t->spin_pc && t->spin_address == a &&
-           t->spin_pc == t->pc_before && same_line(t->pc_before, pc);
+           t->spin_pc == t->pc_before && same_place(t->pc_before, pc);
 }
 
 // Of two accesses that are both atomic or volatile: whether no value is lost between them.
