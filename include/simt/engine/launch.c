@@ -469,12 +469,18 @@ static struct {
     size_t count;
 } opted;
 
-static int dynamic_limit(const void *function)
+static int *opted_bytes(const void *function)
 {
     for (size_t i = 0; i < opted.count; ++i)
         if (opted.function[i] == function)
-            return opted.bytes[i];
-    return DEFAULT_DYNAMIC;
+            return &opted.bytes[i];
+    return NULL;
+}
+
+static int dynamic_limit(const void *function)
+{
+    const int *bytes = opted_bytes(function);
+    return bytes ? *bytes : DEFAULT_DYNAMIC;
 }
 
 static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)

@@ -295,7 +295,7 @@ static void unwritten_first(const thread *t, simt_kind kind)
 
 // ---- variables that a kernel can't have ---------------------------------------------------------
 
-static int dynamic_limit(const void *function);
+static int *opted_bytes(const void *function);
 
 // The first touch of a shared variable in this launch. nvcc refuses too many of them; only here is it
 // known which ones the kernel and its functions have.
@@ -310,8 +310,7 @@ static void add_shared(thread *t, range *r, uintptr_t pc)
              "make it dynamic shared memory, which can be up to 227 KiB",
              "with %s the kernel has %zu bytes of shared variables, and %d is the most", r->name,
              device.static_shared, DEFAULT_DYNAMIC);
-    int most =
-        dynamic_limit(device.request->kernel) > DEFAULT_DYNAMIC ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
+    int most = opted_bytes(device.request->kernel) ? MAX_DYNAMIC : DEFAULT_DYNAMIC;
     if (sum > (size_t)most)
         flaw(
             t, SIMT_SHARED_SIZE, pc, 0, 0, NULL,
