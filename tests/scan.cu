@@ -26,10 +26,10 @@
 #define COARSE_FACTOR     3
 #include SCAN_HEADER
 
-#define COARSEN_NAME      SCAN(most)
-#define COARSEN_TYPE      long long
-#define COARSEN_OP        COARSEN_MAX
-#define COARSEN_IDENTITY  COARSEN_LEAST(long long)
+#define COARSEN_NAME      SCAN(product)
+#define COARSEN_TYPE      unsigned long long
+#define COARSEN_OP(a, b)  ((a) * (b))
+#define COARSEN_IDENTITY  1
 #define COARSEN_EXCLUSIVE 1
 #define BLOCK_DIM         32
 #define COARSE_FACTOR     1
@@ -101,7 +101,8 @@ static void SCAN(check)(void)
     check_same_bits(RUNG(default, float, float), SCAN_SECTION(SCAN_DIM, SCAN_FACTOR, float));
     check(RUNG(sum, int, int), of_sum, SCAN_SECTION(32, 1, int), 40);
     check(RUNG(exact, double, double), of_exact, SCAN_SECTION(96, 3, double));
-    check(RUNG(most, long long, long long), of_most, SCAN_SECTION(32, 1, long long));
+    check(RUNG(product, unsigned long long, unsigned long long), of_product,
+          SCAN_SECTION(32, 1, long long));
     check(RUNG(indices, signed char, int), of_indices, SCAN_SECTION(64, 5, char));
     check(RUNG(triples, triple, triple), of_triples, SCAN_SECTION(64, 2, triple));
     check(RUNG(composed, affine, affine), of_composed, SCAN_SECTION(64, 3, affine), 9);
@@ -265,9 +266,10 @@ static const problem<int, int> of_sum = {false, 0, plus<int>, itself<int>,
 static const problem<double, double> of_exact = {
     true, 0, plus<double>, itself<double>,
     [](uint64_t bits) { return (double)(int64_t)(bits >> 30) / 16; }};
-static const problem<long long, long long> of_most = {
-    true, COARSEN_LEAST(long long), [](long long a, long long b) { return a > b ? a : b; },
-    itself<long long>, [](uint64_t bits) { return (long long)(bits >> (bits % 40)); }};
+// Of odd numbers, so that none of them is lost in the product.
+static const problem<unsigned long long, unsigned long long> of_product = {
+    true, 1, [](unsigned long long a, unsigned long long b) { return a * b; },
+    itself<unsigned long long>, [](uint64_t bits) { return (unsigned long long)bits | 1; }};
 static const problem<signed char, int> of_indices = {false, 0, plus<int>, indices_lift,
                                                      of_bits<signed char>};
 static const problem<triple, triple> of_triples = {
@@ -345,6 +347,23 @@ static void check(const rung<T, A> &r, const problem<T, A> &p, size_t section, s
     }
     test_order(0);
     tap_ok(1, "%s: right at every size up to %zu", r.name, most * section + 7);
+}
+
+// So many tiles that the sums of many of them are summed up in turn.
+template <class T, class A>
+static void check_many(const rung<T, A> &r, const problem<T, A> &p, size_t n)
+{
+    std::vector<T> x(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = p.make(test_random(n, i));
+    const std::vector<A> want = expected(p, x);
+    const char *order = test_order(test_order_count() - 1);
+    const launched<A> got = run(r, x);
+    test_order(0);
+    tap_ok(got.status == cudaSuccess && got.clean &&
+               memcmp((const void *)got.result.data(), (const void *)want.data(), n * sizeof(A)) ==
+                   0,
+           "%s: n = %zu, %s", r.name, n, order);
 }
 
 // ---- What is promised beyond the result -----------------------------------------------------------
@@ -687,6 +706,8 @@ int main(void)
 #endif
 #if TESTED(single_pass)
     scan_check();
+    check_many(RUNG_OF(scan_product, unsigned long long, unsigned long long), of_product,
+               2060 * 64 + 5);
 #endif
     return tap_done();
 }
