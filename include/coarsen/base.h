@@ -102,11 +102,12 @@
 #define COARSEN_PATTERN_BLOCK      2 // device functions that take no type
 #define COARSEN_PATTERN_VALUE      3 // device functions that take a type
 #define COARSEN_PATTERN_REDUCE     4 // and all else with an operator
-#define COARSEN_PATTERN_FUSE       5
-#define COARSEN_PATTERN_MAP        6
-#define COARSEN_PATTERN_HISTOGRAM  7
-#define COARSEN_PATTERN_IMAGE      8
-#define COARSEN_PATTERN_MATMUL     9
+#define COARSEN_PATTERN_SCAN       5
+#define COARSEN_PATTERN_FUSE       6
+#define COARSEN_PATTERN_MAP        7
+#define COARSEN_PATTERN_HISTOGRAM  8
+#define COARSEN_PATTERN_IMAGE      9
+#define COARSEN_PATTERN_MATMUL     10
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -136,6 +137,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_VALUE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_REDUCE
 #define COARSEN_PATTERN COARSEN_PATTERN_REDUCE
+#elif COARSEN_BEGIN == COARSEN_PATTERN_SCAN
+#define COARSEN_PATTERN COARSEN_PATTERN_SCAN
 #elif COARSEN_BEGIN == COARSEN_PATTERN_FUSE
 #define COARSEN_PATTERN COARSEN_PATTERN_FUSE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MAP
@@ -341,9 +344,9 @@ COARSEN_HOST bool coarsen_bytes_ok(const void *pointer, size_t n, size_t bytes, 
 typedef COARSEN_TYPE COARSEN_(acc);
 #endif
 
-// ---- Opening: a reduction's parameters, and what blocks do together -----------------------------------
+// ---- Opening: the parameters of a reduction and a scan, and what blocks do together --------------------
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 #if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
 #error "coarsen: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
 #endif
@@ -377,7 +380,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
 }
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN
 #ifndef COARSEN_LIFT
 #define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
 #endif
@@ -444,14 +447,24 @@ COARSEN_DEVICE void COARSEN_(commit)(COARSEN_ACC *coarsen_out, COARSEN_ACC coars
 }
 #endif
 
-#if !defined(__CUDACC_RTC__) &&                                                                    \
-    (COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE)
+#if !defined(__CUDACC_RTC__) && COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE &&                        \
+    COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 // Makes a scratch ready, once, for any number of launches one after the other.
 COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_bytes,
                                                 cudaStream_t stream)
 {
     return scratch_bytes == 0 ? cudaSuccess : cudaMemsetAsync(scratch, 0, scratch_bytes, stream);
 }
+#endif
+
+// ---- Opening: a scan's parameters -----------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#ifndef COARSEN_EXCLUSIVE
+#define COARSEN_EXCLUSIVE 0
+#elif COARSEN_EXCLUSIVE != 0 && COARSEN_EXCLUSIVE != 1
+#error "coarsen: COARSEN_EXCLUSIVE must be 0 or 1"
+#endif
 #endif
 
 // ---- Opening: a map's parameters ----------------------------------------------------------------
@@ -690,14 +703,18 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSE_FACTOR
 #undef COARSEN_COARSE_FACTOR
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 #undef COARSEN_ACC
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN
 #undef COARSEN_LIFT
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#undef COARSEN_EXCLUSIVE
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_MAP || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
 #undef COARSEN_MAP

@@ -20,6 +20,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | required         | threads per block: a multiple of 32 from 32 to 1024  |
 // Defines NAME_op(a, b), NAME_identity(), NAME_words (of block/slots.h), and
+//     COARSEN_TYPE NAME_of_lane(COARSEN_TYPE value, unsigned int lane)   the value of that lane; all 32 call
 //     COARSEN_TYPE NAME_warp_inclusive(COARSEN_TYPE value)   lanes 0 to this one; all 32 lanes call it
 //     COARSEN_TYPE NAME_warp_exclusive(COARSEN_TYPE value)   lanes before this one; lane 0: the identity
 //     COARSEN_TYPE NAME_inclusive(COARSEN_TYPE value, COARSEN_TYPE *total)   threads 0 to this one
@@ -49,6 +50,15 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(from_below)(COARSEN_ACC value, unsigned int 
 #pragma unroll
     for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
         words.word[w] = __shfl_up_sync(0xffffffff, words.word[w], delta);
+    return COARSEN_(from_words)(words);
+}
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(of_lane)(COARSEN_ACC value, unsigned int lane)
+{
+    COARSEN_(words) words = COARSEN_(to_words)(value);
+#pragma unroll
+    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
+        words.word[w] = __shfl_sync(0xffffffff, words.word[w], lane);
     return COARSEN_(from_words)(words);
 }
 
