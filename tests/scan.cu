@@ -15,7 +15,7 @@
 
 #define COARSEN_NAME  SCAN(sum)
 #define COARSEN_TYPE  int
-#define BLOCK_DIM     32
+#define BLOCK_DIM     SCAN_LEAST
 #define COARSE_FACTOR 1
 #include SCAN_HEADER
 
@@ -31,7 +31,7 @@
 #define COARSEN_OP(a, b)  ((a) * (b))
 #define COARSEN_IDENTITY  1
 #define COARSEN_EXCLUSIVE 1
-#define BLOCK_DIM         32
+#define BLOCK_DIM         SCAN_LEAST
 #define COARSE_FACTOR     1
 #include SCAN_HEADER
 
@@ -67,7 +67,7 @@
 #define COARSEN_OP         counter_add
 #define COARSEN_IDENTITY   counter(0, 0)
 #define COARSEN_EXCLUSIVE  1
-#define BLOCK_DIM          32
+#define BLOCK_DIM          SCAN_LEAST
 #define COARSE_FACTOR      4
 #include SCAN_HEADER
 
@@ -99,18 +99,18 @@ static void SCAN(check)(void)
 {
     check_errors(RUNG(default, float, float));
     check_same_bits(RUNG(default, float, float), SCAN_SECTION(SCAN_DIM, SCAN_FACTOR, float));
-    check(RUNG(sum, int, int), of_sum, SCAN_SECTION(32, 1, int), 40);
+    check(RUNG(sum, int, int), of_sum, SCAN_SECTION(SCAN_LEAST, 1, int), 40);
     check(RUNG(exact, double, double), of_exact, SCAN_SECTION(96, 3, double));
     check(RUNG(product, unsigned long long, unsigned long long), of_product,
-          SCAN_SECTION(32, 1, long long));
+          SCAN_SECTION(SCAN_LEAST, 1, long long));
     check(RUNG(indices, signed char, int), of_indices, SCAN_SECTION(64, 5, char));
     check(RUNG(triples, triple, triple), of_triples, SCAN_SECTION(64, 2, triple));
     check(RUNG(composed, affine, affine), of_composed, SCAN_SECTION(64, 3, affine), 9);
-    check(RUNG(counters, unsigned short, counter), of_counters, SCAN_SECTION(32, 4, short));
+    check(RUNG(counters, unsigned short, counter), of_counters, SCAN_SECTION(SCAN_LEAST, 4, short));
     check(RUNG(last, int, int), of_last, SCAN_SECTION(64, 2, int));
     check(RUNG(before, int, int), of_before, SCAN_SECTION(64, 2, int));
-    check_one_scratch(RUNG(sum, int, int), 40 * SCAN_SECTION(32, 1, int));
-    check_waits(RUNG(sum, int, int), 20 * SCAN_SECTION(32, 1, int));
+    check_one_scratch(RUNG(sum, int, int), 40 * SCAN_SECTION(SCAN_LEAST, 1, int));
+    check_waits(RUNG(sum, int, int), 20 * SCAN_SECTION(SCAN_LEAST, 1, int));
 #ifndef SIMT
     check_graph(RUNG(default, float, float));
     check_big(RUNG(bytes, unsigned char, unsigned char));
@@ -120,6 +120,7 @@ static void SCAN(check)(void)
 #undef SCAN
 #undef SCAN_HEADER
 #undef SCAN_SECTION
+#undef SCAN_LEAST
 #undef SCAN_DIM
 #undef SCAN_FACTOR
 
@@ -565,12 +566,14 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 
 // ---- The rungs ------------------------------------------------------------------------------------
 
+// SCAN_LEAST: the fewest threads of a block. SCAN_DIM, SCAN_FACTOR: the defaults.
 // SCAN_SECTION: the elements of a section, or, of single_pass.h, those of a tile of one row.
 
 #if TESTED(kogge_stone)
 #define SCAN(stem)                   kogge_stone_##stem
 #define SCAN_HEADER                  <coarsen/scan/kogge_stone.h>
 #define SCAN_SECTION(dim, factor, T) (dim)
+#define SCAN_LEAST                   32
 #define SCAN_DIM                     1024
 #define SCAN_FACTOR                  1
 #include "scan.cu"
@@ -580,6 +583,7 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define SCAN(stem)                   brent_kung_##stem
 #define SCAN_HEADER                  <coarsen/scan/brent_kung.h>
 #define SCAN_SECTION(dim, factor, T) (2 * (dim))
+#define SCAN_LEAST                   32
 #define SCAN_DIM                     1024
 #define SCAN_FACTOR                  1
 #include "scan.cu"
@@ -589,6 +593,7 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define SCAN(stem)                   coarsened_##stem
 #define SCAN_HEADER                  <coarsen/scan/coarsened.h>
 #define SCAN_SECTION(dim, factor, T) ((dim) * (factor))
+#define SCAN_LEAST                   32
 #define SCAN_DIM                     256
 #define SCAN_FACTOR                  7
 #include "scan.cu"
@@ -598,6 +603,7 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define SCAN(stem)                   three_kernel_##stem
 #define SCAN_HEADER                  <coarsen/scan/three_kernel.h>
 #define SCAN_SECTION(dim, factor, T) ((dim) * (factor))
+#define SCAN_LEAST                   32
 #define SCAN_DIM                     256
 #define SCAN_FACTOR                  7
 #include "scan.cu"
@@ -607,6 +613,7 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define SCAN(stem)                   chained_##stem
 #define SCAN_HEADER                  <coarsen/scan/chained.h>
 #define SCAN_SECTION(dim, factor, T) ((dim) * (factor))
+#define SCAN_LEAST                   32
 #define SCAN_DIM                     256
 #define SCAN_FACTOR                  7
 #include "scan.cu"
@@ -616,6 +623,7 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define SCAN(stem)                   scan_##stem
 #define SCAN_HEADER                  <coarsen/scan.h>
 #define SCAN_SECTION(dim, factor, T) ((dim)*COARSEN_VECTOR_ITEMS(T))
+#define SCAN_LEAST                   64
 #define SCAN_DIM                     512
 #define SCAN_FACTOR                  4
 #include "scan.cu"
@@ -707,7 +715,7 @@ int main(void)
 #if TESTED(single_pass)
     scan_check();
     check_many(RUNG_OF(scan_product, unsigned long long, unsigned long long), of_product,
-               2060 * 64 + 5);
+               2060 * 128 + 5);
 #endif
     return tap_done();
 }

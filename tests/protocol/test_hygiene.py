@@ -60,6 +60,26 @@ static int check_{name}(void)
     return result != wanted;
 }}
 """,
+    "SCAN": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result[N], wanted = 0;
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)) ||
+        cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 7);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(in, out, N, scratch, bytes, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++)
+        if (result[e] != (wanted += host[e] * 2 + (float)e))
+            return 1;
+    return 0;
+}}
+""",
     "HISTOGRAM": """
 static int check_{name}(void)
 {{
@@ -121,7 +141,7 @@ def included(header, name):
     changes = {"COARSEN_NAME": name}
     taken = parameters(header)
     lift = "COARSEN_LIFT" in taken
-    if kind in ("REDUCE", "FUSE"):
+    if kind in ("REDUCE", "SCAN", "FUSE"):
         changes |= {"COARSEN_TYPE": "float"}
         changes |= {key: EXPRESSIONS[key] for key in ("COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_ATOMIC")
                     if key in taken}

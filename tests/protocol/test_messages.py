@@ -17,6 +17,7 @@ CASES = {
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "4"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
+    "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
@@ -26,7 +27,7 @@ CASES = {
 }
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
-OPERATOR = {"REDUCE", "FUSE"}
+OPERATOR = {"REDUCE", "SCAN", "FUSE"}
 BLOCKS = OPERATOR | {"MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
@@ -63,6 +64,7 @@ BASE = {
                                                           for case in numbers(name, ["0", "kTile", "64 + 64"])]),
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
+    "COARSEN_EXCLUSIVE must be": ({"SCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "define COARSEN_MAP": ({"MAP", "FUSE"}, [{"COARSEN_MAP": None}]),
     "COARSEN_INPUTS must be": ({"MAP", "FUSE"}, [{"COARSEN_INPUTS": value} for value in ("0", "4", "-1", "kInputs", "1 + 1")]),
     "COARSEN_RADIUS must be": ({"BLUR"}, [{"COARSEN_RADIUS": value} for value in ("0", "32", "-1", "kRadius", "1 + 2")]),
