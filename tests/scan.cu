@@ -429,24 +429,29 @@ static void check_same_bits(const rung<float, float> &r, size_t section)
     tap_ok(near, "%s: near the sums in double", r.name);
 }
 
-// A scratch for more serves for less, as it is.
+// A scratch for more serves for less, as it is, and then for more again.
 static void check_one_scratch(const rung<int, int> &r, size_t n)
 {
     const size_t bytes = r.scratch_bytes(n);
     const test_array in(n * sizeof(int)), out(n * sizeof(int)), scratch(bytes);
-    const std::vector<int> x(n, 1);
     std::vector<int> sums(n);
     bool ok = true;
-    in.fill(x.data());
     CHECK(r.scratch_init(scratch.get(), bytes, 0));
-    for (size_t m = n; m > 0; m = m * 2 / 5) {
+    test_order(test_order_count() - 1);
+    int each = 1; // another one in each launch, so that what a launch left shows
+    for (size_t m = n, round = 0; round < 2; m = m * 2 / 5, each++) {
+        if (m == 0)
+            m = n, round++;
+        in.fill(std::vector<int>(n, each).data());
         CHECK(r.launch((int *)in.get(), (int *)out.get(), m, scratch.get(), bytes, 0));
         CHECK(cudaDeviceSynchronize());
         out.read(sums.data());
         for (size_t i = 0; i < m; i++)
-            ok &= sums[i] == (int)i + 1;
+            ok &= sums[i] == each * (int)(i + 1);
     }
-    tap_ok(ok && scratch.intact(), "%s: one scratch serves any smaller n", r.name);
+    test_order(0);
+    tap_ok(ok && scratch.intact(), "%s: one scratch serves any smaller n, and the largest again",
+           r.name);
 }
 
 // A block may run long before the blocks whose sums it needs.
