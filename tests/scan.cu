@@ -661,25 +661,35 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #define BLOCK_DIM        128
 #define COARSE_FACTOR    8
 #include <coarsen/scan/coarsened.h>
+
+#define COARSEN_NAME     coarsened_odd
+#define COARSEN_TYPE     int
+#define COARSEN_OP       counted_add
+#define COARSEN_IDENTITY 0
+#define BLOCK_DIM        128
+#define COARSE_FACTOR    7
+#include <coarsen/scan/coarsened.h>
 #endif
 
-// The figures of docs/counts.md, for sections of 1024 elements. In each, one operation more than the
-// literature has is for what is before the section.
-static void check_counts(const rung<int, int> &r, unsigned long long operations,
-                         unsigned long long barriers)
+// The figures of docs/scan.md and docs/counts.md. One operation more than the literature has is for what is
+// before a section.
+static void check_counts(const rung<int, int> &r, size_t section, unsigned long long operations,
+                         unsigned long long barriers, unsigned long long wavefronts)
 {
     const test_array out(8);
     for (size_t sections = 1; sections <= 2; sections++) {
         const cudaLaunchConfig_t config = {dim3(1), dim3(1), 0, 0, NULL, 0};
         unsigned long long count = 0;
-        run(r, std::vector<int>(1024 * sections, 1));
+        run(r, std::vector<int>(section * sections, 1));
 #ifdef SIMT
         simt_counts c;
         simt_last_counts(&c);
         tap_ok(c.barriers == sections * barriers, "%s: %llu barriers (%llu)", r.name, c.barriers,
                sections * barriers);
+        tap_ok(c.shared_wavefronts == sections * wavefronts, "%s: %llu shared wavefronts (%llu)",
+               r.name, c.shared_wavefronts, sections * wavefronts);
 #else
-        (void)barriers;
+        (void)barriers, (void)wavefronts;
 #endif
         CHECK(cudaLaunchKernelEx(&config, take_calls, (unsigned long long *)out.get()));
         CHECK(cudaDeviceSynchronize());
@@ -689,6 +699,20 @@ static void check_counts(const rung<int, int> &r, unsigned long long operations,
     }
 }
 
+// Of ten sections of 1792 floats.
+static void check_bytes(const rung<float, float> &r, unsigned long long bytes)
+{
+#ifdef SIMT
+    simt_counts c;
+    simt_reset_counts();
+    run(r, std::vector<float>(17920, 1.0f));
+    simt_total_counts(&c);
+    tap_ok(c.global_bytes == bytes, "%s: %llu bytes (%llu)", r.name, c.global_bytes, bytes);
+#else
+    (void)r, (void)bytes;
+#endif
+}
+
 // ---- All of it --------------------------------------------------------------------------------------
 
 int main(void)
@@ -696,22 +720,26 @@ int main(void)
     test_begin();
 #if TESTED(kogge_stone)
     kogge_stone_check();
-    check_counts(RUNG_OF(kogge_stone_counted, int, int), 1024 * 10 - 1023, 10 + 1);
+    check_counts(RUNG_OF(kogge_stone_counted, int, int), 1024, 1024 * 10 - 1023, 10 + 1, 673);
 #endif
 #if TESTED(brent_kung)
     brent_kung_check();
-    check_counts(RUNG_OF(brent_kung_counted, int, int), 2 * 1024 - 2 - 10, 19 + 2);
+    check_counts(RUNG_OF(brent_kung_counted, int, int), 1024, 2 * 1024 - 2 - 10, 19 + 2, 1208);
 #endif
 #if TESTED(coarsened)
     coarsened_check();
-    check_counts(RUNG_OF(coarsened_counted, int, int),
-                 (1024 - 128) + (128 * 7 - 127) + 127 * (8 - 1), 7 + 4);
+    check_counts(RUNG_OF(coarsened_counted, int, int), 1024,
+                 (1024 - 128) + (128 * 7 - 127) + 127 * (8 - 1), 7 + 4, 1113);
+    check_counts(RUNG_OF(coarsened_odd, int, int), 896,
+                 (896 - 128) + (128 * 7 - 127) + 127 * (7 - 1), 7 + 4, 245);
 #endif
 #if TESTED(three_kernel)
     three_kernel_check();
+    check_bytes(RUNG_OF(three_kernel_default, float, float), 281712);
 #endif
 #if TESTED(chained)
     chained_check();
+    check_bytes(RUNG_OF(chained_default, float, float), 143576);
 #ifdef SIMT
     check_unready(RUNG_OF(chained_sum, int, int), 20);
     check_unready(RUNG_OF(chained_sum, int, int), 4099);
