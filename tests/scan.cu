@@ -674,7 +674,8 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 // The figures of docs/scan.md and docs/counts.md. One operation more than the literature has is for what is
 // before a section.
 static void check_counts(const rung<int, int> &r, size_t section, unsigned long long operations,
-                         unsigned long long barriers, unsigned long long wavefronts)
+                         unsigned long long barriers, unsigned long long wavefronts,
+                         unsigned long long conflicts)
 {
     const test_array out(8);
     for (size_t sections = 1; sections <= 2; sections++) {
@@ -686,10 +687,13 @@ static void check_counts(const rung<int, int> &r, size_t section, unsigned long 
         simt_last_counts(&c);
         tap_ok(c.barriers == sections * barriers, "%s: %llu barriers (%llu)", r.name, c.barriers,
                sections * barriers);
-        tap_ok(c.shared_wavefronts == sections * wavefronts, "%s: %llu shared wavefronts (%llu)",
-               r.name, c.shared_wavefronts, sections * wavefronts);
+        tap_ok(c.shared_wavefronts == sections * wavefronts &&
+                   c.shared_conflicts == sections * conflicts,
+               "%s: %llu shared wavefronts (%llu), %llu of them conflicts (%llu)", r.name,
+               c.shared_wavefronts, sections * wavefronts, c.shared_conflicts,
+               sections * conflicts);
 #else
-        (void)barriers, (void)wavefronts;
+        (void)barriers, (void)wavefronts, (void)conflicts;
 #endif
         CHECK(cudaLaunchKernelEx(&config, take_calls, (unsigned long long *)out.get()));
         CHECK(cudaDeviceSynchronize());
@@ -720,18 +724,18 @@ int main(void)
     test_begin();
 #if TESTED(kogge_stone)
     kogge_stone_check();
-    check_counts(RUNG_OF(kogge_stone_counted, int, int), 1024, 1024 * 10 - 1023, 10 + 1, 673);
+    check_counts(RUNG_OF(kogge_stone_counted, int, int), 1024, 1024 * 10 - 1023, 10 + 1, 673, 0);
 #endif
 #if TESTED(brent_kung)
     brent_kung_check();
-    check_counts(RUNG_OF(brent_kung_counted, int, int), 1024, 2 * 1024 - 2 - 10, 19 + 2, 1208);
+    check_counts(RUNG_OF(brent_kung_counted, int, int), 1024, 2 * 1024 - 2 - 10, 19 + 2, 1208, 915);
 #endif
 #if TESTED(coarsened)
     coarsened_check();
     check_counts(RUNG_OF(coarsened_counted, int, int), 1024,
-                 (1024 - 128) + (128 * 7 - 127) + 127 * (8 - 1), 7 + 4, 1113);
+                 (1024 - 128) + (128 * 7 - 127) + 127 * (8 - 1), 7 + 4, 1113, 840);
     check_counts(RUNG_OF(coarsened_odd, int, int), 896,
-                 (896 - 128) + (128 * 7 - 127) + 127 * (7 - 1), 7 + 4, 245);
+                 (896 - 128) + (128 * 7 - 127) + 127 * (7 - 1), 7 + 4, 245, 0);
 #endif
 #if TESTED(three_kernel)
     three_kernel_check();
