@@ -16,6 +16,34 @@ VARIANT(scan);
 
 #elif defined(SCAN_TYPE) // ---- the rungs of one type ----------------------------------------------
 
+#ifdef SCAN_LADDER
+#define COARSEN_NAME COARSEN_JOIN(kogge_stone_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include <coarsen/scan/kogge_stone.h>
+RUNG(kogge_stone, "kogge_stone", 20);
+
+#define COARSEN_NAME COARSEN_JOIN(brent_kung_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include <coarsen/scan/brent_kung.h>
+RUNG(brent_kung, "brent_kung", 20);
+
+#define COARSEN_NAME COARSEN_JOIN(coarsened_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include <coarsen/scan/coarsened.h>
+RUNG(coarsened, "coarsened", 20);
+
+#define COARSEN_NAME COARSEN_JOIN(three_kernel_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include <coarsen/scan/three_kernel.h>
+RUNG(three_kernel, "three_kernel", 40);
+
+#define COARSEN_NAME COARSEN_JOIN(chained_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include <coarsen/scan/chained.h>
+RUNG(chained, "chained", 40);
+#undef SCAN_LADDER
+#endif
+
 #define COARSEN_NAME COARSEN_JOIN(scan_, SCAN_NAME)
 #define COARSEN_TYPE SCAN_TYPE
 #define COARSEN_ACC  SCAN_TYPE
@@ -104,9 +132,11 @@ template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
 
 #define SCAN_TYPE float
 #define SCAN_NAME f32
+#define SCAN_LADDER
 #include "scan.cu"
 #define SCAN_TYPE int
 #define SCAN_NAME i32
+#define SCAN_LADDER
 #include "scan.cu"
 #define SCAN_TYPE signed char
 #define SCAN_NAME i8
