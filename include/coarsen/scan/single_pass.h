@@ -46,12 +46,12 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SCAN
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 512
+#define BLOCK_DIM 544
 #elif BLOCK_DIM < 64
 #error "coarsen/scan: BLOCK_DIM must be 64 or more, as one warp looks back for the others"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 4
+#define COARSE_FACTOR 7
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/scan: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -60,11 +60,10 @@
 #include "../block/scan.h"
 #include "../block/vector.h"
 
-#define COARSEN_WARPS       (BLOCK_DIM / 32 - 1) // that work
-#define COARSEN_WORKERS     (32 * COARSEN_WARPS)
-#define COARSEN_SMALL_ITEMS 8
-#define COARSEN_STAGES      3
-#define COARSEN_GROUP       256 // tiles
+#define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
+#define COARSEN_WORKERS    (32 * COARSEN_WARPS)
+#define COARSEN_SMALL_ROWS 2
+#define COARSEN_STAGES     4
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -170,50 +169,70 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
 
 // ---- what is before a tile ------------------------------------------------------------------------
 
-// The slots: the sum of each tile, and of each group of tiles the sum of all up to its end.
+// The slots: of each tile its sum; of 32 tiles their sum; of 1024 tiles the sum of all up to their end.
 typedef struct {
-    unsigned long long *sums, *groups;
+    unsigned long long *of_1, *of_32, *of_1024;
     unsigned int flag; // of this launch
 } COARSEN_(slots);
 
-COARSEN_DEVICE void COARSEN_(publish)(COARSEN_(slots) slots, unsigned int tile, COARSEN_ACC sum)
+// The values of lanes 0 to count - 1, combined: in every lane.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(combine)(COARSEN_ACC value, unsigned int count)
 {
-    if (threadIdx.x % 32 == 0)
-        COARSEN_(leave)(slots.sums + (size_t)tile * COARSEN_(words_of_slot), slots.flag, sum);
+    return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(value), count - 1);
 }
 
-// What is before a tile, by a warp, as soon as it is there: all before its group, and then the tiles
-// before it in the group. sum: the tile's own, for the group's if it is the last.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
-                                               COARSEN_ACC sum)
+// What is before a tile, by a warp, as soon as it is there: all up to its 1024 tiles, the 32s before its
+// own, and the tiles before it in that. The three levels are read at once.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile)
 {
     const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
-    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
-    const unsigned long long *const first =
-        slots.sums + ((size_t)(tile - count) + lane) * words; // the lane's, 32 apart
-    COARSEN_ACC before = COARSEN_(identity)(), sums[COARSEN_GROUP / 32];
+    const unsigned int ones = tile % 32, windows = tile / 32 % 32, all = tile / 1024;
+    COARSEN_ACC before = COARSEN_(identity)(), window = before, one = before;
     bool found;
     do {
-        found = group == 0 ||
-                COARSEN_(look)(slots.groups + (size_t)(group - 1) * words, &before) == slots.flag;
-#pragma unroll
-        for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-            if (k * 32 + lane < count)
-                found &= COARSEN_(look)(first + (size_t)k * 32 * words, &sums[k]) == slots.flag;
+        found = true;
+        if (lane < ones)
+            found &= COARSEN_(look)(slots.of_1 + (size_t)(tile - ones + lane) * words, &one) ==
+                     slots.flag;
+        if (lane < windows)
+            found &= COARSEN_(look)(slots.of_32 + (size_t)(all * 32 + lane) * words, &window) ==
+                     slots.flag;
+        if (all > 0)
+            found &=
+                COARSEN_(look)(slots.of_1024 + (size_t)(all - 1) * words, &before) == slots.flag;
     } while (!found);
     __syncwarp();
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        if (k * 32 < count) {
-            const unsigned int last = count - k * 32 < 32 ? count - k * 32 - 1 : 31;
-            const COARSEN_ACC row = COARSEN_(of_lane)(
-                COARSEN_(warp_inclusive)(lane <= last ? sums[k] : COARSEN_(identity)()), last);
-            before = COARSEN_(op)(before, row);
-        }
-    if (count == COARSEN_GROUP - 1 && lane == 0)
-        COARSEN_(leave)
-    (slots.groups + (size_t)group * words, slots.flag, COARSEN_(op)(before, sum));
+    window = COARSEN_(combine)(window, windows > 0 ? windows : 1);
+    one = COARSEN_(combine)(one, ones > 0 ? ones : 1);
+    if (windows > 0)
+        before = all > 0 ? COARSEN_(op)(before, window) : window;
+    if (ones > 0)
+        before = tile >= 32 ? COARSEN_(op)(before, one) : one;
     return before;
+}
+
+// Leaves the sum of a tile, by a warp; and that of its 32 or 1024, if it is the last of them.
+COARSEN_DEVICE void COARSEN_(publish)(COARSEN_(slots) slots, unsigned int tile, COARSEN_ACC sum)
+{
+    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
+    if (lane == 0)
+        COARSEN_(leave)(slots.of_1 + (size_t)tile * words, slots.flag, sum);
+    if (tile % 32 != 31)
+        return;
+    COARSEN_ACC before = COARSEN_(identity)();
+    if (lane < 31)
+        while (COARSEN_(look)(slots.of_1 + (size_t)(tile - 31 + lane) * words, &before) !=
+               slots.flag) {
+        }
+    __syncwarp();
+    sum = COARSEN_(op)(COARSEN_(combine)(before, 31), sum);
+    if (lane == 0)
+        COARSEN_(leave)(slots.of_32 + (size_t)(tile / 32) * words, slots.flag, sum);
+    if (tile % 1024 != 1023)
+        return;
+    sum = COARSEN_(op)(COARSEN_(look_back)(slots, tile - 31), sum);
+    if (lane == 0)
+        COARSEN_(leave)(slots.of_1024 + (size_t)(tile / 1024) * words, slots.flag, sum);
 }
 
 // ---- the kernel -----------------------------------------------------------------------------------
@@ -231,23 +250,29 @@ COARSEN_DEVICE unsigned int COARSEN_(tile_of)(unsigned long long *scratch,
     return number;
 }
 
+// The functions of a tile take `sure`, a constant where they are inlined: in all tiles but two nothing needs
+// to be compared, and the code for it is apart.
+
 // Begins to copy the calling thread's vectors of a tile.
-COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                        size_t element, unsigned int rows, bool sure)
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copy_tile)(COARSEN_(vector) * stage,
+                                                                       COARSEN_(arrays) arrays,
+                                                                       size_t element,
+                                                                       unsigned int rows, bool sure)
 {
 #pragma unroll
     for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
         if (r >= rows)
             break;
-        COARSEN_(fill)(stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS, sure);
+        COARSEN_(fill)
+        (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS, sure);
     }
 }
 
 // Adds up a tile, row by row: before[r] is what the warp has before the calling thread's vector of row r.
 // What the warp has in all.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_ACC *before, const COARSEN_(vector) * stage,
-                                            COARSEN_(arrays) arrays, size_t element,
-                                            unsigned int rows, bool sure)
+COARSEN_DEVICE __attribute__((always_inline)) COARSEN_ACC
+COARSEN_(add_up)(COARSEN_ACC *before, const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
+                 size_t element, unsigned int rows, bool sure)
 {
     COARSEN_ACC total = COARSEN_(identity)();
 #pragma unroll
@@ -264,9 +289,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_ACC *before, const COARSEN_(
 }
 
 // Writes a tile. start: what is before the warp's part.
-COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_ACC *before, const COARSEN_(vector) * stage,
-                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
-                                         bool sure, COARSEN_ACC start)
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(write_tile)(const COARSEN_ACC *before, const COARSEN_(vector) * stage,
+                     COARSEN_(arrays) arrays, size_t element, unsigned int rows, bool sure,
+                     COARSEN_ACC start)
 {
 #pragma unroll
     for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
@@ -297,23 +323,27 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
     const unsigned int step = rows * COARSEN_WORKERS;
-    COARSEN_(vector) *at_coming = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
-    COARSEN_(vector) *at_after = at_coming + step, *at_tile = at_after + step;
+    COARSEN_(vector) *at_added = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
+    COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
+    COARSEN_(vector) *at_written = at_read + step;
 
     if (threadIdx.x == COARSEN_WORKERS)
         first_ticket = tiles > 1 ? atomicAdd(scratch, 1ull) : 0;
     __syncthreads();
-    const COARSEN_(slots)
-        slots = {scratch + 2 + (size_t)(tiles / COARSEN_GROUP) * COARSEN_(words_of_slot),
-                 scratch + 2, (unsigned int)(first_ticket >> 32) + 1};
+    COARSEN_(slots) slots;
+    slots.flag = (unsigned int)(first_ticket >> 32) + 1;
+    slots.of_1024 = scratch + 2;
+    slots.of_32 = slots.of_1024 + (size_t)(tiles / 1024) * COARSEN_(words_of_slot);
+    slots.of_1 = slots.of_32 + (size_t)(tiles / 32) * COARSEN_(words_of_slot);
 
-    // Three tiles at a time: `after` is copied, `coming` is added up, `tile` is written.
-    unsigned int coming = (unsigned int)first_ticket, tile = tiles, turn = 0;
-    COARSEN_ACC before[COARSE_FACTOR], before_coming[COARSE_FACTOR];
-    if (works && coming < tiles)
-        COARSEN_(copy_tile)
-    (at_coming, arrays, coming * items + mine, rows,
-     COARSEN_(there)(arrays, coming * items, items));
+    // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
+    // whose sum the others read, and the first is written.
+    unsigned int copied = tiles, added = (unsigned int)first_ticket, read = tiles, written = tiles;
+    COARSEN_ACC before_added[COARSE_FACTOR], before_read[COARSE_FACTOR],
+        before_written[COARSE_FACTOR];
+    COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read; // in the last warp
+    if (works && added < tiles)
+        COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows, false);
     COARSEN_(copies_end)();
     if (threadIdx.x == COARSEN_WORKERS) {
         taken[0] = tiles;
@@ -321,82 +351,97 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             taken[0] = COARSEN_(tile_of)(scratch, atomicAdd(scratch, 1ull), tiles);
     }
     __syncthreads();
-    for (; tile < tiles || coming < tiles; turn = 1 - turn) {
-        const unsigned int after = taken[turn];
+    for (unsigned int turn = 0; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
+        copied = taken[turn];
         if (works) {
-            if (after < tiles)
-                COARSEN_(copy_tile)
-            (at_after, arrays, after * items + mine, rows,
-             COARSEN_(there)(arrays, after * items, items));
+            if (copied < tiles && COARSEN_(there)(arrays, copied * items, items))
+                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows, true);
+            else if (copied < tiles)
+                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows, false);
             COARSEN_(copies_end)();
             COARSEN_(copies_wait)(1);
-            if (coming < tiles) {
-                const COARSEN_ACC total =
-                    COARSEN_(add_up)(before_coming, at_coming, arrays, coming * items + mine, rows,
-                                     COARSEN_(there)(arrays, coming * items, items));
-                if (lane == 0)
-                    totals[turn * COARSEN_WARPS + warp] = total;
-            }
+            COARSEN_ACC total = COARSEN_(identity)();
+            if (added < tiles && COARSEN_(there)(arrays, added * items, items))
+                total = COARSEN_(add_up)(before_added, at_added, arrays, added * items + mine, rows,
+                                         true);
+            else if (added < tiles)
+                total = COARSEN_(add_up)(before_added, at_added, arrays, added * items + mine, rows,
+                                         false);
+            if (lane == 0)
+                totals[turn * COARSEN_WARPS + warp] = total;
         } else {
-            // Meanwhile, the last warp: its ticket is needed last.
             unsigned long long ticket = 0;
-            if (lane == 0 && after < tiles)
+            if (lane == 0 && copied < tiles)
                 ticket = atomicAdd(scratch, 1ull + warp - COARSEN_WARPS);
-            if (tile < tiles) {
+            if (read < tiles) {
                 const COARSEN_ACC warps = COARSEN_(warp_inclusive)(
                     lane < COARSEN_WARPS ? totals[(1 - turn) * COARSEN_WARPS + lane]
                                          : COARSEN_(identity)());
+                below_read = COARSEN_(from_below)(warps, 1);
                 const COARSEN_ACC sum = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
-                const COARSEN_ACC below = COARSEN_(from_below)(warps, 1);
                 if (tiles > 1)
-                    COARSEN_(publish)(slots, tile, sum);
-                const COARSEN_ACC start = COARSEN_(look_back)(slots, tile, sum);
+                    COARSEN_(publish)(slots, read, sum);
+            }
+            if (written < tiles) {
+                const COARSEN_ACC start = COARSEN_(look_back)(slots, written);
                 if (lane < COARSEN_WARPS)
                     starts[turn * COARSEN_WARPS + lane] =
-                        lane == 0 ? start : COARSEN_(op)(start, below);
+                        lane == 0 ? start : COARSEN_(op)(start, below_written);
             }
+            below_written = below_read;
             if (lane == 0)
-                taken[1 - turn] = after < tiles ? COARSEN_(tile_of)(scratch, ticket, tiles) : tiles;
+                taken[1 - turn] =
+                    copied < tiles ? COARSEN_(tile_of)(scratch, ticket, tiles) : tiles;
         }
         __syncthreads();
-        if (works && tile < tiles)
-            COARSEN_(write_tile)
-        (before, at_tile, arrays, tile * items + mine, rows,
-         COARSEN_(there)(arrays, tile * items, items), starts[turn * COARSEN_WARPS + warp]);
+        if (works && written < tiles) {
+            const COARSEN_ACC start = starts[turn * COARSEN_WARPS + warp];
+            if (COARSEN_(there)(arrays, written * items, items))
+                COARSEN_(write_tile)
+                (before_written, at_written, arrays, written * items + mine, rows, true, start);
+            else
+                COARSEN_(write_tile)
+                (before_written, at_written, arrays, written * items + mine, rows, false, start);
+        }
 
-        COARSEN_(vector) *const free = at_tile;
-        at_tile = at_coming, at_coming = at_after, at_after = free;
-        tile = coming, coming = after;
+        COARSEN_(vector) *const free = at_written;
+        at_written = at_read, at_read = at_added, at_added = at_copied, at_copied = free;
+        written = read, read = added, added = copied;
 #pragma unroll
-        for (unsigned int r = 0; r < COARSE_FACTOR; r++)
-            before[r] = before_coming[r];
+        for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
+            before_written[r] = before_read[r];
+            before_read[r] = before_added[r];
+        }
     }
 }
 
-// A small array, by one block: a thread takes COARSEN_SMALL_ITEMS neighbours. It is over so soon that the
-// fetching of its instructions counts, hence a kernel of its own.
+// A small array, by one block, a vector per thread and row. It is over so soon that the fetching of its
+// instructions counts, hence a kernel of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
-    const unsigned int first = threadIdx.x * COARSEN_SMALL_ITEMS;
-    COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
-    COARSEN_ACC sum = COARSEN_(identity)(), total;
+    const COARSEN_(arrays) arrays = COARSEN_(place)(in, out, n);
+    COARSEN_(vector) *const vectors = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
+    COARSEN_ACC before = COARSEN_(identity)(), total;
 #pragma unroll
-    for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
-        if (first + k < n)
-            load[k] = in[first + k];
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
-        if (first + k < n)
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k], first + k));
-    sum = COARSEN_(exclusive)(sum, &total);
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
-        if (first + k < n) {
-            const COARSEN_ACC before = sum;
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k], first + k));
-            out[first + k] = COARSEN_EXCLUSIVE ? before : sum;
-        }
+    for (unsigned int r = 0; r < COARSEN_SMALL_ROWS; r++)
+        COARSEN_(fill)
+    (vectors + r * BLOCK_DIM, arrays, (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS, false);
+    COARSEN_(copies_end)();
+    COARSEN_(copies_wait)(0);
+#pragma unroll 1
+    for (unsigned int r = 0; r < COARSEN_SMALL_ROWS; r++) {
+        const size_t element = (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS;
+        const COARSEN_ACC mine = COARSEN_(exclusive)(
+            COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, element, false), &total);
+        COARSEN_(write)
+        (vectors + r * BLOCK_DIM, arrays, element, false,
+         r == 0             ? mine
+         : threadIdx.x == 0 ? before
+                            : COARSEN_(op)(before, mine));
+        before = r == 0 ? total : COARSEN_(op)(before, total);
+        __syncthreads();
+    }
 }
 
 #ifndef __CUDACC_RTC__
@@ -424,7 +469,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     const size_t at_a_time = processors * (BLOCK_DIM < 1024 ? 1024 / BLOCK_DIM : 1);
     const size_t tiles =
         coarsen_min(n / row, at_a_time) + n / row / COARSEN_(rows)((size_t)-1, &status) + 2;
-    return (2 + (tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)) *
+    return (2 + (tiles + tiles / 32 + tiles / 1024) * COARSEN_(words_of_slot)) *
            sizeof(unsigned long long);
 }
 
@@ -434,11 +479,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     if (n == 0)
         return cudaSuccess;
     cudaError_t status = cudaSuccess;
-    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
+    if (n <= (COARSEN_SMALL_ROWS * BLOCK_DIM - 1) * COARSEN_ITEMS) {
         if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
             !coarsen_array_ok(out, n))
             return cudaErrorInvalidValue;
-        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
+        const cudaLaunchConfig_t config = coarsen_launch_config(
+            1, BLOCK_DIM, COARSEN_SMALL_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector)), stream);
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
     }
     int resident = 0; // blocks per multiprocessor
@@ -474,9 +520,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 #endif
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
-#undef COARSEN_SMALL_ITEMS
+#undef COARSEN_SMALL_ROWS
 #undef COARSEN_STAGES
-#undef COARSEN_GROUP
 
 #define COARSEN_END
 #include "../base.h"
