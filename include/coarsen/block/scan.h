@@ -58,7 +58,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(of_lane)(COARSEN_ACC value, unsigned int lan
     COARSEN_(words) words = COARSEN_(to_words)(value);
 #pragma unroll
     for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
-        words.word[w] = __shfl_sync(0xffffffff, words.word[w], lane);
+        words.word[w] = __shfl_sync(0xffffffff, words.word[w], (int)lane);
     return COARSEN_(from_words)(words);
 }
 

@@ -19,9 +19,12 @@
 //     NAME_words_of_slot   the unsigned long longs of a slot: one per word of a value
 //     void NAME_leave(unsigned long long *slot, unsigned int flag, COARSEN_TYPE value)
 //     unsigned int NAME_look(const unsigned long long *slot, COARSEN_TYPE *value)
+//     NAME_slot NAME_peek(const unsigned long long *slot)
+//     unsigned int NAME_value_of(NAME_slot seen, COARSEN_TYPE *value)
 //     COARSEN_TYPE NAME_collect(unsigned long long *slot)
 // A slot is empty if all of it is 0. NAME_leave writes a value with a flag greater than 0.
-// NAME_look returns the flag and the value, or 0 if there is no whole value yet. NAME_collect waits
+// NAME_look returns the flag and the value, or 0 if there is no whole value yet. It is
+// NAME_value_of(NAME_peek(slot), value): who looks at several slots peeks into all of them first. NAME_collect waits
 // for a value with flag 1 and empties the slot. One thread calls each. Slots are 8-byte aligned.
 // Each word of the value is beside the flag in one 8-byte store, so no fence is needed: a word that
 // can be seen is whole. What else the writer wrote before may not be visible yet.
@@ -62,19 +65,37 @@ COARSEN_DEVICE void COARSEN_(leave)(unsigned long long *slot, unsigned int flag,
         ((volatile unsigned long long *)slot)[w] = (unsigned long long)flag << 32 | words.word[w];
 }
 
-COARSEN_DEVICE unsigned int COARSEN_(look)(const unsigned long long *slot, COARSEN_(acc) * value)
+// What is in a slot, not looked at yet, so that several may be under way.
+typedef struct {
+    unsigned long long word[COARSEN_(words_of_slot)];
+} COARSEN_(slot);
+
+COARSEN_DEVICE COARSEN_(slot) COARSEN_(peek)(const unsigned long long *slot)
 {
+    COARSEN_(slot) seen;
+#pragma unroll
+    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
+        seen.word[w] = ((const volatile unsigned long long *)slot)[w];
+    return seen;
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(value_of)(COARSEN_(slot) seen, COARSEN_(acc) * value)
+{
+    const unsigned int flag = (unsigned int)(seen.word[0] >> 32);
     COARSEN_(words) words;
-    unsigned int flag = 0;
+#pragma unroll
     for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++) {
-        const unsigned long long flagged = ((const volatile unsigned long long *)slot)[w];
-        if (w > 0 && flagged >> 32 != flag)
+        if (seen.word[w] >> 32 != flag)
             return 0; // words of two values
-        flag = (unsigned int)(flagged >> 32);
-        words.word[w] = (unsigned int)flagged;
+        words.word[w] = (unsigned int)seen.word[w];
     }
     *value = COARSEN_(from_words)(words);
     return flag;
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(look)(const unsigned long long *slot, COARSEN_(acc) * value)
+{
+    return COARSEN_(value_of)(COARSEN_(peek)(slot), value);
 }
 
 COARSEN_DEVICE COARSEN_(acc) COARSEN_(collect)(unsigned long long *slot)

@@ -46,12 +46,12 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SCAN
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 544
+#define BLOCK_DIM 512
 #elif BLOCK_DIM < 64
 #error "coarsen/scan: BLOCK_DIM must be 64 or more, as one warp looks back for the others"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 7
+#define COARSE_FACTOR 8
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/scan: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -63,7 +63,8 @@
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
 #define COARSEN_SMALL_ROWS 2
-#define COARSEN_STAGES     4
+#define COARSEN_TILES      4
+#define COARSEN_GROUP      128 // tiles
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -97,12 +98,11 @@ COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, siz
     return element >= arrays.skip && element + count <= arrays.end;
 }
 
-// Copies the vector at an element, as far as it is there. sure: it is known to be.
-COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) arrays, size_t element,
-                                   bool sure)
+// Copies the vector at an element, as far as it is there.
+COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) arrays, size_t element)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
-    if (!sure && !COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
+    if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1))
@@ -116,11 +116,11 @@ COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) array
 
 // What is there of a vector, combined.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                         size_t element, bool sure)
+                                         size_t element)
 {
     const size_t i = element - arrays.skip;
     COARSEN_ACC sum = COARSEN_(identity)();
-    if (!sure && !COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
+    if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1))
@@ -137,10 +137,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_
 
 // Writes the results of what is there of a vector, given what is before it.
 COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                    size_t element, bool sure, COARSEN_ACC before)
+                                    size_t element, COARSEN_ACC before)
 {
     const size_t i = element - arrays.skip;
-    if (!sure && !COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
+    if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1)) {
@@ -169,139 +169,159 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
 
 // ---- what is before a tile ------------------------------------------------------------------------
 
-// The slots: of each tile its sum; of 32 tiles their sum; of 1024 tiles the sum of all up to their end.
+// warp_inclusive of several values, side by side.
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(inclusive_rows)(COARSEN_ACC *row,
+                                                                            unsigned int rows)
+{
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2)
+#pragma unroll
+        for (unsigned int r = 0; r < rows; r++) {
+            const COARSEN_ACC below = COARSEN_(from_below)(row[r], delta);
+            if (threadIdx.x % 32 >= delta)
+                row[r] = COARSEN_(op)(below, row[r]);
+        }
+}
+
+// The slots: the sum of each tile, and of each group of tiles the sum of all up to its end.
 typedef struct {
-    unsigned long long *of_1, *of_32, *of_1024;
+    unsigned long long *sums, *groups;
     unsigned int flag; // of this launch
 } COARSEN_(slots);
 
-// The values of lanes 0 to count - 1, combined: in every lane.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(combine)(COARSEN_ACC value, unsigned int count)
-{
-    return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(value), count - 1);
-}
-
-// What is before a tile, by a warp, as soon as it is there: all up to its 1024 tiles, the 32s before its
-// own, and the tiles before it in that. The three levels are read at once.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile)
-{
-    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
-    const unsigned int ones = tile % 32, windows = tile / 32 % 32, all = tile / 1024;
-    COARSEN_ACC before = COARSEN_(identity)(), window = before, one = before;
-    bool found;
-    do {
-        found = true;
-        if (lane < ones)
-            found &= COARSEN_(look)(slots.of_1 + (size_t)(tile - ones + lane) * words, &one) ==
-                     slots.flag;
-        if (lane < windows)
-            found &= COARSEN_(look)(slots.of_32 + (size_t)(all * 32 + lane) * words, &window) ==
-                     slots.flag;
-        if (all > 0)
-            found &=
-                COARSEN_(look)(slots.of_1024 + (size_t)(all - 1) * words, &before) == slots.flag;
-    } while (!found);
-    __syncwarp();
-    window = COARSEN_(combine)(window, windows > 0 ? windows : 1);
-    one = COARSEN_(combine)(one, ones > 0 ? ones : 1);
-    if (windows > 0)
-        before = all > 0 ? COARSEN_(op)(before, window) : window;
-    if (ones > 0)
-        before = tile >= 32 ? COARSEN_(op)(before, one) : one;
-    return before;
-}
-
-// Leaves the sum of a tile, by a warp; and that of its 32 or 1024, if it is the last of them.
 COARSEN_DEVICE void COARSEN_(publish)(COARSEN_(slots) slots, unsigned int tile, COARSEN_ACC sum)
 {
+    if (threadIdx.x % 32 == 0)
+        COARSEN_(leave)(slots.sums + (size_t)tile * COARSEN_(words_of_slot), slots.flag, sum);
+}
+
+// What a lane of the warp that looks back has seen: of every 32nd tile of the group before its own, and of
+// the groups before. Nothing waits for it until it is needed.
+typedef struct {
+    COARSEN_(slot) sums[COARSEN_GROUP / 32], group;
+} COARSEN_(sight);
+
+COARSEN_DEVICE void COARSEN_(ask)(COARSEN_(slots) slots, unsigned int tile, COARSEN_(sight) * sight)
+{
     const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
-    if (lane == 0)
-        COARSEN_(leave)(slots.of_1 + (size_t)tile * words, slots.flag, sum);
-    if (tile % 32 != 31)
-        return;
-    COARSEN_ACC before = COARSEN_(identity)();
-    if (lane < 31)
-        while (COARSEN_(look)(slots.of_1 + (size_t)(tile - 31 + lane) * words, &before) !=
-               slots.flag) {
-        }
+    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
+    if (group > 0)
+        sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
+        if (k * 32 + lane < count)
+            sight->sums[k] =
+                COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
+}
+
+// Whether all is there, and what: the sums, and what is before the group.
+COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
+                                       const COARSEN_(sight) * sight, COARSEN_ACC *sums,
+                                       COARSEN_ACC *before)
+{
+    const unsigned int lane = threadIdx.x % 32, count = tile % COARSEN_GROUP;
+    bool all = tile < COARSEN_GROUP || COARSEN_(value_of)(sight->group, before) == slots.flag;
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
+        if (k * 32 + lane < count)
+            all &= COARSEN_(value_of)(sight->sums[k], &sums[k]) == slots.flag;
+    return all;
+}
+
+// What is before a tile, by a warp, as soon as it is there: it asked for it. sum: the tile's own, for the
+// group's if it is the last.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
+                                               COARSEN_(sight) * sight, COARSEN_ACC sum)
+{
+    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_ACC before = COARSEN_(identity)(), row[COARSEN_GROUP / 32];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
+        row[k] = before;
+    while (!COARSEN_(answered)(slots, tile, sight, row, &before))
+        COARSEN_(ask)(slots, tile, sight);
     __syncwarp();
-    sum = COARSEN_(op)(COARSEN_(combine)(before, 31), sum);
-    if (lane == 0)
-        COARSEN_(leave)(slots.of_32 + (size_t)(tile / 32) * words, slots.flag, sum);
-    if (tile % 1024 != 1023)
-        return;
-    sum = COARSEN_(op)(COARSEN_(look_back)(slots, tile - 31), sum);
-    if (lane == 0)
-        COARSEN_(leave)(slots.of_1024 + (size_t)(tile / 1024) * words, slots.flag, sum);
+    COARSEN_(inclusive_rows)(row, COARSEN_GROUP / 32);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++) {
+        const unsigned int last = count > k * 32 + 32 ? 31 : (count - k * 32 - 1) % 32;
+        const COARSEN_ACC all = COARSEN_(of_lane)(row[k], last);
+        if (k * 32 < count)
+            before = COARSEN_(op)(before, all);
+    }
+    if (count == COARSEN_GROUP - 1 && lane == 0)
+        COARSEN_(leave)
+    (slots.groups + (size_t)group * COARSEN_(words_of_slot), slots.flag, COARSEN_(op)(before, sum));
+    return before;
 }
 
 // ---- the kernel -----------------------------------------------------------------------------------
 
-// The tile of a ticket: its lower half; the upper half counts the launches before. Each block takes tickets
-// until one has no tile, and the last of those leaves the scratch ready for the next launch.
-COARSEN_DEVICE unsigned int COARSEN_(tile_of)(unsigned long long *scratch,
-                                              unsigned long long ticket, unsigned int tiles)
+// The next tile, for a block, by one of its threads; not less than `tiles` when all are taken. Each block
+// asks until then, and the last to ask leaves the scratch ready for the next launch: scratch[0] is a
+// count of those who asked, and of launches.
+COARSEN_DEVICE unsigned int COARSEN_(take)(unsigned int *scratch, unsigned int tiles)
 {
-    const unsigned int number = (unsigned int)ticket, launches = (unsigned int)(ticket >> 32);
-    if (number >= tiles + gridDim.x)
-        __trap(); // the scratch was not made ready
-    if (number == tiles + gridDim.x - 1)
-        atomicExch(scratch, (unsigned long long)(launches < 0xfffffffe ? launches + 1 : 0) << 32);
-    return number;
+    return atomicInc(scratch, tiles + gridDim.x - 1);
 }
 
-// The functions of a tile take `sure`, a constant where they are inlined: in all tiles but two nothing needs
-// to be compared, and the code for it is apart.
+COARSEN_DEVICE unsigned int COARSEN_(taken)(volatile unsigned int *scratch, unsigned int tile,
+                                            unsigned int tiles, unsigned int launches)
+{
+    if (tile >= tiles + gridDim.x)
+        __trap(); // the scratch was not made ready
+    if (tile == tiles + gridDim.x - 1)
+        scratch[1] = launches < 0xfffffffe ? launches + 1 : 0;
+    return tile;
+}
 
 // Begins to copy the calling thread's vectors of a tile.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copy_tile)(COARSEN_(vector) * stage,
-                                                                       COARSEN_(arrays) arrays,
-                                                                       size_t element,
-                                                                       unsigned int rows, bool sure)
+COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
+                                        size_t element, unsigned int rows)
 {
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
-        if (r >= rows)
-            break;
-        COARSEN_(fill)
-        (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS, sure);
-    }
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+        if (r < rows)
+            COARSEN_(fill)(stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS);
+    COARSEN_(copies_end)();
 }
 
-// Adds up a tile, row by row: before[r] is what the warp has before the calling thread's vector of row r.
-// What the warp has in all.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_ACC
-COARSEN_(add_up)(COARSEN_ACC *before, const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                 size_t element, unsigned int rows, bool sure)
+// Adds up a tile: before[r] is what the warp has before the calling thread's vector of row r. What the warp
+// has in all. The rows go side by side, as what one of them waits for leaves time for the others.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_ACC *before, const COARSEN_(vector) * stage,
+                                            COARSEN_(arrays) arrays, size_t element,
+                                            unsigned int rows)
 {
-    COARSEN_ACC total = COARSEN_(identity)();
+    COARSEN_ACC sum[COARSE_FACTOR], total = COARSEN_(identity)();
+#pragma unroll
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+        sum[r] = r < rows ? COARSEN_(sum)(stage + r * COARSEN_WORKERS, arrays,
+                                          element + r * 32 * COARSEN_ITEMS)
+                          : COARSEN_(identity)();
+    COARSEN_(inclusive_rows)(sum, COARSE_FACTOR);
 #pragma unroll
     for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
-        if (r >= rows)
-            break;
-        const COARSEN_ACC sum = COARSEN_(warp_inclusive)(COARSEN_(sum)(
-            stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS, sure));
-        const COARSEN_ACC below = COARSEN_(from_below)(sum, 1);
+        const COARSEN_ACC below = COARSEN_(from_below)(sum[r], 1);
+        const COARSEN_ACC row = COARSEN_(of_lane)(sum[r], 31);
         before[r] = threadIdx.x % 32 == 0 ? total : COARSEN_(op)(total, below);
-        total = COARSEN_(op)(total, COARSEN_(of_lane)(sum, 31));
+        if (r < rows)
+            total = COARSEN_(op)(total, row);
     }
     return total;
 }
 
 // Writes a tile. start: what is before the warp's part.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(write_tile)(const COARSEN_ACC *before, const COARSEN_(vector) * stage,
-                     COARSEN_(arrays) arrays, size_t element, unsigned int rows, bool sure,
-                     COARSEN_ACC start)
+COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_ACC *before, const COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         COARSEN_ACC start)
 {
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
-        if (r >= rows)
-            break;
-        COARSEN_(write)
-        (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS, sure,
-         r == 0 && threadIdx.x % 32 == 0 ? start : COARSEN_(op)(start, before[r]));
-    }
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+        if (r < rows)
+            COARSEN_(write)
+    (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS,
+     r == 0 && threadIdx.x % 32 == 0 ? start : COARSEN_(op)(start, before[r]));
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -312,97 +332,95 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // and the tile to copy.
     COARSEN_SHARED(COARSEN_ACC, totals, 2 * COARSEN_WARPS);
     COARSEN_SHARED(COARSEN_ACC, starts, 2 * COARSEN_WARPS);
-    __shared__ unsigned int taken[2];
-    __shared__ unsigned long long first_ticket;
+    __shared__ unsigned int next[2], launches;
 
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const bool works = warp < COARSEN_WARPS; // the last warp looks back
+    // The first warp, which the hardware prefers, looks back. The others work, numbered from 0.
+    const bool works = threadIdx.x >= 32;
+    const unsigned int warp = threadIdx.x / 32 - 1, lane = threadIdx.x % 32;
     const COARSEN_(arrays) arrays = COARSEN_(place)(in, out, n);
     const size_t items = (size_t)rows * COARSEN_WORKERS * COARSEN_ITEMS; // of a tile
     const unsigned int tiles = (unsigned int)coarsen_ceil_div(arrays.end, items);
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
     const unsigned int step = rows * COARSEN_WORKERS;
-    COARSEN_(vector) *at_added = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
+    COARSEN_(vector) *at_added = (COARSEN_(vector) *)coarsen_shared + (threadIdx.x - 32);
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
-    if (threadIdx.x == COARSEN_WORKERS)
-        first_ticket = tiles > 1 ? atomicAdd(scratch, 1ull) : 0;
+    unsigned int *const counts = (unsigned int *)scratch; // of tiles taken, and of launches
+    if (threadIdx.x == 0) {
+        launches = tiles > 1 ? ((volatile unsigned int *)counts)[1] : 0;
+        next[0] =
+            tiles > 1 ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches) : 0;
+    }
     __syncthreads();
     COARSEN_(slots) slots;
-    slots.flag = (unsigned int)(first_ticket >> 32) + 1;
-    slots.of_1024 = scratch + 2;
-    slots.of_32 = slots.of_1024 + (size_t)(tiles / 1024) * COARSEN_(words_of_slot);
-    slots.of_1 = slots.of_32 + (size_t)(tiles / 32) * COARSEN_(words_of_slot);
+    slots.flag = launches + 1;
+    slots.groups = scratch + 2;
+    slots.sums = slots.groups + (size_t)(tiles / COARSEN_GROUP) * COARSEN_(words_of_slot);
 
     // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
     // whose sum the others read, and the first is written.
-    unsigned int copied = tiles, added = (unsigned int)first_ticket, read = tiles, written = tiles;
+    unsigned int copied = tiles, added = next[0], read = tiles, written = tiles;
     COARSEN_ACC before_added[COARSE_FACTOR], before_read[COARSE_FACTOR],
         before_written[COARSE_FACTOR];
-    COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read; // in the last warp
+    // In the first warp, in lane w: what is before warp w in the tile; and the tile's sum.
+    COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read;
+    COARSEN_ACC sum_read = below_read, sum_written = below_read;
     if (works && added < tiles)
-        COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows, false);
-    COARSEN_(copies_end)();
-    if (threadIdx.x == COARSEN_WORKERS) {
-        taken[0] = tiles;
-        if (tiles > 1 && COARSEN_(tile_of)(scratch, first_ticket, tiles) < tiles)
-            taken[0] = COARSEN_(tile_of)(scratch, atomicAdd(scratch, 1ull), tiles);
-    }
+        COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows);
+    if (threadIdx.x == 0)
+        next[1] = tiles > 1 && added < tiles
+                      ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches)
+                      : tiles;
     __syncthreads();
-    for (unsigned int turn = 0; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
-        copied = taken[turn];
+    for (unsigned int turn = 1; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
+        copied = next[turn];
         if (works) {
-            if (copied < tiles && COARSEN_(there)(arrays, copied * items, items))
-                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows, true);
-            else if (copied < tiles)
-                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows, false);
-            COARSEN_(copies_end)();
-            COARSEN_(copies_wait)(1);
-            COARSEN_ACC total = COARSEN_(identity)();
-            if (added < tiles && COARSEN_(there)(arrays, added * items, items))
-                total = COARSEN_(add_up)(before_added, at_added, arrays, added * items + mine, rows,
-                                         true);
-            else if (added < tiles)
-                total = COARSEN_(add_up)(before_added, at_added, arrays, added * items + mine, rows,
-                                         false);
-            if (lane == 0)
-                totals[turn * COARSEN_WARPS + warp] = total;
+            if (copied < tiles)
+                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows);
+            if (copied < tiles)
+                COARSEN_(copies_wait)(1);
+            else
+                COARSEN_(copies_wait)(0);
+            if (added < tiles) {
+                const COARSEN_ACC total =
+                    COARSEN_(add_up)(before_added, at_added, arrays, added * items + mine, rows);
+                if (lane == 0)
+                    totals[turn * COARSEN_WARPS + warp] = total;
+            }
         } else {
-            unsigned long long ticket = 0;
+            unsigned int after = tiles; // asked for now, needed last
+            COARSEN_(sight) sight;
+            if (written < tiles)
+                COARSEN_(ask)(slots, written, &sight);
             if (lane == 0 && copied < tiles)
-                ticket = atomicAdd(scratch, 1ull + warp - COARSEN_WARPS);
+                after = COARSEN_(take)(counts, tiles);
             if (read < tiles) {
                 const COARSEN_ACC warps = COARSEN_(warp_inclusive)(
                     lane < COARSEN_WARPS ? totals[(1 - turn) * COARSEN_WARPS + lane]
                                          : COARSEN_(identity)());
                 below_read = COARSEN_(from_below)(warps, 1);
-                const COARSEN_ACC sum = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
+                sum_read = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
                 if (tiles > 1)
-                    COARSEN_(publish)(slots, read, sum);
+                    COARSEN_(publish)(slots, read, sum_read);
             }
             if (written < tiles) {
-                const COARSEN_ACC start = COARSEN_(look_back)(slots, written);
+                const COARSEN_ACC start = COARSEN_(look_back)(slots, written, &sight, sum_written);
                 if (lane < COARSEN_WARPS)
                     starts[turn * COARSEN_WARPS + lane] =
                         lane == 0 ? start : COARSEN_(op)(start, below_written);
             }
-            below_written = below_read;
+            below_written = below_read, sum_written = sum_read;
             if (lane == 0)
-                taken[1 - turn] =
-                    copied < tiles ? COARSEN_(tile_of)(scratch, ticket, tiles) : tiles;
+                next[1 - turn] =
+                    copied < tiles ? COARSEN_(taken)(counts, after, tiles, launches) : tiles;
         }
         __syncthreads();
-        if (works && written < tiles) {
-            const COARSEN_ACC start = starts[turn * COARSEN_WARPS + warp];
-            if (COARSEN_(there)(arrays, written * items, items))
-                COARSEN_(write_tile)
-                (before_written, at_written, arrays, written * items + mine, rows, true, start);
-            else
-                COARSEN_(write_tile)
-                (before_written, at_written, arrays, written * items + mine, rows, false, start);
-        }
+        if (works && written < tiles)
+            COARSEN_(write_tile)
+        (before_written, at_written, arrays, written * items + mine, rows,
+         starts[turn * COARSEN_WARPS + warp]);
 
         COARSEN_(vector) *const free = at_written;
         at_written = at_read, at_read = at_added, at_added = at_copied, at_copied = free;
@@ -422,20 +440,19 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 {
     const COARSEN_(arrays) arrays = COARSEN_(place)(in, out, n);
     COARSEN_(vector) *const vectors = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
+    const unsigned int rows = (unsigned int)coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS);
     COARSEN_ACC before = COARSEN_(identity)(), total;
-#pragma unroll
-    for (unsigned int r = 0; r < COARSEN_SMALL_ROWS; r++)
+    for (unsigned int r = 0; r < rows; r++)
         COARSEN_(fill)
-    (vectors + r * BLOCK_DIM, arrays, (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS, false);
+    (vectors + r * BLOCK_DIM, arrays, (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS);
     COARSEN_(copies_end)();
     COARSEN_(copies_wait)(0);
-#pragma unroll 1
-    for (unsigned int r = 0; r < COARSEN_SMALL_ROWS; r++) {
+    for (unsigned int r = 0; r < rows; r++) {
         const size_t element = (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS;
-        const COARSEN_ACC mine = COARSEN_(exclusive)(
-            COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, element, false), &total);
+        const COARSEN_ACC mine =
+            COARSEN_(exclusive)(COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, element), &total);
         COARSEN_(write)
-        (vectors + r * BLOCK_DIM, arrays, element, false,
+        (vectors + r * BLOCK_DIM, arrays, element,
          r == 0             ? mine
          : threadIdx.x == 0 ? before
                             : COARSEN_(op)(before, mine));
@@ -452,7 +469,7 @@ COARSEN_HOST unsigned int COARSEN_(rows)(size_t n, cudaError_t *status)
     const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const size_t fit = shared / (COARSEN_STAGES * row_bytes + 1024);
+    const size_t fit = (shared - 2048) / (COARSEN_TILES * row_bytes); // with what else a block has
     const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
     const size_t all = coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS);
     if (all <= most)
@@ -469,7 +486,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     const size_t at_a_time = processors * (BLOCK_DIM < 1024 ? 1024 / BLOCK_DIM : 1);
     const size_t tiles =
         coarsen_min(n / row, at_a_time) + n / row / COARSEN_(rows)((size_t)-1, &status) + 2;
-    return (2 + (tiles + tiles / 32 + tiles / 1024) * COARSEN_(words_of_slot)) *
+    return (2 + (tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)) *
            sizeof(unsigned long long);
 }
 
@@ -490,7 +507,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     int resident = 0; // blocks per multiprocessor
     const unsigned int rows = COARSEN_(rows)(n, &status);
     const size_t shared_bytes =
-        COARSEN_STAGES * (size_t)rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
+        COARSEN_TILES * (size_t)rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     if (status == cudaSuccess && shared_bytes > 32 << 10)
         status =
@@ -521,7 +538,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
 #undef COARSEN_SMALL_ROWS
-#undef COARSEN_STAGES
+#undef COARSEN_TILES
+#undef COARSEN_GROUP
 
 #define COARSEN_END
 #include "../base.h"
