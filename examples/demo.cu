@@ -15,6 +15,7 @@
 #include "demo/matmul.h"
 #include "demo/measure.h"
 #include "demo/reduce.h"
+#include "demo/scan.h"
 #include "npy.h"
 
 #include <float.h>
@@ -22,8 +23,9 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder, &matmul_ladder, &histogram_ladder,
-                                        &map_ladder,    &image_ladder,  &fuse_ladder};
+static const ladder *const ladders[] = {&reduce_ladder,    &scan_ladder, &matmul_ladder,
+                                        &histogram_ladder, &map_ladder,  &image_ladder,
+                                        &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 

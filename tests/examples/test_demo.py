@@ -10,31 +10,38 @@ import numpy as np
 import pytest
 from programs import ALL_DEVICES, DEVICES, ROOT, run
 
-RUNGS = ["simple", "convergent", "shared", "multiblock", "coarsened", "last_block", "single_pass"]
-ROW = re.compile(rf"^({'|'.join(RUNGS)}) +.{{20}} +(\S+) +(yes|NO) +(.*)$", re.M)
+# Of the ladders that are checked here, by the first word of the title.
+LADDERS = {
+    "Reduction": ["simple", "convergent", "shared", "multiblock", "coarsened", "last_block", "single_pass"],
+    "Scan": ["kogge_stone", "brent_kung", "coarsened", "three_kernel", "chained", "single_pass"],
+}
 
 
-def rows(text):
-    """(rung, result, right, the rest) of each row of the first ladder."""
-    return ROW.findall(text.split("\nMatrix product")[0])
+def rows(text, ladder):
+    """(rung, result, right, the rest) of each row of a ladder."""
+    # The next title is the next line that begins with a capital letter.
+    part = re.split(r"^[A-Z]", text.split(f"\n{ladder}: ")[1], maxsplit=1, flags=re.M)[0]
+    return re.findall(rf"^({'|'.join(LADDERS[ladder])}) .*? (\S+) +(yes|NO) +(.*)$", part, re.M)
 
 
 def demo(device, *arguments):
-    """The rows, of both tables, when all is well."""
+    """The rows of each ladder, of both tables, when all is well."""
     done = run(f"demo-{device}", *arguments)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
-    found = rows(done.stdout)
-    assert [row[0] for row in found] == RUNGS * 2
-    assert all(row[2] == "yes" for row in found)
+    found = {ladder: rows(done.stdout, ladder) for ladder in LADDERS}
+    for ladder, rungs in LADDERS.items():
+        assert [row[0] for row in found[ladder]] == rungs * 2
+        assert all(row[2] == "yes" for row in found[ladder])
     return found
 
 
 @pytest.mark.parametrize("device", ALL_DEVICES)
 def test_shipped_series(device):
     total = np.load(ROOT / "examples/data/sunspots.npy").sum(dtype="f8")
-    for _, result, _, _ in demo(device, "--n", "1000")[:len(RUNGS)]:
-        assert float(result) == pytest.approx(total, rel=1e-6)
+    for ladder, found in demo(device, "--n", "1000").items():
+        for _, result, _, _ in found[:len(LADDERS[ladder])]:
+            assert float(result) == pytest.approx(total, rel=1e-6)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -44,20 +51,31 @@ def test_sizes_and_types(device, n, dtype, tmp_path):
     size = int(eval(n.replace("^", "**")))
     array = (np.arange(size) % 7 - 2).astype(dtype)
     np.save(tmp_path / "array.npy", array)
-    found = demo(device, tmp_path / "array.npy", "--n", n)
-    assert {float(result) for _, result, _, _ in found[:len(RUNGS)]} == {float(array.sum())}
-    assert len({result for _, result, _, _ in found[len(RUNGS):]}) == 1
+    for ladder, found in demo(device, tmp_path / "array.npy", "--n", n).items():
+        count = len(LADDERS[ladder])
+        assert {float(result) for _, result, _, _ in found[:count]} == {float(array.sum())}
+        assert len({result for _, result, _, _ in found[count:]}) == 1
 
 
 def test_counts(tmp_path):
     """Those of shared.h are plain: 256 floats lie on 8 lines, the result on one more; its 1024
     threads halve 10 times; and it has no atomics. multiblock.h commits by one, in global memory."""
     np.save(tmp_path / "array.npy", np.ones(256, "f4"))
-    found = demo("simt", tmp_path / "array.npy", "--n", "0")
+    found = demo("simt", tmp_path / "array.npy", "--n", "0")["Reduction"]
     requests, accesses, _, barriers, in_global, in_shared, busy = found[2][3].split()
     assert (requests, accesses, barriers, in_global, in_shared) == ("9", "257", "10", "0", "0")
     assert re.fullmatch(r"\d+%", busy)
     assert found[3][3].split()[4:6] == ["1", "0"]
+
+
+def test_counts_of_the_scan(tmp_path):
+    """1792 floats lie on 56 lines, read and written. kogge_stone.h takes them in 2 sections of 11
+    barriers each, brent_kung.h in one of 21 + 2 (its section is of 2048), coarsened.h in one of 11 + 1."""
+    np.save(tmp_path / "array.npy", np.ones(1792, "f4"))
+    found = demo("simt", tmp_path / "array.npy", "--n", "0")["Scan"]
+    counts = [row[3].split() for row in found[:3]]
+    assert [row[:2] for row in counts] == [["112", "3584"]] * 3
+    assert [row[3] for row in counts] == ["22", "23", "12"]
 
 
 def test_atomics_of_global_and_shared_memory(tmp_path):
@@ -108,16 +126,18 @@ def test_missing_file(device, tmp_path):
 
 
 def test_a_wrong_rung_is_seen(tmp_path):
-    """Built against a rung that leaves out the last element."""
+    """Built against a rung of each ladder that leaves out the last element."""
     library = os.environ.get("SIMT_LIB")
     if not library:
         pytest.skip("SIMT_LIB is not set: run it through meson test")
     for folder in ("include", "examples"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    rung = tmp_path / "include/coarsen/reduce/multiblock.h"
-    text = rung.read_text()
-    assert text.count("if (i < n)") == 1
-    rung.write_text(text.replace("if (i < n)", "if (i + 1 < n)"))
+    wrong = {"Reduction": "multiblock", "Scan": "brent_kung"}
+    for rung in ("reduce/multiblock.h", "scan/brent_kung.h"):
+        path = tmp_path / "include/coarsen" / rung
+        text = path.read_text()
+        assert text.count("if (i < n)") == 1
+        path.write_text(text.replace("if (i < n)", "if (i + 1 < n)"))
     flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
     compiler = shlex.split(os.environ.get("CXX") or "g++")
     subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{tmp_path}/include/simt",
@@ -127,5 +147,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
                     "-ldl"], check=True)
     done = subprocess.run([tmp_path / "demo", "--n", "1000"], cwd=ROOT, text=True,
                           capture_output=True)
-    assert done.returncode == 1 and "2 results are wrong" in done.stderr
-    assert [row[2] for row in rows(done.stdout)] == ["NO" if name == "multiblock" else "yes" for name in RUNGS] * 2
+    assert done.returncode == 1 and "4 results are wrong" in done.stderr
+    for ladder, rungs in LADDERS.items():
+        assert [row[2] for row in rows(done.stdout, ladder)] == \
+            ["NO" if name == wrong[ladder] else "yes" for name in rungs] * 2
