@@ -14,7 +14,8 @@
 #include <coarsen/scan.h>
 VARIANT(scan);
 
-#elif defined(SCAN_TYPE) // ---- the rungs of one type ----------------------------------------------
+#elif defined(                                                                                     \
+    SCAN_TYPE) // ---- the rungs of one type ----------------------------------------------
 
 #ifdef SCAN_LADDER
 #define COARSEN_NAME COARSEN_JOIN(kogge_stone_, SCAN_NAME)
@@ -117,12 +118,11 @@ template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
 }
 
 #define RUNG(stem, kernel, max_exponent)                                                           \
-    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _added) =                     \
-        add<SCAN_TYPE>(rungs<SCAN_TYPE>(),                                                         \
-                       {kernel, "", max_exponent,                                                  \
-                        COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_bytes),            \
-                        COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_init),             \
-                        COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _launch)})
+    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _added) = add<SCAN_TYPE>(     \
+        rungs<SCAN_TYPE>(),                                                                        \
+        {kernel, "", max_exponent, COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_bytes), \
+         COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_init),                            \
+         COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _launch)})
 
 #define VARIANT(stem)                                                                              \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
@@ -174,22 +174,12 @@ template <> struct wide<__half> {
     typedef double type;
 };
 
-template <typename T> __host__ __device__ static typename wide<T>::type widened(T x)
-{
-    return (typename wide<T>::type)x;
-}
-__host__ __device__ static double widened(__half x)
-{
-    return (double)__half2float(x);
-}
-
-template <typename T>
-__global__ void run_sums(const T *in, size_t n, typename wide<T>::type *sums)
+template <typename T> __global__ void run_sums(const T *in, size_t n, typename wide<T>::type *sums)
 {
     const size_t run = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     typename wide<T>::type sum = 0;
     for (size_t i = run * RUN; i < n && i < (run + 1) * RUN; i++)
-        sum += widened(in[i]);
+        sum += (typename wide<T>::type)in[i];
     if (run * RUN < n)
         sums[run] = sum;
 }
@@ -221,7 +211,7 @@ __global__ void check_runs(const T *in, const T *out, size_t n,
         return;
     typename wide<T>::type sum = before[run];
     for (size_t i = run * RUN; i < n && i < (run + 1) * RUN; i++) {
-        sum += widened(in[i]);
+        sum += (typename wide<T>::type)in[i];
         if (!right(out[i], sum, 256 + 64 * sqrt((double)i))) {
             atomicMin(first_wrong, (unsigned long long)i);
             return;
@@ -330,9 +320,9 @@ static void scans(bench &b, const char *type, const std::vector<rung<T>> &list,
 
 int main(int argc, char **argv)
 {
-    bench b(argc, argv,
-            {"Running sums: the rungs of coarsen's scan beside CUB's and a device copy.", "", 10,
-             30});
+    bench b(
+        argc, argv,
+        {"Running sums: the rungs of coarsen's scan beside CUB's and a device copy.", "", 10, 30});
     if (b.sweep) {
         scans(b, "float", variants(), b.exponents(4));
     } else {

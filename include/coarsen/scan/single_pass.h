@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/scan/single_pass.h: scan, sixth rung. chained.h + look-back: a tile adds up the sums of the
-// tiles before it, level by level, and waits for no tile's result.
+// tiles before it, and waits for no tile's result.
 // out[i] = LIFT(in[0], 0) OP ... OP LIFT(in[i], i), or without the last with COARSEN_EXCLUSIVE
 //
 //     #define COARSEN_NAME running_f32
@@ -17,11 +17,10 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the elements before i, out[0] the identity |
-// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 4                | 16-byte vectors per thread and tile, from 1 to 16    |
-// Defines the functions of block/copy.h, block/scan.h and block/vector.h; NAME_kernel(in, out, n, rows,
-// scratch), for any number of blocks, which take turns at tiles of rows BLOCK_DIM vectors, with three
-// tiles of dynamic shared memory; and
+// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
+// | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// Defines the functions of block/copy.h, block/scan.h and block/vector.h; NAME_kernel and
+// NAME_short_kernel, which NAME_launch launches; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -29,17 +28,21 @@
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16). out: n
 // COARSEN_ACC, apart from in, or in itself if they have one size. scratch: device memory, 16-byte
 // aligned. NAME_scratch_init makes it ready once, by zeros; each launch leaves it ready for the next, for
-// any n. One scratch per launch that may run at the same time. Errors: cudaErrorInvalidValue for a
-// null, misaligned or overflowing array or too small a scratch, with nothing written; those of the
-// runtime's device queries.
+// any n. One scratch per launch that may run at the same time. A scratch that was not made ready ends
+// the launch with an error (__trap), unless its first word happens to be small. Errors:
+// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, with nothing
+// written; those of the runtime's device queries.
 // Deterministic: on one model of device, an n and an alignment give the same bits always, as the tree
 // in which tiles are combined depends on their numbers alone.
 //
-// Price saved: the wait of each tile for the result of the one before. What a tile waits for is
-// there as soon as the tiles before it have been read: their sums, one per tile, per 32 tiles
-// and, with all before, per 1024 tiles, each read by one warp at a time. And the wait for memory: a block
-// copies a tile while it adds up the one before and writes the one before that.
-// Price paid: a ticket, two barriers and 3 to 67 slots read per tile, and shared memory for three tiles.
+// Price saved: the wait of each tile for the result of the one before. A tile needs the sums of
+// those before it, which are there as soon as these have been read: in a slot per tile, and per group of
+// 128 tiles one with all up to its end. And the wait for memory: a block has four tiles in a pipeline.
+// While one is copied to shared memory, the one before is added up, the sum of the next is on its way to
+// the other blocks, and the first is written. Meanwhile the first warp looks back, and does nothing else.
+// Price paid: a ticket, a barrier and up to 128 slots read per tile; shared memory for four tiles, so that
+// a multiprocessor has one block; and on short arrays, the steps of the pipeline, one after the other:
+// a kernel without it takes those.
 // Cost: n elements read and n results written once; 8 bytes of a slot per 4-byte word of a tile's sum.
 // Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 
@@ -62,7 +65,7 @@
 
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
-#define COARSEN_SMALL_ROWS 2
+#define COARSEN_SHORT_ROWS 4 // of one block
 #define COARSEN_TILES      4
 #define COARSEN_GROUP      128 // tiles
 #define COARSEN_ALIGN                                                                              \
@@ -189,6 +192,15 @@ typedef struct {
     unsigned int flag; // of this launch
 } COARSEN_(slots);
 
+COARSEN_DEVICE COARSEN_(slots)
+    COARSEN_(find_slots)(unsigned long long *scratch, unsigned int tiles, unsigned int launches)
+{
+    const size_t groups = tiles / COARSEN_GROUP;
+    const COARSEN_(slots)
+        slots = {scratch + 2 + groups * COARSEN_(words_of_slot), scratch + 2, launches + 1};
+    return slots;
+}
+
 COARSEN_DEVICE void COARSEN_(publish)(COARSEN_(slots) slots, unsigned int tile, COARSEN_ACC sum)
 {
     if (threadIdx.x % 32 == 0)
@@ -258,20 +270,20 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned i
 
 // ---- the kernel -----------------------------------------------------------------------------------
 
-// The next tile, for a block, by one of its threads; not less than `tiles` when all are taken. Each block
-// asks until then, and the last to ask leaves the scratch ready for the next launch: scratch[0] is a
-// count of those who asked, and of launches.
-COARSEN_DEVICE unsigned int COARSEN_(take)(unsigned int *scratch, unsigned int tiles)
+// The next tile, for a block, by one of its threads. scratch[0] counts those that asked in this launch, and
+// is 0 again after the last of so many; scratch[1] counts launches.
+COARSEN_DEVICE unsigned int COARSEN_(take)(unsigned int *scratch, unsigned int asks)
 {
-    return atomicInc(scratch, tiles + gridDim.x - 1);
+    return atomicInc(scratch, asks - 1);
 }
 
+// What take gave, when it is needed.
 COARSEN_DEVICE unsigned int COARSEN_(taken)(volatile unsigned int *scratch, unsigned int tile,
-                                            unsigned int tiles, unsigned int launches)
+                                            unsigned int asks, unsigned int launches)
 {
-    if (tile >= tiles + gridDim.x)
+    if (tile >= asks)
         __trap(); // the scratch was not made ready
-    if (tile == tiles + gridDim.x - 1)
+    if (tile == asks - 1)
         scratch[1] = launches < 0xfffffffe ? launches + 1 : 0;
     return tile;
 }
@@ -347,17 +359,15 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
-    unsigned int *const counts = (unsigned int *)scratch; // of tiles taken, and of launches
+    // Each block asks until there is no tile left.
+    unsigned int *const counts = (unsigned int *)scratch;
+    const unsigned int asks = tiles + gridDim.x;
     if (threadIdx.x == 0) {
-        launches = tiles > 1 ? ((volatile unsigned int *)counts)[1] : 0;
-        next[0] =
-            tiles > 1 ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches) : 0;
+        launches = ((volatile unsigned int *)counts)[1];
+        next[0] = COARSEN_(taken)(counts, COARSEN_(take)(counts, asks), asks, launches);
     }
     __syncthreads();
-    COARSEN_(slots) slots;
-    slots.flag = launches + 1;
-    slots.groups = scratch + 2;
-    slots.sums = slots.groups + (size_t)(tiles / COARSEN_GROUP) * COARSEN_(words_of_slot);
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, tiles, launches);
 
     // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
     // whose sum the others read, and the first is written.
@@ -370,8 +380,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     if (works && added < tiles)
         COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows);
     if (threadIdx.x == 0)
-        next[1] = tiles > 1 && added < tiles
-                      ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches)
+        next[1] = added < tiles
+                      ? COARSEN_(taken)(counts, COARSEN_(take)(counts, asks), asks, launches)
                       : tiles;
     __syncthreads();
     for (unsigned int turn = 1; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
@@ -395,15 +405,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             if (written < tiles)
                 COARSEN_(ask)(slots, written, &sight);
             if (lane == 0 && copied < tiles)
-                after = COARSEN_(take)(counts, tiles);
+                after = COARSEN_(take)(counts, asks);
             if (read < tiles) {
                 const COARSEN_ACC warps = COARSEN_(warp_inclusive)(
                     lane < COARSEN_WARPS ? totals[(1 - turn) * COARSEN_WARPS + lane]
                                          : COARSEN_(identity)());
                 below_read = COARSEN_(from_below)(warps, 1);
                 sum_read = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
-                if (tiles > 1)
-                    COARSEN_(publish)(slots, read, sum_read);
+                COARSEN_(publish)(slots, read, sum_read);
             }
             if (written < tiles) {
                 const COARSEN_ACC start = COARSEN_(look_back)(slots, written, &sight, sum_written);
@@ -414,7 +423,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             below_written = below_read, sum_written = sum_read;
             if (lane == 0)
                 next[1 - turn] =
-                    copied < tiles ? COARSEN_(taken)(counts, after, tiles, launches) : tiles;
+                    copied < tiles ? COARSEN_(taken)(counts, after, asks, launches) : tiles;
         }
         __syncthreads();
         if (works && written < tiles)
@@ -433,59 +442,87 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 }
 
-// A small array, by one block, a vector per thread and row. It is over so soon that the fetching of its
-// instructions counts, hence a kernel of its own.
+// A short array: a row of vectors per block, or a few rows and one block. It is over so soon that the
+// fetching of its instructions counts, hence a kernel of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+    COARSEN_(short_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                           unsigned long long *scratch)
 {
+    COARSEN_SHARED(COARSEN_ACC, start, 1);
+    __shared__ unsigned int tile, launches;
+    unsigned int *const counts = (unsigned int *)scratch;
+    const unsigned int tiles = gridDim.x;
+    if (threadIdx.x == 0) {
+        launches = tiles > 1 ? ((volatile unsigned int *)counts)[1] : 0;
+        tile =
+            tiles > 1 ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches) : 0;
+    }
+    __syncthreads();
     const COARSEN_(arrays) arrays = COARSEN_(place)(in, out, n);
     COARSEN_(vector) *const vectors = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
-    const unsigned int rows = (unsigned int)coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS);
-    COARSEN_ACC before = COARSEN_(identity)(), total;
+    const size_t row = BLOCK_DIM * COARSEN_ITEMS, first = tile * row + threadIdx.x * COARSEN_ITEMS;
+    const unsigned int rows = tiles > 1 ? 1 : (unsigned int)coarsen_ceil_div(arrays.end, row);
     for (unsigned int r = 0; r < rows; r++)
-        COARSEN_(fill)
-    (vectors + r * BLOCK_DIM, arrays, (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS);
+        COARSEN_(fill)(vectors + r * BLOCK_DIM, arrays, first + r * row);
     COARSEN_(copies_end)();
     COARSEN_(copies_wait)(0);
+
+    COARSEN_ACC before = COARSEN_(identity)(), total;
     for (unsigned int r = 0; r < rows; r++) {
-        const size_t element = (r * BLOCK_DIM + threadIdx.x) * COARSEN_ITEMS;
-        const COARSEN_ACC mine =
-            COARSEN_(exclusive)(COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, element), &total);
+        const COARSEN_ACC mine = COARSEN_(exclusive)(
+            COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, first + r * row), &total);
+        if (tiles > 1) {
+            if (threadIdx.x < 32) {
+                const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, tiles, launches);
+                COARSEN_(sight) sight;
+                COARSEN_(publish)(slots, tile, total);
+                COARSEN_(ask)(slots, tile, &sight);
+                before = COARSEN_(look_back)(slots, tile, &sight, total);
+                if (threadIdx.x == 0)
+                    start[0] = before;
+            }
+            __syncthreads();
+            before = start[0];
+        }
         COARSEN_(write)
-        (vectors + r * BLOCK_DIM, arrays, element,
-         r == 0             ? mine
-         : threadIdx.x == 0 ? before
-                            : COARSEN_(op)(before, mine));
+        (vectors + r * BLOCK_DIM, arrays, first + r * row,
+         threadIdx.x == 0 ? before : COARSEN_(op)(before, mine));
         before = r == 0 ? total : COARSEN_(op)(before, total);
         __syncthreads();
     }
 }
 
 #ifndef __CUDACC_RTC__
-// The rows of a tile for n elements: few enough for the tiles to be as many as the device runs at a time
-// while there are not more, and for three tiles to fit in shared memory.
-COARSEN_HOST unsigned int COARSEN_(rows)(size_t n, cudaError_t *status)
+// Blocks that the kernel for short arrays may have.
+COARSEN_HOST size_t COARSEN_(short_blocks)(cudaError_t *status)
+{
+    return coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+}
+
+// The rows of a tile: as many as let four tiles fit in shared memory, or fewer, where the last turn would
+// otherwise be for few.
+COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
 {
     const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const size_t fit = (shared - 2048) / (COARSEN_TILES * row_bytes); // with what else a block has
+    const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+    const size_t other = 4096; // what else a block has there
+    const size_t fit = shared > other ? (shared - other) / (COARSEN_TILES * row_bytes) : 0;
     const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
-    const size_t all = coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS);
-    if (all <= most)
-        return (unsigned int)all;
-    const size_t at_a_time = processors * (BLOCK_DIM < 1024 ? 1024 / BLOCK_DIM : 1);
-    return (unsigned int)coarsen_min(most, coarsen_ceil_div(all, at_a_time > 0 ? at_a_time : 1));
+    const size_t rows = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS),
+                                         blocks > 0 ? blocks : 1);
+    return coarsen_ceil_div(rows, coarsen_ceil_div(rows, most));
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status = cudaSuccess;
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t at_a_time = processors * (BLOCK_DIM < 1024 ? 1024 / BLOCK_DIM : 1);
+    // Tiles have at least half of the most rows if there are more of them than blocks.
+    const size_t half = (COARSEN_(rows)((size_t)-1, &status) + 1) / 2;
     const size_t tiles =
-        coarsen_min(n / row, at_a_time) + n / row / COARSEN_(rows)((size_t)-1, &status) + 2;
+        coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), COARSEN_(short_blocks)(&status)) +
+        n / row / half + 2;
     return (2 + (tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)) *
            sizeof(unsigned long long);
 }
@@ -495,21 +532,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 {
     if (n == 0)
         return cudaSuccess;
+    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(out, n) ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        return cudaErrorInvalidValue;
+    const size_t skip =
+        COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
     cudaError_t status = cudaSuccess;
-    if (n <= (COARSEN_SMALL_ROWS * BLOCK_DIM - 1) * COARSEN_ITEMS) {
-        if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-            !coarsen_array_ok(out, n))
-            return cudaErrorInvalidValue;
+    const size_t short_rows = coarsen_ceil_div(n + skip, BLOCK_DIM * COARSEN_ITEMS);
+    if (short_rows <= COARSEN_(short_blocks)(&status)) {
+        const bool alone = short_rows <= COARSEN_SHORT_ROWS;
         const cudaLaunchConfig_t config = coarsen_launch_config(
-            1, BLOCK_DIM, COARSEN_SMALL_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector)), stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
+            alone ? 1 : short_rows, BLOCK_DIM,
+            (alone ? short_rows : 1) * BLOCK_DIM * sizeof(COARSEN_(vector)), stream);
+        return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), in, out, n,
+                                  (unsigned long long *)scratch);
     }
-    int resident = 0; // blocks per multiprocessor
-    const unsigned int rows = COARSEN_(rows)(n, &status);
-    const size_t shared_bytes =
-        COARSEN_TILES * (size_t)rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
+    const size_t rows = COARSEN_(rows)(n, &status);
+    const size_t tiles = coarsen_ceil_div(n + skip, rows * COARSEN_WORKERS * COARSEN_ITEMS);
+    const size_t shared_bytes = COARSEN_TILES * rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (status == cudaSuccess && shared_bytes > 32 << 10)
+    int resident = 0; // blocks per multiprocessor
+    if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
@@ -518,26 +563,18 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
                                                                BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
-    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, n) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n))
-        return cudaErrorInvalidValue;
-    const size_t skip =
-        COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
-    const size_t tiles = coarsen_ceil_div(n + skip, (size_t)rows * COARSEN_WORKERS * COARSEN_ITEMS);
-    const size_t blocks = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
-    if (tiles > 0xffffffff - blocks)
+    const size_t at_a_time = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
+    if (tiles > 0xffffffff - at_a_time)
         return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config =
-        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, rows,
+        coarsen_launch_config(at_a_time, BLOCK_DIM, shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, (unsigned int)rows,
                               (unsigned long long *)scratch);
 }
 #endif
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
-#undef COARSEN_SMALL_ROWS
+#undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
 #undef COARSEN_GROUP
 

@@ -215,7 +215,7 @@ static void yield(thread *t)
 static void spin(thread *t, uintptr_t pc)
 {
     if (++device.idle >
-        (device.slots > 1 ? 1u << 20 : 1u << 22)) { // with several, a turn takes longer
+        (device.slots > 1 ? 1u << 18 : 1u << 22)) { // with several, a turn takes longer
         static char what[256];
         uint64_t waiting = device.blocks - device.next_block;
         snprintf(

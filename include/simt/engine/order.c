@@ -464,6 +464,7 @@ static void mislead(thread *t, uintptr_t a, size_t size, mark writer, int shared
     if (ordered(t, &x, shared))
         return;
     t->stale.pc = pc, t->stale.address = a, t->stale.size = (unsigned)size;
+    t->stale.writes = 0;
     t->stale.block = x.block, t->stale.other = x.thread;
     t->stale.other_pc = places.list[x.place].pc;
     t->stale.reader_lacks = s->released;

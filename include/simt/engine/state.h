@@ -47,7 +47,8 @@ enum {
     MAX_DYNAMIC = 227 * 1024,
     DEFAULT_DYNAMIC = 48 * 1024,
     STACK_BYTES = 256 << 10, // host functions called from a kernel, such as printf, need room
-    IDLE_READS = 1 << 24,    // then look whether the thread waits for ever
+    STALE_WRITES = 16,    // of a thread that does not look again: it takes the old value for good
+    IDLE_READS = 1 << 24, // then look whether the thread waits for ever
     CALLS = 16,
     PAGE = 4096
 };
@@ -152,6 +153,7 @@ typedef struct thread {
         uint32_t block;
         uint64_t value;
         int reader_lacks; // a fence; otherwise it is the writer
+        unsigned writes;  // since then
     } stale;
 
     struct copy *copies, *last_copy; // asynchronous, not yet waited for

@@ -444,7 +444,7 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
     ++device.beat;
     t->pc_before = t->last_pc;
     t->last_pc = pc;
-    if (flags & WRITE && t->stale.pc)
+    if (flags & WRITE && t->stale.pc && ++t->stale.writes == STALE_WRITES)
         settle_stale(t);
     if (flags & WRITE && t->doubt.pc && (flags & ATOMIC || a == t->doubt.address))
         settle_doubt(t, flags & CAS ? a : 0);
