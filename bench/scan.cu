@@ -14,8 +14,9 @@
 #include <coarsen/scan.h>
 VARIANT(scan);
 
-#elif defined(                                                                                     \
-    SCAN_TYPE) // ---- the rungs of one type ----------------------------------------------
+// ---- the rungs of one type ----
+
+#elif defined(SCAN_TYPE)
 
 #ifdef SCAN_LADDER
 #define COARSEN_NAME COARSEN_JOIN(kogge_stone_, SCAN_NAME)

@@ -321,7 +321,8 @@ FAULTS = {
         ("stop the shuffles early", "delta < 32; delta *= 2", "delta < 16; delta *= 2"),
         ("take what is not below", "if (lane >= delta)", "if (lane + 1 >= delta)"),
         ("swap the operands within a warp", "COARSEN_(op)(below, value);", "COARSEN_(op)(value, below);"),
-        ("shuffle some words only", "w < COARSEN_(words_of_slot); w++)", "w < 1; w++)"),
+        ("shuffle some words only", "w < COARSEN_(words_of_slot); w++)\n        words.word[w] = __shfl_up_sync",
+         "w < 1; w++)\n        words.word[w] = __shfl_up_sync"),
         ("begin a warp with its first value", "threadIdx.x % 32 == 0 ? COARSEN_(identity)() : below", "below"),
         ("take another lane's for the warp's total", "if (lane == 31)", "if (lane == 30)"),
         ("drop the barrier", f"    {BARRIER}\n", ""),
@@ -338,7 +339,7 @@ FAULTS = {
     "block/slots.h": ("block", [
         ("leave a slot full", "        word_of_slot[w] = 0;\n", ""),
         ("do not wait for a value", "while (flagged >> 32 == 0);", "while (false);"),
-        ("take words of two values", "if (w > 0 && flagged >> 32 != flag)", "if (false)"),
+        ("take words of two values", "if (seen.word[w] >> 32 != flag)", "if (false)"),
         ("leave the first word only",
          "words.word[w];\n}", "words.word[w];\n    slot[COARSEN_(words_of_slot) - 1] *= COARSEN_(words_of_slot) == 1;\n}"),
         ("leave without the flag", "(unsigned long long)flag << 32 | words.word[w]", "words.word[w]"),

@@ -6,8 +6,9 @@
 //
 // The file includes itself, once for each rung.
 
-#if defined(                                                                                       \
-    SCAN_HEADER) // ---- one rung -----------------------------------------------------------
+// ---- one rung ----
+
+#if defined(SCAN_HEADER)
 
 #define COARSEN_NAME SCAN(default)
 #define COARSEN_TYPE float

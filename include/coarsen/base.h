@@ -447,7 +447,7 @@ COARSEN_DEVICE void COARSEN_(commit)(COARSEN_ACC *coarsen_out, COARSEN_ACC coars
 }
 #endif
 
-#if !defined(__CUDACC_RTC__) && COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE &&                        \
+#if !defined(__CUDACC_RTC__) && COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE &&                       \
     COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 // Makes a scratch ready, once, for any number of launches one after the other.
 COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_bytes,
