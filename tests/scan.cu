@@ -743,9 +743,9 @@ int main(void)
 #ifndef TEST_ONLY // which has simt without the steps of each lane, at -O0
     check_counts(RUNG_OF(coarsened_counted, int, int), 1024,
                  (1024 - 128) + (128 * 7 - 127) + 127 * (8 - 1), 7 + 4, 1113, 840);
-#endif
     check_counts(RUNG_OF(coarsened_odd, int, int), 896,
                  (896 - 128) + (128 * 7 - 127) + 127 * (7 - 1), 7 + 4, 245, 0);
+#endif
 #endif
 #if TESTED(three_kernel)
     three_kernel_check();
