@@ -235,7 +235,6 @@ FAULTS = {
         ("drop the barrier between sections", f"1];\n        {BARRIER}\n", "1];\n"),
         ("add nothing to the second run", "if (t > 0)", "if (t > 1)"),
         ("add nothing to the last of a run", "        run[COARSE_FACTOR - 1] = sum;\n", ""),
-        ("add to the last of a run for nothing", "k + 1 < COARSE_FACTOR", "k < COARSE_FACTOR"),
         ("swap the operands in a run", "COARSEN_(op)(sum, run[k])", "COARSEN_(op)(run[k], sum)"),
         ("swap the operands of the runs", "COARSEN_(op)(totals[half + t - stride], sum)",
          "COARSEN_(op)(sum, totals[half + t - stride])"),
