@@ -183,6 +183,17 @@ static inline __host__ __device__ int indices_lift(signed char x, size_t i)
     return x * 1000 + (int)i;
 }
 
+// So wide that a row of a large block needs more shared memory than a kernel has without asking.
+typedef struct {
+    unsigned long long word[6];
+} wide;
+static inline __host__ __device__ wide wide_add(wide a, wide b)
+{
+    for (int w = 0; w < 6; w++)
+        a.word[w] += b.word[w];
+    return a;
+}
+
 // Every value is a left identity, and none is a right one.
 static inline __host__ __device__ int last_of(int, int b)
 {
@@ -292,6 +303,11 @@ static const problem<unsigned short, counter> of_counters = {true, counter(0, 0)
                                                              counter_lift, of_bits<unsigned short>};
 static const problem<int, int> of_last = {false, 7, last_of, itself<int>, of_bits<int>};
 static const problem<int, int> of_before = {true, 7, last_of, itself<int>, of_bits<int>};
+
+static const problem<wide, wide> of_wide = {
+    false, {}, wide_add, itself<wide>, [](uint64_t bits) {
+        return wide{{bits, bits >> 1, bits >> 2, bits >> 3, bits >> 4, bits >> 5}};
+    }};
 
 template <class T, class A>
 static std::vector<A> expected(const problem<T, A> &p, const std::vector<T> &x)
@@ -642,6 +658,20 @@ static void check_big(const rung<unsigned char, unsigned char> &r)
 #include "scan.cu"
 #endif
 
+#if TESTED(single_pass)
+#define COARSEN_NAME     scan_wide
+#define COARSEN_TYPE     wide
+#define COARSEN_OP       wide_add
+#define COARSEN_IDENTITY (wide{})
+#define BLOCK_DIM        1024
+#include <coarsen/scan.h>
+
+#define COARSEN_NAME scan_large_block
+#define COARSEN_TYPE int
+#define BLOCK_DIM    1024
+#include <coarsen/scan.h>
+#endif
+
 // ---- Counts ---------------------------------------------------------------------------------------
 
 #if TESTED(kogge_stone)
@@ -768,6 +798,10 @@ int main(void)
     check_unready(RUNG_OF(scan_sum, int, int), 50000);
 #endif
     scan_check();
+    for (size_t n : {1000, 4097, 20000})
+        check_many(RUNG_OF(scan_wide, wide, wide), of_wide, n);
+    for (size_t n : {4096, 16385, 70000})
+        check_many(RUNG_OF(scan_large_block, int, int), of_sum, n);
 #endif
     return tap_done();
 }

@@ -103,11 +103,13 @@
 #define COARSEN_PATTERN_VALUE      3 // device functions that take a type
 #define COARSEN_PATTERN_REDUCE     4 // and all else with an operator
 #define COARSEN_PATTERN_SCAN       5
-#define COARSEN_PATTERN_FUSE       6
-#define COARSEN_PATTERN_MAP        7
-#define COARSEN_PATTERN_HISTOGRAM  8
-#define COARSEN_PATTERN_IMAGE      9
-#define COARSEN_PATTERN_MATMUL     10
+#define COARSEN_PATTERN_SEGMENTED  6
+#define COARSEN_PATTERN_SELECT     7
+#define COARSEN_PATTERN_FUSE       8
+#define COARSEN_PATTERN_MAP        9
+#define COARSEN_PATTERN_HISTOGRAM  10
+#define COARSEN_PATTERN_IMAGE      11
+#define COARSEN_PATTERN_MATMUL     12
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -122,9 +124,12 @@
 #if COARSEN_DEPTH == 1
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 2
-#else
+#elif COARSEN_DEPTH == 2
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 3
+#else
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 4
 #endif
 #else
 #define COARSEN_DEPTH 1
@@ -139,6 +144,10 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_REDUCE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SCAN
 #define COARSEN_PATTERN COARSEN_PATTERN_SCAN
+#elif COARSEN_BEGIN == COARSEN_PATTERN_SEGMENTED
+#define COARSEN_PATTERN COARSEN_PATTERN_SEGMENTED
+#elif COARSEN_BEGIN == COARSEN_PATTERN_SELECT
+#define COARSEN_PATTERN COARSEN_PATTERN_SELECT
 #elif COARSEN_BEGIN == COARSEN_PATTERN_FUSE
 #define COARSEN_PATTERN COARSEN_PATTERN_FUSE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MAP
@@ -677,7 +686,10 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 // ================ Closing ========================================================================
 
 #ifdef COARSEN_END
-#if COARSEN_DEPTH == 3
+#if COARSEN_DEPTH == 4
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 3
+#elif COARSEN_DEPTH == 3
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 2
 #elif COARSEN_DEPTH == 2
@@ -768,6 +780,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_MADE_REDUCE // block/'s headers
 #undef COARSEN_MADE_SCAN
 #undef COARSEN_MADE_SLOTS
+#undef COARSEN_MADE_LOOK_BACK
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_ITEMS

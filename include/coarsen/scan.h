@@ -19,10 +19,10 @@
 //     coarsened.h      + a thread scans a run of COARSE_FACTOR elements alone
 //     three_kernel.h   + many blocks: scan sections, scan their totals, add those
 //     chained.h        + one kernel: each block hands the sum of all before it to the next
-//     single_pass.h    + look-back: no block waits for another one's result
+//     single_pass.h    + look-back: a block adds up what those before it leave as soon as they have read
 //
-// Why the last: each element is read once and each result written once, and no tile waits for the
-// results of the tiles before. It takes any associative operator on any type, and gives the same bits
+// Why the last: each element is read once and each result written once, and tiles wait
+// for one another only to be read, but for one hand-over per 128 tiles. It takes any associative operator on any type, and gives the same bits
 // on every run.
 
 #include "scan/single_pass.h"

@@ -21,6 +21,8 @@
 // | BLOCK_DIM            | required         | threads per block: a multiple of 32 from 32 to 1024  |
 // Defines NAME_op(a, b), NAME_identity(), NAME_words (of block/slots.h), and
 //     COARSEN_TYPE NAME_of_lane(COARSEN_TYPE value, unsigned int lane)   the value of that lane; all 32 call
+//     void NAME_inclusive_rows(COARSEN_TYPE *row, unsigned int rows)   row[r] of lanes 0 to this one, in each
+//                                                            of the rows; all 32 lanes call it
 //     COARSEN_TYPE NAME_warp_inclusive(COARSEN_TYPE value)   lanes 0 to this one; all 32 lanes call it
 //     COARSEN_TYPE NAME_warp_exclusive(COARSEN_TYPE value)   lanes before this one; lane 0: the identity
 //     COARSEN_TYPE NAME_inclusive(COARSEN_TYPE value, COARSEN_TYPE *total)   threads 0 to this one
@@ -62,15 +64,23 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(of_lane)(COARSEN_ACC value, unsigned int lan
     return COARSEN_(from_words)(words);
 }
 
+// In place and side by side, as what one row waits for leaves time for the others.
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(inclusive_rows)(COARSEN_ACC *row,
+                                                                            unsigned int rows)
+{
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2)
+#pragma unroll
+        for (unsigned int r = 0; r < rows; r++) {
+            const COARSEN_ACC below = COARSEN_(from_below)(row[r], delta);
+            if (threadIdx.x % 32 >= delta)
+                row[r] = COARSEN_(op)(below, row[r]);
+        }
+}
+
 COARSEN_DEVICE COARSEN_ACC COARSEN_(warp_inclusive)(COARSEN_ACC value)
 {
-    const unsigned int lane = threadIdx.x % 32;
-#pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const COARSEN_ACC below = COARSEN_(from_below)(value, delta);
-        if (lane >= delta)
-            value = COARSEN_(op)(below, value);
-    }
+    COARSEN_(inclusive_rows)(&value, 1);
     return value;
 }
 

@@ -24,8 +24,9 @@
 //     COARSEN_TYPE NAME_collect(unsigned long long *slot)
 // A slot is empty if all of it is 0. NAME_leave writes a value with a flag greater than 0.
 // NAME_look returns the flag and the value, or 0 if there is no whole value yet. It is
-// NAME_value_of(NAME_peek(slot), value): who looks at several slots peeks into all of them first. NAME_collect waits
-// for a value with flag 1 and empties the slot. One thread calls each. Slots are 8-byte aligned.
+// NAME_value_of(NAME_peek(slot), value): who looks at several slots peeks into all of them first.
+// NAME_collect waits for a value with flag 1 and empties the slot. One thread calls each. Slots are 8-byte
+// aligned.
 // Each word of the value is beside the flag in one 8-byte store, so no fence is needed: a word that
 // can be seen is whole. What else the writer wrote before may not be visible yet.
 // Cost: 8 bytes per 4 bytes of a value, written and read.

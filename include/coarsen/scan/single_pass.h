@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/scan/single_pass.h: scan, sixth rung. chained.h + look-back: a tile adds up the sums of the
-// tiles before it, and waits for no tile's result.
+// tiles before it, and waits for another one's result only once in 128 tiles.
 // out[i] = LIFT(in[0], 0) OP ... OP LIFT(in[i], i), or without the last with COARSEN_EXCLUSIVE
 //
 //     #define COARSEN_NAME running_f32
@@ -19,7 +19,7 @@
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the elements before i, out[0] the identity |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
 // | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
-// Defines the functions of block/copy.h, block/scan.h and block/vector.h; NAME_kernel and
+// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel and
 // NAME_short_kernel, which NAME_launch launches; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -30,8 +30,9 @@
 // aligned. NAME_scratch_init makes it ready once, by zeros; each launch leaves it ready for the next, for
 // any n. One scratch per launch that may run at the same time. A scratch that was not made ready ends
 // the launch with an error (__trap), unless its first word happens to be small. Errors:
-// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, with nothing
-// written; those of the runtime's device queries.
+// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, or elements so
+// large that shared memory cannot hold four for each thread (take a lower BLOCK_DIM), with nothing written;
+// those of the runtime's device queries.
 // Deterministic: on one model of device, an n and an alignment give the same bits always, as the tree
 // in which tiles are combined depends on their numbers alone.
 //
@@ -60,14 +61,13 @@
 #endif
 
 #include "../block/copy.h"
-#include "../block/scan.h"
+#include "../block/look_back.h"
 #include "../block/vector.h"
 
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
 #define COARSEN_SHORT_ROWS 4 // of one block
 #define COARSEN_TILES      4
-#define COARSEN_GROUP      128 // tiles
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -170,123 +170,7 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         arrays.out[i + j] = results.item[j];
 }
 
-// ---- what is before a tile ------------------------------------------------------------------------
-
-// warp_inclusive of several values, side by side.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(inclusive_rows)(COARSEN_ACC *row,
-                                                                            unsigned int rows)
-{
-#pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2)
-#pragma unroll
-        for (unsigned int r = 0; r < rows; r++) {
-            const COARSEN_ACC below = COARSEN_(from_below)(row[r], delta);
-            if (threadIdx.x % 32 >= delta)
-                row[r] = COARSEN_(op)(below, row[r]);
-        }
-}
-
-// The slots: the sum of each tile, and of each group of tiles the sum of all up to its end.
-typedef struct {
-    unsigned long long *sums, *groups;
-    unsigned int flag; // of this launch
-} COARSEN_(slots);
-
-COARSEN_DEVICE COARSEN_(slots)
-    COARSEN_(find_slots)(unsigned long long *scratch, unsigned int tiles, unsigned int launches)
-{
-    const size_t groups = tiles / COARSEN_GROUP;
-    const COARSEN_(slots)
-        slots = {scratch + 2 + groups * COARSEN_(words_of_slot), scratch + 2, launches + 1};
-    return slots;
-}
-
-COARSEN_DEVICE void COARSEN_(publish)(COARSEN_(slots) slots, unsigned int tile, COARSEN_ACC sum)
-{
-    if (threadIdx.x % 32 == 0)
-        COARSEN_(leave)(slots.sums + (size_t)tile * COARSEN_(words_of_slot), slots.flag, sum);
-}
-
-// What a lane of the warp that looks back has seen: of every 32nd tile of the group before its own, and of
-// the groups before. Nothing waits for it until it is needed.
-typedef struct {
-    COARSEN_(slot) sums[COARSEN_GROUP / 32], group;
-} COARSEN_(sight);
-
-COARSEN_DEVICE void COARSEN_(ask)(COARSEN_(slots) slots, unsigned int tile, COARSEN_(sight) * sight)
-{
-    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
-    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
-    if (group > 0)
-        sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        if (k * 32 + lane < count)
-            sight->sums[k] =
-                COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
-}
-
-// Whether all is there, and what: the sums, and what is before the group.
-COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
-                                       const COARSEN_(sight) * sight, COARSEN_ACC *sums,
-                                       COARSEN_ACC *before)
-{
-    const unsigned int lane = threadIdx.x % 32, count = tile % COARSEN_GROUP;
-    bool all = tile < COARSEN_GROUP || COARSEN_(value_of)(sight->group, before) == slots.flag;
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        if (k * 32 + lane < count)
-            all &= COARSEN_(value_of)(sight->sums[k], &sums[k]) == slots.flag;
-    return all;
-}
-
-// What is before a tile, by a warp, as soon as it is there: it asked for it. sum: the tile's own, for the
-// group's if it is the last.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
-                                               COARSEN_(sight) * sight, COARSEN_ACC sum)
-{
-    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
-    const unsigned int lane = threadIdx.x % 32;
-    COARSEN_ACC before = COARSEN_(identity)(), row[COARSEN_GROUP / 32];
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        row[k] = before;
-    while (!COARSEN_(answered)(slots, tile, sight, row, &before))
-        COARSEN_(ask)(slots, tile, sight);
-    __syncwarp();
-    COARSEN_(inclusive_rows)(row, COARSEN_GROUP / 32);
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++) {
-        const unsigned int last = count > k * 32 + 32 ? 31 : (count - k * 32 - 1) % 32;
-        const COARSEN_ACC all = COARSEN_(of_lane)(row[k], last);
-        if (k * 32 < count)
-            before = COARSEN_(op)(before, all);
-    }
-    if (count == COARSEN_GROUP - 1 && lane == 0)
-        COARSEN_(leave)
-    (slots.groups + (size_t)group * COARSEN_(words_of_slot), slots.flag, COARSEN_(op)(before, sum));
-    return before;
-}
-
 // ---- the kernel -----------------------------------------------------------------------------------
-
-// The next tile, for a block, by one of its threads. scratch[0] counts those that asked in this launch, and
-// is 0 again after the last of so many; scratch[1] counts launches.
-COARSEN_DEVICE unsigned int COARSEN_(take)(unsigned int *scratch, unsigned int asks)
-{
-    return atomicInc(scratch, asks - 1);
-}
-
-// What take gave, when it is needed.
-COARSEN_DEVICE unsigned int COARSEN_(taken)(volatile unsigned int *scratch, unsigned int tile,
-                                            unsigned int asks, unsigned int launches)
-{
-    if (tile >= asks)
-        __trap(); // the scratch was not made ready
-    if (tile == asks - 1)
-        scratch[1] = launches < 0xfffffffe ? launches + 1 : 0;
-    return tile;
-}
 
 // Begins to copy the calling thread's vectors of a tile.
 COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
@@ -344,7 +228,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // and the tile to copy.
     COARSEN_SHARED(COARSEN_ACC, totals, 2 * COARSEN_WARPS);
     COARSEN_SHARED(COARSEN_ACC, starts, 2 * COARSEN_WARPS);
-    __shared__ unsigned int next[2], launches;
+    __shared__ unsigned long long first;
+    __shared__ unsigned int next[2];
 
     // The first warp, which the hardware prefers, looks back. The others work, numbered from 0.
     const bool works = threadIdx.x >= 32;
@@ -355,19 +240,19 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
     const unsigned int step = rows * COARSEN_WORKERS;
-    COARSEN_(vector) *at_added = (COARSEN_(vector) *)coarsen_shared + (threadIdx.x - 32);
+    COARSEN_(vector) *at_added =
+        (COARSEN_(vector) *)coarsen_shared + (works ? threadIdx.x - 32 : 0);
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
     // Each block asks until there is no tile left.
-    unsigned int *const counts = (unsigned int *)scratch;
-    const unsigned int asks = tiles + gridDim.x;
+    const unsigned int takes = tiles + gridDim.x;
     if (threadIdx.x == 0) {
-        launches = ((volatile unsigned int *)counts)[1];
-        next[0] = COARSEN_(taken)(counts, COARSEN_(take)(counts, asks), asks, launches);
+        first = COARSEN_(take)(scratch);
+        next[0] = COARSEN_(tile_of)(scratch, first, takes);
     }
     __syncthreads();
-    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, tiles, launches);
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, first, tiles);
 
     // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
     // whose sum the others read, and the first is written.
@@ -380,9 +265,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     if (works && added < tiles)
         COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows);
     if (threadIdx.x == 0)
-        next[1] = added < tiles
-                      ? COARSEN_(taken)(counts, COARSEN_(take)(counts, asks), asks, launches)
-                      : tiles;
+        next[1] =
+            added < tiles ? COARSEN_(tile_of)(scratch, COARSEN_(take)(scratch), takes) : tiles;
     __syncthreads();
     for (unsigned int turn = 1; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
         copied = next[turn];
@@ -400,12 +284,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                     totals[turn * COARSEN_WARPS + warp] = total;
             }
         } else {
-            unsigned int after = tiles; // asked for now, needed last
+            unsigned long long after = 0; // asked for now, needed last
             COARSEN_(sight) sight;
             if (written < tiles)
                 COARSEN_(ask)(slots, written, &sight);
             if (lane == 0 && copied < tiles)
-                after = COARSEN_(take)(counts, asks);
+                after = COARSEN_(take)(scratch);
             if (read < tiles) {
                 const COARSEN_ACC warps = COARSEN_(warp_inclusive)(
                     lane < COARSEN_WARPS ? totals[(1 - turn) * COARSEN_WARPS + lane]
@@ -422,8 +306,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             }
             below_written = below_read, sum_written = sum_read;
             if (lane == 0)
-                next[1 - turn] =
-                    copied < tiles ? COARSEN_(taken)(counts, after, asks, launches) : tiles;
+                next[1 - turn] = copied < tiles ? COARSEN_(tile_of)(scratch, after, takes) : tiles;
         }
         __syncthreads();
         if (works && written < tiles)
@@ -449,13 +332,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                            unsigned long long *scratch)
 {
     COARSEN_SHARED(COARSEN_ACC, start, 1);
-    __shared__ unsigned int tile, launches;
-    unsigned int *const counts = (unsigned int *)scratch;
+    __shared__ unsigned long long ticket;
+    __shared__ unsigned int tile;
     const unsigned int tiles = gridDim.x;
     if (threadIdx.x == 0) {
-        launches = tiles > 1 ? ((volatile unsigned int *)counts)[1] : 0;
-        tile =
-            tiles > 1 ? COARSEN_(taken)(counts, COARSEN_(take)(counts, tiles), tiles, launches) : 0;
+        ticket = tiles > 1 ? COARSEN_(take)(scratch) : 0;
+        tile = tiles > 1 ? COARSEN_(tile_of)(scratch, ticket, tiles) : 0;
     }
     __syncthreads();
     const COARSEN_(arrays) arrays = COARSEN_(place)(in, out, n);
@@ -473,7 +355,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, first + r * row), &total);
         if (tiles > 1) {
             if (threadIdx.x < 32) {
-                const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, tiles, launches);
+                const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, tiles);
                 COARSEN_(sight) sight;
                 COARSEN_(publish)(slots, tile, total);
                 COARSEN_(ask)(slots, tile, &sight);
@@ -506,7 +388,8 @@ COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
     const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
     const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const size_t other = 4096; // what else a block has there
+    const size_t other =
+        1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC); // what else a block has there
     const size_t fit = shared > other ? (shared - other) / (COARSEN_TILES * row_bytes) : 0;
     const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
     const size_t rows = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS),
@@ -523,8 +406,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     const size_t tiles =
         coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), COARSEN_(short_blocks)(&status)) +
         n / row / half + 2;
-    return (2 + (tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)) *
-           sizeof(unsigned long long);
+    return COARSEN_(look_back_bytes)(tiles);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -542,10 +424,18 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     cudaError_t status = cudaSuccess;
     const size_t short_rows = coarsen_ceil_div(n + skip, BLOCK_DIM * COARSEN_ITEMS);
     if (short_rows <= COARSEN_(short_blocks)(&status)) {
-        const bool alone = short_rows <= COARSEN_SHORT_ROWS;
-        const cudaLaunchConfig_t config = coarsen_launch_config(
-            alone ? 1 : short_rows, BLOCK_DIM,
-            (alone ? short_rows : 1) * BLOCK_DIM * sizeof(COARSEN_(vector)), stream);
+        const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector));
+        const bool alone = short_rows <= COARSEN_SHORT_ROWS && short_rows * row_bytes <= 32 << 10;
+        const size_t shared_bytes = (alone ? short_rows : 1) * row_bytes;
+        if (shared_bytes >
+            32 << 10) // more than there is without asking, with what else a block has
+            status = cudaFuncSetAttribute((const void *)COARSEN_(short_kernel),
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          (int)shared_bytes);
+        if (status != cudaSuccess)
+            return status;
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(alone ? 1 : short_rows, BLOCK_DIM, shared_bytes, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), in, out, n,
                                   (unsigned long long *)scratch);
     }
@@ -576,7 +466,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 #undef COARSEN_WORKERS
 #undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
-#undef COARSEN_GROUP
 
 #define COARSEN_END
 #include "../base.h"
