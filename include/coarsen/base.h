@@ -392,7 +392,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
 }
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SEGMENTED
 #ifndef COARSEN_LIFT
 #define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
 #endif
@@ -477,6 +477,18 @@ COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_by
 #elif COARSEN_EXCLUSIVE != 0 && COARSEN_EXCLUSIVE != 1
 #error "coarsen: COARSEN_EXCLUSIVE must be 0 or 1"
 #endif
+#endif
+
+// ---- Opening: the parameters of a reduction of segments ----------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
+#ifndef COARSEN_OFFSET
+#define COARSEN_OFFSET int
+#endif
+typedef COARSEN_OFFSET COARSEN_(offset);
+#undef COARSEN_OFFSET
+#define COARSEN_OFFSET COARSEN_(offset)
+static_assert((COARSEN_OFFSET)0.5 == 0, "coarsen: COARSEN_OFFSET must be an integer type");
 #endif
 
 // ---- Opening: a map's parameters ----------------------------------------------------------------
@@ -726,13 +738,15 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SEGMENTED
 #undef COARSEN_LIFT
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SCAN
 #undef COARSEN_EXCLUSIVE
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
+#undef COARSEN_OFFSET
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_MAP || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
 #undef COARSEN_MAP
