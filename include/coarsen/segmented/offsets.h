@@ -19,7 +19,7 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where a tile would have more than 2^14 elements |
+// | COARSE_FACTOR        | 4                | 16-byte vectors per thread and tile, from 1 to 16; fewer where a tile would have more than 2^13 elements |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -56,7 +56,7 @@
 #error "coarsen/segmented: BLOCK_DIM must be 64 or more, as two warps search at the same time"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 8
+#define COARSE_FACTOR 4
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -65,14 +65,11 @@
 #include "../block/vector.h"
 
 #define COARSEN_WARPS  (BLOCK_DIM / 32)
-// Rows of vectors of a warp, and of a tile the places for elements: at most 2^14, as there is a number in
+// Rows of vectors of a warp, and of a tile the places for elements: at most 2^13, as there is a number in
 // shared memory for each.
-#define COARSEN_FIT    (16384 / (BLOCK_DIM * COARSEN_ITEMS))
+#define COARSEN_FIT    (8192 / (BLOCK_DIM * COARSEN_ITEMS))
 #define COARSEN_ROWS   (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT)
 #define COARSEN_PLACES (BLOCK_DIM * COARSEN_ROWS * COARSEN_ITEMS)
-// Elements and boundaries of a tile: so many that the vectors they begin and end in, and one place behind
-// them, are within it.
-#define COARSEN_TILE   ((BLOCK_DIM * COARSEN_ROWS - 1) * COARSEN_ITEMS)
 
 // What a kernel gets. Boundary b is where segment b begins and segment b - 1 ends; it comes before the
 // element at its offset.
@@ -105,6 +102,14 @@ COARSEN_DEVICE unsigned int COARSEN_(heads_at)(const unsigned int *heads, unsign
     return heads[place / 32] >> place % 32 & ((2u << (COARSEN_ITEMS - 1)) - 1);
 }
 
+// The place of the last head in a row, of those of these lanes.
+COARSEN_DEVICE unsigned int COARSEN_(head_of)(const unsigned int *heads, unsigned int row,
+                                              unsigned int lanes)
+{
+    const unsigned int place = row + (31 - __clz((int)lanes)) * COARSEN_ITEMS;
+    return place + 31 - __clz((int)COARSEN_(heads_at)(heads, place));
+}
+
 // The place of the last head before one, by a warp, or ~0u.
 COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsigned int place)
 {
@@ -122,92 +127,70 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsig
     return ~0u;
 }
 
-// What a warp, or a tile, holds: before its first head, and from its last one on. Nothing is the identity.
+// What a warp has of a tile: before its first head, and from its last one on. Nothing is the identity.
 typedef struct {
     COARSEN_ACC first, last;
     unsigned int
-        head; // the boundary of the first head, counted from the tile's first one; ~0u: none
-    bool any; // whether first is of any element
+        head; // the boundary of the first head, counted from the run's first one; ~0u: none
+    bool any; // whether first, or last if there is no head, is of any element
 } COARSEN_(part);
 
-// What is there of the vector at an element, which is counted from the first whole vector.
-COARSEN_DEVICE COARSEN_(vector) COARSEN_(fetch)(COARSEN_(arrays) arrays, size_t element)
+// What is there of the vector at an element, which is counted from the first whole vector, if that is before
+// element `stop`.
+COARSEN_DEVICE COARSEN_(vector)
+    COARSEN_(fetch)(COARSEN_(arrays) arrays, size_t element, size_t stop)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
-    if (element >= arrays.skip && element + COARSEN_ITEMS <= arrays.skip + arrays.n)
+    if (element >= arrays.skip && element < stop &&
+        element + COARSEN_ITEMS <= arrays.skip + arrays.n)
         return *(const COARSEN_(vector) *)from;
     COARSEN_(vector) some;
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-        if (element + k >= arrays.skip && element + k < arrays.skip + arrays.n)
+        if (element + k >= arrays.skip && element + k < stop)
             some.item[k] = from[k];
     return some;
 }
 
-// The sums that the tiles from one up to another left, combined, by the first so many threads of the block,
-// 32 or all. A thread has a run of them, the last thread the last ones, so that it is the first that may have
-// none: the identity is one on the left only.
+// The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
+// lane the last ones, so that it is the first that may have none: the identity is one on the left only.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int from,
-                                             unsigned int to, unsigned int threads)
+                                             unsigned int to)
 {
-    const unsigned int at_once = 4, each = (to - from + threads - 1) / threads;
-    const size_t none = (size_t)threads * each - (to - from); // places without a slot
-    const size_t begin = (size_t)threadIdx.x * each;
-    COARSEN_ACC sum = COARSEN_(identity)();
-    for (unsigned int i = 0; i < each; i += at_once) {
-        COARSEN_(slot) seen[at_once];
-        for (bool all = false; !all;) {
-            COARSEN_ACC value;
-            all = true;
-#pragma unroll
-            for (unsigned int k = 0; k < at_once; k++)
-                if (i + k < each && begin + i + k >= none)
-                    seen[k] = COARSEN_(peek)(slots.sums + (from + (begin + i + k - none)) *
-                                                              COARSEN_(words_of_slot));
-#pragma unroll
-            for (unsigned int k = 0; k < at_once; k++)
-                if (i + k < each && begin + i + k >= none)
-                    all &= COARSEN_(value_of)(seen[k], &value) == slots.flag;
-        }
-#pragma unroll
-        for (unsigned int k = 0; k < at_once; k++) {
-            COARSEN_ACC value;
-            if (i + k < each && begin + i + k >= none) {
-                COARSEN_(value_of)(seen[k], &value);
-                sum = COARSEN_(op)(sum, value);
+    const unsigned int each = (to - from + 31) / 32, none = 32 * each - (to - from);
+    COARSEN_ACC sum = COARSEN_(identity)(), value;
+    for (unsigned int i = threadIdx.x % 32 * each; i < (threadIdx.x % 32 + 1) * each; i++)
+        if (i >= none) {
+            while (COARSEN_(look)(slots.sums + (from + i - none) * COARSEN_(words_of_slot),
+                                  &value) != slots.flag) {
             }
+            sum = COARSEN_(op)(sum, value);
         }
-    }
-    COARSEN_ACC total;
-    if (threads == 32)
-        return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
-    COARSEN_(inclusive)(sum, &total);
-    return total;
+    __syncwarp();
+    return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
+    COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t each, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
-    __shared__ unsigned int tile, from; // from: where the segment began that ends at the first head
+    __shared__ unsigned int run;
     __shared__ size_t bounds[2];
-    __shared__ unsigned int heads[COARSEN_PLACES / 32];
-    __shared__ unsigned short boundary_at[COARSEN_PLACES];    // where there is a head
-    COARSEN_SHARED(COARSEN_(part), parts, COARSEN_WARPS + 1); // of the warps, and of the tile
+    // In turns, as one is written while the other is read.
+    __shared__ unsigned int heads[2][COARSEN_PLACES / 32];
+    COARSEN_SHARED(COARSEN_(part), parts, 2 * COARSEN_WARPS);
+    __shared__ unsigned int boundary_at[COARSEN_PLACES]; // of the run, where there is a head
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     if (threadIdx.x == 0) {
         ticket = COARSEN_(take)(scratch);
-        tile = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+        run = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
     }
     for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-        heads[i] = 0;
+        heads[0][i] = 0;
     __syncthreads();
-
-    // Where the tile begins and ends.
     const size_t units = arrays.n + arrays.segments + 1;
-    const size_t begin = (size_t)tile * COARSEN_TILE,
-                 end = coarsen_min(begin + COARSEN_TILE, units);
+    const size_t begin = coarsen_min(run * each, units), end = coarsen_min(begin + each, units);
     if (warp < 2) {
         const size_t before = COARSEN_(boundaries_before)(arrays, warp == 0 ? begin : end);
         if (lane == 0)
@@ -218,187 +201,212 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t first_element = begin - first_boundary, elements_end = end - boundaries_end;
     if (first_boundary > boundaries_end || first_element > elements_end || elements_end > arrays.n)
         __trap(); // an offset is less than the one before, or more than n
-
-    // Place 0 is the vector that has the first element.
-    const size_t base = (first_element + arrays.skip) / COARSEN_ITEMS * COARSEN_ITEMS;
-    const unsigned int lead = (unsigned int)(first_element + arrays.skip - base);
-    const unsigned int places = (unsigned int)(elements_end + arrays.skip - base);
-    const unsigned int mine = warp * COARSEN_ROWS * 32 * COARSEN_ITEMS; // the warp's first place
-    COARSEN_(vector) load[COARSEN_ROWS];
-#pragma unroll
-    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + (r * 32 + lane) * COARSEN_ITEMS;
-        if (place < places)
-            load[r] = COARSEN_(fetch)(arrays, base + place);
-    }
-
-    for (size_t b = first_boundary + threadIdx.x; b < boundaries_end; b += BLOCK_DIM) {
-        const size_t offset = (size_t)arrays.offsets[b];
-        const size_t before = b > 0 ? (size_t)arrays.offsets[b - 1] : 0;
-        if (offset < first_element || offset > elements_end || before > offset)
-            __trap();
-        if (b > 0 && before == offset) {
-            arrays.out[b - 1] = COARSEN_(identity)();
-        } else {
-            const unsigned int place = (unsigned int)(offset + arrays.skip - base);
-            atomicOr(&heads[place / 32], 1u << place % 32);
-            boundary_at[place] = (unsigned short)(b - first_boundary);
-        }
-    }
-    __syncthreads();
-
-    // A warp's part. start: where the segment began, as an element; only LIFT asks.
     COARSEN_ACC *const ended =
-        arrays.out + first_boundary - 1; // at a head's boundary, the segment that ends
-    const unsigned int head_before = COARSEN_(last_head)(heads, mine);
-    size_t start = head_before != ~0u   ? base + head_before
-                   : first_boundary > 0 ? (size_t)arrays.offsets[first_boundary - 1] + arrays.skip
-                                        : 0;
-    COARSEN_ACC sum[COARSEN_ROWS],
-        first[COARSEN_ROWS]; // of a lane: after its last head, before its first
-    unsigned int marks[COARSEN_ROWS],
-        some[COARSEN_ROWS]; // bits: its heads; the lanes with something
-#pragma unroll
-    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + (r * 32 + lane) * COARSEN_ITEMS;
-        marks[r] = place <= places ? COARSEN_(heads_at)(heads, place) : 0;
-        const unsigned int lanes = __ballot_sync(0xffffffff, marks[r] != 0);
-        const unsigned int lower = lanes & ((1u << lane) - 1);
-        some[r] = __ballot_sync(0xffffffff, place < places || marks[r] != 0);
-        size_t lane_start = start;
-        if (lower != 0) {
-            const unsigned int other = mine + (r * 32 + 31 - __clz((int)lower)) * COARSEN_ITEMS;
-            lane_start = base + other + 31 - __clz((int)COARSEN_(heads_at)(heads, other));
-        }
-        sum[r] = first[r] = COARSEN_(identity)();
-        bool open = true;
-#pragma unroll
-        for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
-            if (marks[r] >> k & 1) {
-                if (open)
-                    first[r] = sum[r];
-                else
-                    ended[boundary_at[place + k]] = sum[r];
-                open = false;
-                sum[r] = COARSEN_(identity)();
-                lane_start = base + place + k;
-            }
-            if (place + k >= lead && place + k < places)
-                sum[r] = COARSEN_(op)(
-                    sum[r], COARSEN_(lift)(load[r].item[k], base + place + k - lane_start));
-        }
-        if (open)
-            first[r] = sum[r];
-        if (lanes != 0) {
-            const unsigned int other = mine + (r * 32 + 31 - __clz((int)lanes)) * COARSEN_ITEMS;
-            start = base + other + 31 - __clz((int)COARSEN_(heads_at)(heads, other));
-        }
-    }
+        arrays.out + first_boundary - 1; // at a boundary of the run, the segment that ends
 
-    // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
-    unsigned int back[COARSEN_ROWS];
+    // Elements from here on are counted from the first whole vector. The last tile has the place behind the
+    // last element, where there may be a boundary.
+    const size_t lead = first_element + arrays.skip, stop = elements_end + arrays.skip;
+    const unsigned int mine =
+        warp * COARSEN_ROWS * 32 * COARSEN_ITEMS;       // the warp's first place in a tile
+    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS; // the element at place 0
+    COARSEN_(vector) load[COARSEN_ROWS], next[COARSEN_ROWS];
 #pragma unroll
-    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int lanes = __ballot_sync(0xffffffff, marks[r] != 0) & ((2u << lane) - 1);
-        back[r] = lanes != 0 ? lane - (31 - __clz((int)lanes)) : lane;
-    }
-#pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2)
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++)
+        next[r] = COARSEN_(fetch)(arrays, tile + mine + (r * 32 + lane) * COARSEN_ITEMS, stop);
+    // A thread marks every BLOCK_DIMth boundary, and has read the next one.
+    size_t boundary = first_boundary + threadIdx.x, offset = 0;
+    if (boundary < boundaries_end)
+        offset = (size_t)arrays.offsets[boundary];
+    // Where the open segment began; for LIFT.
+    size_t start =
+        first_boundary > 0 ? (size_t)arrays.offsets[first_boundary - 1] + arrays.skip : 0;
+    // In the first warp: what is open since the run's last head; what was, at its first.
+    COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
+    unsigned int first_head = ~0u;
+    bool any = false; // element in open, or, after the first head, in first_open
+
+    for (unsigned int turn = 0; tile <= stop; turn = 1 - turn, tile += COARSEN_PLACES) {
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-            const COARSEN_ACC below = COARSEN_(from_below)(sum[r], delta);
-            if (delta <= back[r])
-                sum[r] = COARSEN_(op)(below, sum[r]);
+            load[r] = next[r];
+            next[r] = COARSEN_(fetch)(
+                arrays, tile + COARSEN_PLACES + mine + (r * 32 + lane) * COARSEN_ITEMS, stop);
         }
+        while (boundary < boundaries_end && offset + arrays.skip < tile + COARSEN_PLACES) {
+            const size_t before = boundary > 0 ? (size_t)arrays.offsets[boundary - 1] : 0;
+            if (offset + arrays.skip < tile || offset < first_element || offset > elements_end ||
+                before > offset)
+                __trap();
+            if (boundary > 0 && before == offset) {
+                arrays.out[boundary - 1] = COARSEN_(identity)();
+            } else {
+                const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
+                atomicOr(&heads[turn][place / 32], 1u << place % 32);
+                boundary_at[place] = (unsigned int)(boundary - first_boundary);
+            }
+            boundary += BLOCK_DIM;
+            if (boundary < boundaries_end)
+                offset = (size_t)arrays.offsets[boundary];
+        }
+        __syncthreads();
 
-    // Row by row, what is open goes on.
-    COARSEN_ACC open = COARSEN_(identity)();
-    bool closed = false; // whether the warp has had a head
+        // A lane's sums, from head to head.
+        const unsigned int *const marked = heads[turn];
+        COARSEN_(part) *const part = &parts[turn * COARSEN_WARPS + warp];
+        size_t row_start = start;
+        if (COARSEN_LIFTED) {
+            const unsigned int last = COARSEN_(last_head)(marked, COARSEN_PLACES);
+            const unsigned int before = COARSEN_(last_head)(marked, mine);
+            row_start = before != ~0u ? tile + before : start;
+            start = last != ~0u ? tile + last : start;
+        }
+        COARSEN_ACC sum[COARSEN_ROWS], first[COARSEN_ROWS]; // after its last head, before its first
+        unsigned int marks[COARSEN_ROWS],
+            lanes[COARSEN_ROWS];              // bits: its heads; the lanes that have one
+        unsigned int last_lane[COARSEN_ROWS]; // that has something, or 32
 #pragma unroll
-    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int lanes = __ballot_sync(0xffffffff, marks[r] != 0);
-        const COARSEN_ACC below = COARSEN_(from_below)(sum[r], 1);
-        if (marks[r] != 0) {
-            const unsigned int place = mine + (r * 32 + lane) * COARSEN_ITEMS;
-            const unsigned int head = place + __ffs((int)marks[r]) - 1;
-            const bool inside = (lanes & ((1u << lane) - 1)) != 0; // it began in this row
-            COARSEN_ACC before = lane == 0 ? open : inside ? below : COARSEN_(op)(open, below);
-            if (head > place && head > lead)
-                before = COARSEN_(op)(before, first[r]);
-            if (inside || closed) {
-                ended[boundary_at[head]] = before;
-            } else {
-                parts[warp].first = before;
-                parts[warp].head = boundary_at[head];
-                parts[warp].any = head > mine && head > lead;
+        for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+            const unsigned int row = mine + r * 32 * COARSEN_ITEMS,
+                               place = row + lane * COARSEN_ITEMS;
+            marks[r] = COARSEN_(heads_at)(marked, place);
+            lanes[r] = __ballot_sync(0xffffffff, marks[r] != 0);
+            const size_t there = stop > tile + row ? stop - (tile + row) : 0; // elements of the row
+            last_lane[r] = there >= 32 * COARSEN_ITEMS ? 31
+                           : there > 0                 ? (unsigned int)(there - 1) / COARSEN_ITEMS
+                                                       : 32;
+            if (lanes[r] >> (there / COARSEN_ITEMS < 31 ? there / COARSEN_ITEMS : 31) & 1 &&
+                there < 32 * COARSEN_ITEMS)
+                last_lane[r] =
+                    (unsigned int)there / COARSEN_ITEMS; // a boundary behind the last element
+            size_t lane_start = row_start;
+            if (COARSEN_LIFTED) {
+                const unsigned int lower = lanes[r] & ((1u << lane) - 1);
+                if (lower != 0)
+                    lane_start = tile + COARSEN_(head_of)(marked, row, lower);
+                if (lanes[r] != 0)
+                    row_start = tile + COARSEN_(head_of)(marked, row, lanes[r]);
             }
-        }
-        if (some[r] != 0) {
-            const COARSEN_ACC last = COARSEN_(of_lane)(sum[r], 31 - __clz((int)some[r]));
-            open = lanes != 0 ? last : COARSEN_(op)(open, last);
-        }
-        closed |= lanes != 0;
-    }
-    if (lane == 0) {
-        parts[warp].last = open;
-        if (!closed) {
-            parts[warp].head = ~0u;
-            parts[warp].any = mine < places;
-        }
-    }
-    __syncthreads();
-
-    // The tile's.
-    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
-    COARSEN_(part) *const whole = &parts[COARSEN_WARPS];
-    if (threadIdx.x == 0) {
-        COARSEN_ACC sum = COARSEN_(identity)();
-        bool any = false;
-        whole->head = ~0u;
-        for (unsigned int w = 0; w < COARSEN_WARPS; w++) {
-            const COARSEN_(part) *const part = &parts[w];
-            if (part->head == ~0u) {
-                if (part->any)
-                    sum = COARSEN_(op)(sum, part->last);
-            } else {
-                if (part->any)
-                    sum = COARSEN_(op)(sum, part->first);
-                if (whole->head != ~0u) {
-                    ended[part->head] = sum;
-                } else {
-                    whole->first = sum;
-                    whole->head = part->head;
-                    whole->any = any || part->any;
+            sum[r] = first[r] = COARSEN_(identity)();
+            bool inside = false; // a segment that began in this vector
+#pragma unroll
+            for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
+                if (marks[r] >> k & 1) {
+                    if (inside)
+                        ended[boundary_at[place + k]] = sum[r];
+                    else
+                        first[r] = sum[r];
+                    inside = true;
+                    sum[r] = COARSEN_(identity)();
+                    lane_start = tile + place + k;
                 }
-                sum = part->last;
+                if (tile + place + k >= lead && tile + place + k < stop)
+                    sum[r] = COARSEN_(op)(
+                        sum[r], COARSEN_(lift)(load[r].item[k], tile + place + k - lane_start));
             }
-            any |= part->any;
         }
-        COARSEN_(leave)(slots.sums + (size_t)tile * COARSEN_(words_of_slot), slots.flag, sum);
-        from = tile;
-        const size_t b = first_boundary + whole->head;
-        if (whole->head != ~0u && b > 0) {
-            const size_t segment_start = (size_t)arrays.offsets[b - 1];
-            if (segment_start < first_element)
-                from = (unsigned int)((segment_start + b - 1) / COARSEN_TILE);
-            else
-                ended[whole->head] = whole->first;
+
+        // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2)
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+                const unsigned int upto = lanes[r] & ((2u << lane) - 1);
+                const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+                const COARSEN_ACC below = COARSEN_(from_below)(sum[r], delta);
+                if (delta <= back)
+                    sum[r] = COARSEN_(op)(below, sum[r]);
+            }
+
+        // Row by row, what is open goes on.
+        COARSEN_ACC warp_open = COARSEN_(identity)();
+        bool closed = false; // whether the warp has had a head
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+            const COARSEN_ACC below = COARSEN_(from_below)(sum[r], 1);
+            if (marks[r] != 0) {
+                const unsigned int place = mine + (r * 32 + lane) * COARSEN_ITEMS;
+                const unsigned int head = place + __ffs((int)marks[r]) - 1;
+                const bool inside = (lanes[r] & ((1u << lane) - 1)) != 0; // it began in this row
+                COARSEN_ACC before = lane == 0 ? warp_open
+                                     : inside  ? below
+                                               : COARSEN_(op)(warp_open, below);
+                if (head > place && tile + head > lead)
+                    before = COARSEN_(op)(before, first[r]);
+                if (inside || closed) {
+                    ended[boundary_at[head]] = before;
+                } else {
+                    part->first = before;
+                    part->head = boundary_at[head];
+                    part->any = head > mine && tile + head > lead;
+                }
+            }
+            if (last_lane[r] < 32) {
+                const COARSEN_ACC last = COARSEN_(of_lane)(sum[r], last_lane[r]);
+                warp_open = lanes[r] != 0 ? last : COARSEN_(op)(warp_open, last);
+            }
+            closed |= lanes[r] != 0;
         }
+        if (lane == 0) {
+            part->last = warp_open;
+            if (!closed) {
+                part->head = ~0u;
+                part->any = tile + mine < stop;
+            }
+        }
+        for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
+            heads[1 - turn][i] = 0;
+        __syncthreads();
+
+        // Warp by warp, likewise.
+        if (warp == 0)
+            for (unsigned int w = 0; w < COARSEN_WARPS; w++) {
+                const COARSEN_(part) *const of = &parts[turn * COARSEN_WARPS + w];
+                if (of->head == ~0u) {
+                    if (of->any)
+                        open = COARSEN_(op)(open, of->last);
+                } else {
+                    if (of->any)
+                        open = COARSEN_(op)(open, of->first);
+                    if (first_head == ~0u) {
+                        first_head = of->head;
+                        first_open = open;
+                        any |= of->any;
+                    } else if (lane == 0) {
+                        ended[of->head] = open;
+                    }
+                    open = of->last;
+                }
+                any |= first_head == ~0u && of->any;
+            }
     }
-    __syncthreads();
-    const unsigned int threads = tile - from <= 32 ? 32 : BLOCK_DIM;
-    if (from == tile || threadIdx.x >= threads)
+
+    // What the runs before have of the segment that ends at the run's first head.
+    if (warp > 0)
         return;
-    const COARSEN_ACC before = COARSEN_(left_by)(slots, from, tile, threads);
-    if (threadIdx.x == 0)
-        ended[whole->head] = whole->any ? COARSEN_(op)(before, whole->first) : before;
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
+    COARSEN_(publish)(slots, run, open);
+    const size_t b = first_boundary + first_head;
+    if (first_head == ~0u || b == 0)
+        return;
+    const size_t segment_start = (size_t)arrays.offsets[b - 1];
+    if (segment_start < first_element) {
+        const COARSEN_ACC before =
+            COARSEN_(left_by)(slots, (unsigned int)((segment_start + b - 1) / each), run);
+        first_open = any ? COARSEN_(op)(before, first_open) : before;
+    }
+    if (lane == 0)
+        ended[first_head] = first_open;
 }
 
 #ifndef __CUDACC_RTC__
+// A run is a tile or more, and there are no more than the device can hold, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
-    return COARSEN_(look_back_bytes)(coarsen_ceil_div(n, COARSEN_TILE) +
-                                     coarsen_ceil_div(segments, COARSEN_TILE) + 1);
+    cudaError_t status;
+    return COARSEN_(look_back_bytes)(coarsen_min(
+        coarsen_ceil_div(n, COARSEN_PLACES) + coarsen_ceil_div(segments, COARSEN_PLACES) + 1,
+        coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
@@ -409,26 +417,33 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
     if (segments == 0)
         return cudaSuccess;
     const size_t most = (size_t)-1 / 4; // so that no sum of two overflows
-    const size_t bytes =
-        n < most && segments < most ? COARSEN_(scratch_bytes)(n, segments) : (size_t)-1;
-    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        bytes == (size_t)-1 || !coarsen_array_ok(offsets, segments + 1) ||
-        !coarsen_array_ok(out, segments) || !coarsen_bytes_ok(scratch, 1, bytes, 16) ||
-        scratch_bytes < bytes)
+    if (n > most || segments > most ||
+        !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(offsets, segments + 1) || !coarsen_array_ok(out, segments) ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n, segments), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n, segments))
         return cudaErrorInvalidValue;
-    const size_t tiles = coarsen_ceil_div(n + segments + 1, COARSEN_TILE);
-    if (tiles > 0x7fffffff)
-        return cudaErrorInvalidValue;
+    cudaError_t status;
+    int resident = 0; // blocks per multiprocessor
+    const size_t units = n + segments + 1;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, 0);
+    if (status != cudaSuccess)
+        return status;
+    const size_t runs = coarsen_min(coarsen_ceil_div(units, COARSEN_PLACES),
+                                    processors * (size_t)(resident > 0 ? resident : 1));
     const size_t skip = COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(*in) : 0;
     const COARSEN_(arrays) arrays = {in, skip, n, offsets, segments, out};
-    const cudaLaunchConfig_t config = coarsen_launch_config(tiles, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned long long *)scratch);
+    const cudaLaunchConfig_t config = coarsen_launch_config(runs, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, coarsen_ceil_div(units, runs),
+                              (unsigned long long *)scratch);
 }
 #endif
 #undef COARSEN_FIT
 #undef COARSEN_ROWS
 #undef COARSEN_PLACES
-#undef COARSEN_TILE
 
 #define COARSEN_END
 #include "../base.h"
