@@ -61,6 +61,7 @@
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
 
+#include "../block/copy.h"
 #include "../block/look_back.h"
 #include "../block/vector.h"
 
@@ -110,6 +111,32 @@ COARSEN_DEVICE unsigned int COARSEN_(head_of)(const unsigned int *heads, unsigne
     return place + 31 - __clz((int)COARSEN_(heads_at)(heads, place));
 }
 
+// Of the vector at a place, those elements that are at places from `lowest` on and before `places`, as bits.
+COARSEN_DEVICE unsigned int COARSEN_(places_between)(unsigned int place, unsigned int lowest,
+                                                     unsigned int places)
+{
+    unsigned int there = 0;
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+        if (place + k >= lowest && place + k < places)
+            there |= 1u << k;
+    return there;
+}
+
+// The last lane that has anything in a row: an element before `places`, or a head, which may be behind the last
+// element. Or 32.
+COARSEN_DEVICE unsigned int COARSEN_(last_lane)(unsigned int row, unsigned int places,
+                                                unsigned int lanes)
+{
+    const unsigned int elements = places > row ? places - row : 0;
+    if (elements >= 32 * COARSEN_ITEMS)
+        return 31;
+    const unsigned int last = elements > 0 ? (elements - 1) / COARSEN_ITEMS : 0;
+    if (lanes != 0 && 31 - __clz((int)lanes) > (int)last)
+        return 31 - __clz((int)lanes);
+    return elements > 0 || lanes != 0 ? last : 32;
+}
+
 // The place of the last head before one, by a warp, or ~0u.
 COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsigned int place)
 {
@@ -135,21 +162,49 @@ typedef struct {
     bool any; // whether first, or last if there is no head, is of any element
 } COARSEN_(part);
 
-// What is there of the vector at an element, which is counted from the first whole vector, if that is before
-// element `stop`.
-COARSEN_DEVICE COARSEN_(vector)
-    COARSEN_(fetch)(COARSEN_(arrays) arrays, size_t element, size_t stop)
+// Begins to copy a thread's vectors of a tile to shared memory. element: the first one's, counted from the
+// first whole vector. What is before the array or from element `stop` on is zeros there.
+COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) arrays,
+                                        size_t element, size_t stop)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
-    if (element >= arrays.skip && element < stop &&
-        element + COARSEN_ITEMS <= arrays.skip + arrays.n)
-        return *(const COARSEN_(vector) *)from;
-    COARSEN_(vector) some;
+    const bool there =
+        element >= arrays.skip && element + COARSEN_ROWS * 32 * COARSEN_ITEMS <= stop;
 #pragma unroll
-    for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-        if (element + k >= arrays.skip && element + k < stop)
-            some.item[k] = from[k];
-    return some;
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+        const unsigned int i = r * 32 * COARSEN_ITEMS;
+        COARSEN_(vector) *const vector = to + r * BLOCK_DIM;
+        if (there || (element + i >= arrays.skip && element + i + COARSEN_ITEMS <= stop)) {
+            if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16)
+                COARSEN_(copy_async)(vector, from + i, 16);
+            else
+                *vector = *(const COARSEN_(vector) *)(from + i);
+        } else if (element + i < stop) {
+            COARSEN_(vector) some = {};
+#pragma unroll
+            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+                if (element + i + k >= arrays.skip && element + i + k < stop)
+                    some.item[k] = from[i + k];
+            *vector = some;
+        }
+    }
+    COARSEN_(copies_end)();
+}
+
+// A boundary and the one before it, read long before they are needed.
+typedef struct {
+    COARSEN_OFFSET offset, before;
+} COARSEN_(bound);
+
+COARSEN_DEVICE COARSEN_(bound)
+    COARSEN_(bound_at)(COARSEN_(arrays) arrays, size_t boundary, size_t boundaries_end)
+{
+    COARSEN_(bound) bound = {0, 0};
+    if (boundary < boundaries_end) {
+        bound.offset = arrays.offsets[boundary];
+        bound.before = boundary > 0 ? arrays.offsets[boundary - 1] : bound.offset;
+    }
+    return bound;
 }
 
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
@@ -210,14 +265,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const unsigned int mine =
         warp * COARSEN_ROWS * 32 * COARSEN_ITEMS;       // the warp's first place in a tile
     size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS; // the element at place 0
-    COARSEN_(vector) load[COARSEN_ROWS], next[COARSEN_ROWS];
-#pragma unroll
-    for (unsigned int r = 0; r < COARSEN_ROWS; r++)
-        next[r] = COARSEN_(fetch)(arrays, tile + mine + (r * 32 + lane) * COARSEN_ITEMS, stop);
-    // A thread marks every BLOCK_DIMth boundary, and has read the next one.
-    size_t boundary = first_boundary + threadIdx.x, offset = 0;
-    if (boundary < boundaries_end)
-        offset = (size_t)arrays.offsets[boundary];
+    COARSEN_(vector) *const stages = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
+    COARSEN_(copy_tile)(stages, arrays, tile + mine + lane * COARSEN_ITEMS, stop);
+    // A thread marks every BLOCK_DIMth boundary, and has read the next two.
+    size_t boundary = first_boundary + threadIdx.x;
+    COARSEN_(bound) bound = COARSEN_(bound_at)(arrays, boundary, boundaries_end);
+    COARSEN_(bound) next = COARSEN_(bound_at)(arrays, boundary + BLOCK_DIM, boundaries_end);
     // Where the open segment began; for LIFT.
     size_t start =
         first_boundary > 0 ? (size_t)arrays.offsets[first_boundary - 1] + arrays.skip : 0;
@@ -227,18 +280,17 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     bool any = false; // element in open, or, after the first head, in first_open
 
     for (unsigned int turn = 0; tile <= stop; turn = 1 - turn, tile += COARSEN_PLACES) {
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-            load[r] = next[r];
-            next[r] = COARSEN_(fetch)(
-                arrays, tile + COARSEN_PLACES + mine + (r * 32 + lane) * COARSEN_ITEMS, stop);
-        }
-        while (boundary < boundaries_end && offset + arrays.skip < tile + COARSEN_PLACES) {
-            const size_t before = boundary > 0 ? (size_t)arrays.offsets[boundary - 1] : 0;
+        COARSEN_(copy_tile)
+        (stages + (1 - turn) * COARSEN_ROWS * BLOCK_DIM, arrays,
+         tile + COARSEN_PLACES + mine + lane * COARSEN_ITEMS, stop);
+        const COARSEN_(vector) *const stage = stages + turn * COARSEN_ROWS * BLOCK_DIM;
+        while (boundary < boundaries_end &&
+               (size_t)bound.offset + arrays.skip < tile + COARSEN_PLACES) {
+            const size_t offset = (size_t)bound.offset;
             if (offset + arrays.skip < tile || offset < first_element || offset > elements_end ||
-                before > offset)
+                bound.before > bound.offset)
                 __trap();
-            if (boundary > 0 && before == offset) {
+            if (boundary > 0 && bound.before == bound.offset) {
                 arrays.out[boundary - 1] = COARSEN_(identity)();
             } else {
                 const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
@@ -246,14 +298,20 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 boundary_at[place] = (unsigned int)(boundary - first_boundary);
             }
             boundary += BLOCK_DIM;
-            if (boundary < boundaries_end)
-                offset = (size_t)arrays.offsets[boundary];
+            bound = next;
+            next = COARSEN_(bound_at)(arrays, boundary + BLOCK_DIM, boundaries_end);
         }
         __syncthreads();
 
+        COARSEN_(copies_wait)(1);
         // A lane's sums, from head to head.
         const unsigned int *const marked = heads[turn];
         COARSEN_(part) *const part = &parts[turn * COARSEN_WARPS + warp];
+        const unsigned int lowest =
+            lead > tile ? (unsigned int)(lead - tile) : 0; // place with an element
+        const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
+        const bool whole = lowest == 0 && places == COARSEN_PLACES;
+        const COARSEN_(vector) none = {};
         size_t row_start = start;
         if (COARSEN_LIFTED) {
             const unsigned int last = COARSEN_(last_head)(marked, COARSEN_PLACES);
@@ -263,22 +321,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         }
         COARSEN_ACC sum[COARSEN_ROWS], first[COARSEN_ROWS]; // after its last head, before its first
         unsigned int marks[COARSEN_ROWS],
-            lanes[COARSEN_ROWS];              // bits: its heads; the lanes that have one
-        unsigned int last_lane[COARSEN_ROWS]; // that has something, or 32
+            lanes[COARSEN_ROWS]; // bits: its heads; the lanes that have one
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-            const unsigned int row = mine + r * 32 * COARSEN_ITEMS,
-                               place = row + lane * COARSEN_ITEMS;
+            const unsigned int row = mine + r * 32 * COARSEN_ITEMS;
+            const unsigned int place = row + lane * COARSEN_ITEMS;
             marks[r] = COARSEN_(heads_at)(marked, place);
             lanes[r] = __ballot_sync(0xffffffff, marks[r] != 0);
-            const size_t there = stop > tile + row ? stop - (tile + row) : 0; // elements of the row
-            last_lane[r] = there >= 32 * COARSEN_ITEMS ? 31
-                           : there > 0                 ? (unsigned int)(there - 1) / COARSEN_ITEMS
-                                                       : 32;
-            if (lanes[r] >> (there / COARSEN_ITEMS < 31 ? there / COARSEN_ITEMS : 31) & 1 &&
-                there < 32 * COARSEN_ITEMS)
-                last_lane[r] =
-                    (unsigned int)there / COARSEN_ITEMS; // a boundary behind the last element
             size_t lane_start = row_start;
             if (COARSEN_LIFTED) {
                 const unsigned int lower = lanes[r] & ((1u << lane) - 1);
@@ -287,22 +336,40 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 if (lanes[r] != 0)
                     row_start = tile + COARSEN_(head_of)(marked, row, lanes[r]);
             }
-            sum[r] = first[r] = COARSEN_(identity)();
+            const COARSEN_(vector) load = whole || place < places ? stage[r * BLOCK_DIM] : none;
+            const unsigned int there =
+                whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
+            COARSEN_ACC inner = COARSEN_(identity)();
+            sum[r] = first[r] = inner;
             bool inside = false; // a segment that began in this vector
 #pragma unroll
             for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
                 if (marks[r] >> k & 1) {
-                    if (inside)
-                        ended[boundary_at[place + k]] = sum[r];
-                    else
+                    if (!inside)
                         first[r] = sum[r];
                     inside = true;
                     sum[r] = COARSEN_(identity)();
                     lane_start = tile + place + k;
                 }
-                if (tile + place + k >= lead && tile + place + k < stop)
+                if (there >> k & 1)
                     sum[r] = COARSEN_(op)(
-                        sum[r], COARSEN_(lift)(load[r].item[k], tile + place + k - lane_start));
+                        sum[r], COARSEN_(lift)(load.item[k], tile + place + k - lane_start));
+            }
+            if ((marks[r] & (marks[r] - 1)) != 0) { // segments that begin and end in this vector
+                inside = false;
+#pragma unroll
+                for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
+                    if (marks[r] >> k & 1) {
+                        if (inside)
+                            ended[boundary_at[place + k]] = inner;
+                        inside = true;
+                        inner = COARSEN_(identity)();
+                        lane_start = tile + place + k;
+                    }
+                    if (inside && there >> k & 1)
+                        inner = COARSEN_(op)(
+                            inner, COARSEN_(lift)(load.item[k], tile + place + k - lane_start));
+                }
             }
         }
 
@@ -331,19 +398,21 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 COARSEN_ACC before = lane == 0 ? warp_open
                                      : inside  ? below
                                                : COARSEN_(op)(warp_open, below);
-                if (head > place && tile + head > lead)
+                if (head > place && head > lowest)
                     before = COARSEN_(op)(before, first[r]);
                 if (inside || closed) {
                     ended[boundary_at[head]] = before;
                 } else {
                     part->first = before;
                     part->head = boundary_at[head];
-                    part->any = head > mine && tile + head > lead;
+                    part->any = head > mine && head > lowest;
                 }
             }
-            if (last_lane[r] < 32) {
-                const COARSEN_ACC last = COARSEN_(of_lane)(sum[r], last_lane[r]);
-                warp_open = lanes[r] != 0 ? last : COARSEN_(op)(warp_open, last);
+            const unsigned int last =
+                whole ? 31 : COARSEN_(last_lane)(mine + r * 32 * COARSEN_ITEMS, places, lanes[r]);
+            if (last < 32) {
+                const COARSEN_ACC tail = COARSEN_(of_lane)(sum[r], last);
+                warp_open = lanes[r] != 0 ? tail : COARSEN_(op)(warp_open, tail);
             }
             closed |= lanes[r] != 0;
         }
@@ -351,7 +420,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             part->last = warp_open;
             if (!closed) {
                 part->head = ~0u;
-                part->any = tile + mine < stop;
+                part->any = mine < places;
             }
         }
         for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
@@ -427,16 +496,21 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
     int resident = 0; // blocks per multiprocessor
     const size_t units = n + segments + 1;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t shared_bytes = 2 * COARSEN_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector));
+    if (status == cudaSuccess)
+        status =
+            cudaFuncSetAttribute((const void *)COARSEN_(kernel),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                               BLOCK_DIM, 0);
+                                                               BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
     const size_t runs = coarsen_min(coarsen_ceil_div(units, COARSEN_PLACES),
                                     processors * (size_t)(resident > 0 ? resident : 1));
     const size_t skip = COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(*in) : 0;
     const COARSEN_(arrays) arrays = {in, skip, n, offsets, segments, out};
-    const cudaLaunchConfig_t config = coarsen_launch_config(runs, BLOCK_DIM, 0, stream);
+    const cudaLaunchConfig_t config = coarsen_launch_config(runs, BLOCK_DIM, shared_bytes, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, coarsen_ceil_div(units, runs),
                               (unsigned long long *)scratch);
 }
