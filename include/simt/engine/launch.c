@@ -91,6 +91,11 @@ __attribute__((constructor)) static void read_environment(void)
 
 // ---- counts -------------------------------------------------------------------------------------
 
+int simt_in_kernel(void)
+{
+    return !!self;
+}
+
 int simt_traced(void)
 {
     return device.traced;
