@@ -110,21 +110,25 @@ static void drop_page(page **p)
     *p = NULL;
 }
 
-// The marks for [offset, offset + size) of a page: sets their number, and returns the first.
-static unsigned page_marks(page *p, unsigned offset, unsigned size, unsigned *count)
+static __attribute__((noinline, cold)) void make_bytewise(page *p)
 {
-    if (!p->bytewise && ((offset | size) & 3)) {
-        for (int k = 0; k < MARKS; ++k) {
-            if (!p->marks[k])
-                continue;
-            mark *fine = must(malloc(PAGE * sizeof *fine));
-            for (unsigned i = 0; i < PAGE; ++i)
-                fine[i] = p->marks[k][i / 4];
-            free(p->marks[k]);
-            p->marks[k] = fine;
-        }
-        p->bytewise = 1;
+    for (int k = 0; k < MARKS; ++k) {
+        if (!p->marks[k])
+            continue;
+        mark *fine = must(malloc(PAGE * sizeof *fine));
+        for (unsigned i = 0; i < PAGE; ++i)
+            fine[i] = p->marks[k][i / 4];
+        free(p->marks[k]);
+        p->marks[k] = fine;
     }
+    p->bytewise = 1;
+}
+
+// The marks for [offset, offset + size) of a page: sets their number, and returns the first.
+static inline unsigned page_marks(page *p, unsigned offset, unsigned size, unsigned *count)
+{
+    if (!p->bytewise && ((offset | size) & 3))
+        make_bytewise(p);
     unsigned shift = p->bytewise ? 0 : 2;
     *count = size >> shift;
     return offset >> shift;
@@ -276,11 +280,12 @@ static const allocation *nearest_allocation(uintptr_t a)
 // The allocation that holds an address, or would hold it if it were longer.
 static allocation *recent_allocation(uintptr_t a)
 {
-    static size_t recent; // an index: the list moves when it grows
-    allocation *m = recent < arena.count ? &arena.list[recent] : NULL;
+    static size_t known[64]; // by page; indices, as the list moves when it grows
+    size_t *recent = &known[a / PAGE % 64];
+    allocation *m = *recent < arena.count ? &arena.list[*recent] : NULL;
     if (!m || a - m->base >= m->size) {
         m = allocation_at(a);
-        recent = m ? (size_t)(m - arena.list) : 0;
+        *recent = m ? (size_t)(m - arena.list) : 0;
     }
     return m;
 }
