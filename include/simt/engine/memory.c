@@ -179,29 +179,31 @@ static int same_thread(mark a, mark b)
 
 static void collect_crews(void);
 
-static mark mark_of(const thread *t, unsigned number, int flags)
+static __attribute__((noinline)) void add_crew(const thread *t, unsigned number, int flags)
 {
-    place *p = &places.list[number];
-    const crew now = {.tick = device.tick,
-                      .block = (uint32_t)t->block->serial,
-                      .place = number & 0x1ffffff,
-                      .warp = t->warp & 31,
-                      .update = !!(flags & UPDATE),
-                      .is_volatile = !!(flags & VOLATILE)};
-    uint32_t i = p->crew - crews.first;
-    if (i >= crews.count || crews.list[i].tick != now.tick || crews.list[i].block != now.block ||
-        crews.list[i].warp != now.warp) {
-        if (crews.count >= crews.limit)
-            collect_crews();
-        if (crews.count == crews.capacity) {
-            crews.capacity = crews.capacity ? 2 * crews.capacity : 1024;
-            crews.list = must(realloc(crews.list, crews.capacity * sizeof *crews.list));
-        }
-        i = crews.count++;
-        crews.list[i] = now;
-        p->crew = crews.first + i;
+    if (crews.count >= crews.limit)
+        collect_crews();
+    if (crews.count == crews.capacity) {
+        crews.capacity = crews.capacity ? 2 * crews.capacity : 1024;
+        crews.list = must(realloc(crews.list, crews.capacity * sizeof *crews.list));
     }
-    return (crews.first + i) << 6 | t->lane << 1 | !!(flags & ATOMIC);
+    places.list[number].crew = crews.first + crews.count;
+    crews.list[crews.count++] = (crew){.tick = device.tick,
+                                       .block = (uint32_t)t->block->serial,
+                                       .place = number & 0x1ffffff,
+                                       .warp = t->warp & 31,
+                                       .update = !!(flags & UPDATE),
+                                       .is_volatile = !!(flags & VOLATILE)};
+}
+
+static inline mark mark_of(const thread *t, unsigned number, int flags)
+{
+    const uint32_t i = places.list[number].crew - crews.first;
+    const crew *c = i < crews.count ? &crews.list[i] : NULL;
+    if (!c || c->tick != device.tick || c->block != (uint32_t)t->block->serial ||
+        c->warp != t->warp)
+        add_crew(t, number, flags);
+    return places.list[number].crew << 6 | t->lane << 1 | !!(flags & ATOMIC);
 }
 
 // ---- allocations: one range of addresses, handed out upwards, and again only when it is used up ------
