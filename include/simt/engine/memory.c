@@ -50,8 +50,12 @@ static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
 // of a structure is copied with it.
 static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole)
 {
-    if (n == 4 && whole == 4 && !(from & 3))
-        return !(bits[from >> 3] >> (from & 4) & 15);
+    if ((whole == 4 || whole == 8) && !((from | n) & 3)) {
+        for (unsigned i = from; i < from + n; i += 4)
+            if (!(bits[i >> 3] >> (i & 4) & 15))
+                return 1;
+        return 0;
+    }
     unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
     for (unsigned i = from; i < from + n;) {
         unsigned end = (i / piece + 1) * piece, any = 0;

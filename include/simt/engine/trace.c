@@ -598,7 +598,7 @@ static inline __attribute__((always_inline)) void hook(const void *p, size_t siz
     t->frame = FRAME;
     uintptr_t a = (uintptr_t)p;
     // Most accesses are plain: for each of these the compiler leaves out what is for others.
-    if (size == 4 && !(flags & ~WRITE)) {
+    if ((size == 4 || size == 8) && !(flags & ~WRITE)) {
         access_inline(t, a, size, flags, pc, 0);
         return;
     }
