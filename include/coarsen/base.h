@@ -43,11 +43,18 @@
 
 // Everything is static, so that two files of one program may include the same thing, and may go
 // unused without a warning.
-#define COARSEN_UNUSED           __attribute__((unused))
-#define COARSEN_KERNEL           COARSEN_UNUSED static __global__
-#define COARSEN_DEVICE           COARSEN_UNUSED static inline __device__
-#define COARSEN_HOST_DEVICE      COARSEN_UNUSED static inline __host__ __device__
-#define COARSEN_HOST             COARSEN_UNUSED static inline
+#define COARSEN_UNUSED      __attribute__((unused))
+#define COARSEN_KERNEL      COARSEN_UNUSED static __global__
+#define COARSEN_DEVICE      COARSEN_UNUSED static inline __device__
+#define COARSEN_HOST_DEVICE COARSEN_UNUSED static inline __host__ __device__
+#define COARSEN_HOST        COARSEN_UNUSED static inline
+
+// Where there is PTX, the compute capability as in __CUDA_ARCH__; otherwise 0. Not every device is a GPU.
+#if defined(__CUDA_ARCH__) && (defined(__NVCC__) || defined(__CUDACC_RTC__) || defined(__clang__))
+#define COARSEN_PTX __CUDA_ARCH__
+#else
+#define COARSEN_PTX 0
+#endif
 
 // COARSEN_JOIN(sum, _kernel) is sum_kernel, its arguments expanded first.
 #define COARSEN_JOIN(a, b)       COARSEN_JOIN_(a, b)
