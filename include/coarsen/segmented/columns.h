@@ -158,17 +158,17 @@ COARSEN_DEVICE void COARSEN_(collect_parts)(COARSEN_ACC sum[COARSEN_ITEMS],
         sum[j] = COARSEN_(identity)();
 #pragma unroll 1
     for (unsigned int p = step; p < parts; p += steps) {
+        unsigned long long *const part = slots + p * words;
         COARSEN_(slot) seen[COARSEN_ITEMS]; // in flight together
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (j < count)
-                seen[j] = COARSEN_(peek)(slots + p * words + j * apart * COARSEN_(words_of_slot));
+                seen[j] = COARSEN_(peek)(part + j * apart * COARSEN_(words_of_slot));
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (j < count)
                 sum[j] = COARSEN_(op)(
-                    sum[j], COARSEN_(take)(slots + p * words + j * apart * COARSEN_(words_of_slot),
-                                           seen[j]));
+                    sum[j], COARSEN_(take)(part + j * apart * COARSEN_(words_of_slot), seen[j]));
     }
 }
 
@@ -201,13 +201,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t stride = (size_t)layout.parts * COARSE_FACTOR * steps;
     if (count > 0) {
         size_t row = (size_t)part * COARSE_FACTOR * steps + step;
-        if (vectors)
-            for (; row < rows; row += stride)
-                COARSEN_(add_vectors)(sum, from + row * pitch, pitch, row, rows - row, steps);
-        else
-            for (; row < rows; row += stride)
-                COARSEN_(add_singles)
-        (sum, from + row * pitch, pitch, row, rows - row, steps, count, apart);
+        for (; row < rows; row += stride) {
+            const COARSEN_TYPE *const tile = from + row * pitch;
+            if (vectors)
+                COARSEN_(add_vectors)(sum, tile, pitch, row, rows - row, steps);
+            else
+                COARSEN_(add_singles)(sum, tile, pitch, row, rows - row, steps, count, apart);
+        }
     }
     COARSEN_(add_threads)(sum, layout.lanes);
 
@@ -218,12 +218,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const size_t words = (size_t)layout.width * COARSEN_(words_of_slot); // of a part
         unsigned long long *const slots =
             scratch + layout.spans + span * layout.parts * words + first * COARSEN_(words_of_slot);
-        if (step == 0)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (j < count)
-                    COARSEN_(leave)
-        (slots + part * words + j * apart * COARSEN_(words_of_slot), 1, sum[j]);
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+            unsigned long long *const slot =
+                slots + part * words + j * apart * COARSEN_(words_of_slot);
+            if (step == 0 && j < count)
+                COARSEN_(leave)(slot, 1, sum[j]);
+        }
         if (number != layout.parts - 1)
             return;
         __syncthreads(); // the block's own part is left, and shared memory read
@@ -282,7 +283,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
 {
     const size_t needed = COARSEN_(scratch_bytes)(rows, width);
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        pitch < width || !coarsen_array_ok(out, width) ||
+        !coarsen_array_ok(out, width) ||
         (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
         return cudaErrorInvalidValue;
     if (width == 0)

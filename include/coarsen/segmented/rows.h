@@ -16,7 +16,7 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight, from 1 to 32; a power of two |
+// | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
 // Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
 // row; NAME_short_kernel, a warp or some of its lanes per row; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
@@ -57,15 +57,12 @@
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 4
-#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
-#error "coarsen/segmented: COARSE_FACTOR must be from 1 to 32"
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32 || (COARSE_FACTOR & (COARSE_FACTOR - 1)) != 0
+#error "coarsen/segmented: COARSE_FACTOR must be a power of two from 1 to 32"
 #endif
 
 #include "../block/reduce.h"
 #include "../block/vector.h"
-
-static_assert((COARSE_FACTOR & (COARSE_FACTOR - 1)) == 0,
-              "coarsen/segmented: COARSE_FACTOR must be a power of two here");
 
 #define COARSEN_SHORT  (4 * 32)  // vectors of a row, up to which a warp takes several rows at once
 #define COARSEN_MEDIUM (16 * 32) // and up to which it takes one
@@ -302,8 +299,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
 {
     const size_t vectors = width / COARSEN_ITEMS, needed = COARSEN_(scratch_bytes)(rows, width);
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        pitch < width || !coarsen_array_ok(out, rows) ||
-        (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
+        !coarsen_array_ok(out, rows) || (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) ||
+        scratch_bytes < needed)
         return cudaErrorInvalidValue;
     if (rows == 0)
         return cudaSuccess;
