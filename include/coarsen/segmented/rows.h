@@ -311,7 +311,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
         unsigned int lanes_log = 0; // a lane per vector
         while (lanes_log < 5 && 1u << lanes_log < vectors)
             lanes_log++;
-        const size_t blocks = coarsen_ceil_div(rows, (BLOCK_DIM >> lanes_log) * COARSE_FACTOR);
+        const size_t blocks =
+            coarsen_ceil_div(rows, ((size_t)BLOCK_DIM >> lanes_log) * COARSE_FACTOR);
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
