@@ -93,7 +93,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int de
     COARSEN_(words) words = COARSEN_(to_words)(value);
 #pragma unroll
     for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
-        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], delta);
+        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
     return COARSEN_(from_words)(words);
 }
 
