@@ -18,7 +18,7 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 64 to 1024  |
+// | BLOCK_DIM            | 128              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
@@ -51,9 +51,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
-#elif BLOCK_DIM < 64
-#error "coarsen/segmented: BLOCK_DIM must be 64 or more, as two warps search at the same time"
+#define BLOCK_DIM 128
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 5
@@ -66,13 +64,13 @@
 #include "../block/vector.h"
 
 #define COARSEN_WARPS       (BLOCK_DIM / 32)
-// The vectors of a thread, and of a tile the places for elements. Of two tiles, each place has in shared memory
-// its element and a number, 96 KiB in all.
-#define COARSEN_PLACE_BYTES (2 * (sizeof(COARSEN_TYPE) + sizeof(unsigned int)))
+// The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
+// that of the next tile, and a number: 96 KiB for a block.
+#define COARSEN_PLACE_BYTES (2 * sizeof(COARSEN_TYPE) + sizeof(unsigned int))
 #define COARSEN_FIT         (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE_BYTES))
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
-#define COARSEN_PLACES (BLOCK_DIM * COARSEN_ROWS * COARSEN_ITEMS)
+#define COARSEN_PLACES (32 * COARSEN_ROWS * COARSEN_ITEMS)
 
 // What a kernel gets. Boundary b is where segment b begins and segment b - 1 ends; it comes before the
 // element at its offset.
@@ -160,51 +158,11 @@ COARSEN_DEVICE COARSEN_(part) COARSEN_(combine)(COARSEN_(part) part, COARSEN_ACC
     return all;
 }
 
-// Adds a tile to what the run holds, by a warp, from what the tile's warps hold.
-COARSEN_DEVICE void COARSEN_(go_on)(COARSEN_(part) * whole, const COARSEN_(part) * parts,
-                                    COARSEN_ACC *ended)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    COARSEN_(part) tile = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
-    if (lane < COARSEN_WARPS)
-        tile = parts[lane];
-    tile = COARSEN_(combine)(tile, ended);
-    if (tile.any)
-        whole->last = COARSEN_(op)(whole->last, tile.first);
-    if (whole->head == ~0u) {
-        whole->any |= tile.any;
-        whole->first = whole->last;
-        whole->head = tile.head;
-    } else if (tile.head != ~0u && lane == 0) {
-        ended[tile.head] = whole->last;
-    }
-    if (tile.head != ~0u)
-        whole->last = tile.last;
-}
-
-// The place of the last head before one, by a warp, or ~0u.
-COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsigned int place)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned int end = (place + 31) / 32; end > 0; end -= end < 32 ? end : 32) {
-        unsigned int marks = lane < end ? heads[end - 1 - lane] : 0;
-        if ((end - lane) * 32 > place && lane < end) // what of the word is from the place on
-            marks &= (1u << place % 32) - 1;
-        const unsigned int lanes = __ballot_sync(0xffffffff, marks != 0);
-        if (lanes != 0) {
-            const unsigned int nearest = __ffs((int)lanes) - 1;
-            return (end - 1 - nearest) * 32 + 31 -
-                   __clz((int)__shfl_sync(0xffffffff, marks, (int)nearest));
-        }
-    }
-    return ~0u;
-}
-
-// The place of the last head before the calling lane's run, which begins at a place, by a warp, or ~0u.
+// The place of the last head before the calling lane's run, which begins at a place; ~0u: none.
 COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, unsigned int place)
 {
     const unsigned int lane = threadIdx.x % 32;
-    unsigned int behind = 0; // the last head; 0: none
+    unsigned int behind = 0; // the last head of the lane's run; 0: none
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
         const unsigned int marks = COARSEN_(heads_at)(heads, place + r * COARSEN_ITEMS);
@@ -217,9 +175,16 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, uns
         behind = lane >= delta && below > behind ? below : behind;
     }
     const unsigned int below = __shfl_up_sync(0xffffffff, behind, 1);
-    const unsigned int warp_place = place - lane * COARSEN_ROWS * COARSEN_ITEMS;
-    const unsigned int outside = COARSEN_(last_head)(heads, warp_place);
-    return lane > 0 && below > 0 ? below - 1 : outside;
+    return lane > 0 ? below - 1 : ~0u;
+}
+
+// The place of the last head of a tile, ~0u: none.
+COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
+{
+    for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
+        if (heads[w - 1] != 0)
+            return w * 32 - 1 - __clz((int)heads[w - 1]);
+    return ~0u;
 }
 
 // Begins to copy a thread's vectors of a tile to shared memory. element: the first one's, counted from the
@@ -251,7 +216,7 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
     COARSEN_(copies_end)();
 }
 
-// A run of the elements and boundaries, the part of one block.
+// A run of the elements and boundaries, the part of one warp.
 typedef struct {
     size_t first_boundary, boundaries_end;
     size_t first_element, elements_end;
@@ -273,7 +238,7 @@ COARSEN_DEVICE COARSEN_(bound)
     return bound;
 }
 
-// Where a thread is among the boundaries, of which it takes every BLOCK_DIMth.
+// Where a lane is among the boundaries, of which it takes every 32nd.
 typedef struct {
     size_t boundary;
     COARSEN_(bound) bound, next;
@@ -298,9 +263,9 @@ COARSEN_DEVICE void COARSEN_(mark)(COARSEN_(cursor) * at, COARSEN_(arrays) array
             atomicOr(&heads[place / 32], 1u << place % 32);
             boundary_at[place] = (unsigned int)(at->boundary - run.first_boundary);
         }
-        at->boundary += BLOCK_DIM;
+        at->boundary += 32;
         at->bound = at->next;
-        at->next = COARSEN_(bound_at)(arrays, run, at->boundary + BLOCK_DIM);
+        at->next = COARSEN_(bound_at)(arrays, run, at->boundary + 32);
     }
 }
 
@@ -314,7 +279,7 @@ COARSEN_DEVICE COARSEN_(part)
     const bool whole = lowest == 0 && places == COARSEN_PLACES;
     COARSEN_(part) part = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
     unsigned int first_end = mine + COARSEN_ROWS * COARSEN_ITEMS; // the place where part.first ends
-#pragma unroll 1 // the code for all vectors would not fit the instruction cache
+#pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
         const unsigned int place = mine + r * COARSEN_ITEMS;
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
@@ -360,45 +325,65 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
                                              unsigned int to)
 {
     const unsigned int each = (to - from + 31) / 32, none = 32 * each - (to - from);
-    COARSEN_ACC sum = COARSEN_(identity)(), value;
-    for (unsigned int i = threadIdx.x % 32 * each; i < (threadIdx.x % 32 + 1) * each; i++)
-        if (i >= none) {
-            while (COARSEN_(look)(slots.sums + (from + i - none) * COARSEN_(words_of_slot),
-                                  &value) != slots.flag) {
-            }
-            sum = COARSEN_(op)(sum, value);
+    const unsigned int begin = threadIdx.x % 32 * each, at_once = 4;
+    COARSEN_ACC sum = COARSEN_(identity)();
+    for (unsigned int i = begin; i < begin + each; i += at_once) {
+        COARSEN_(slot) seen[at_once];
+        COARSEN_ACC value[at_once];
+        bool all = false;
+        while (!all) {
+            all = true;
+#pragma unroll
+            for (unsigned int k = 0; k < at_once; k++)
+                if (i + k >= none && i + k < begin + each)
+                    seen[k] = COARSEN_(peek)(slots.sums + (size_t)(from + i + k - none) *
+                                                              COARSEN_(words_of_slot));
+#pragma unroll
+            for (unsigned int k = 0; k < at_once; k++)
+                if (i + k >= none && i + k < begin + each)
+                    all &= COARSEN_(value_of)(seen[k], &value[k]) == slots.flag;
         }
+#pragma unroll
+        for (unsigned int k = 0; k < at_once; k++)
+            if (i + k >= none && i + k < begin + each)
+                sum = COARSEN_(op)(sum, value[k]);
+    }
     __syncwarp();
     return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
+// Warps share nothing but the ticket: each has a run of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t each, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
-    __shared__ unsigned int number; // of the block's run
-    __shared__ size_t bounds[2];
-    // Of several tiles, as one is written while another is read. So there is one barrier per tile.
-    __shared__ unsigned int heads[3][COARSEN_PLACES / 32];
-    COARSEN_SHARED(COARSEN_(part), parts, 2 * COARSEN_WARPS);
+    __shared__ unsigned int block;
+    __shared__ unsigned int marks[COARSEN_WARPS][COARSEN_PLACES / 32];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned int *const heads = marks[warp];
+    COARSEN_(vector) *stage =
+        (COARSEN_(vector) *)coarsen_shared + warp * 2 * (COARSEN_PLACES / COARSEN_ITEMS);
+    COARSEN_(vector) *next_stage = stage + COARSEN_PLACES / COARSEN_ITEMS;
+    unsigned int *const boundary_at = // of the run, where there is a head
+        (unsigned int *)((COARSEN_(vector) *)coarsen_shared +
+                         COARSEN_WARPS * 2 * (COARSEN_PLACES / COARSEN_ITEMS)) +
+        warp * COARSEN_PLACES;
 
     if (threadIdx.x == 0) {
         ticket = COARSEN_(take)(scratch);
-        number = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+        block = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
     }
-    for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-        heads[0][i] = heads[1][i] = 0;
+    for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+        heads[i] = 0;
     __syncthreads();
+    const unsigned int number = block * COARSEN_WARPS + warp; // of the run
     const size_t units = arrays.n + arrays.segments + 1;
     const size_t begin = coarsen_min(number * each, units), end = coarsen_min(begin + each, units);
-    if (warp < 2) {
-        const size_t before = COARSEN_(boundaries_before)(arrays, warp == 0 ? begin : end);
-        if (lane == 0)
-            bounds[warp] = before;
-    }
-    __syncthreads();
-    const COARSEN_(run) run = {bounds[0], bounds[1], begin - bounds[0], end - bounds[1]};
+    COARSEN_(run) run;
+    run.first_boundary = COARSEN_(boundaries_before)(arrays, begin);
+    run.boundaries_end = COARSEN_(boundaries_before)(arrays, end);
+    run.first_element = begin - run.first_boundary;
+    run.elements_end = end - run.boundaries_end;
     if (run.first_boundary > run.boundaries_end || run.first_element > run.elements_end ||
         run.elements_end > arrays.n)
         __trap(); // an offset is less than the one before, or more than n
@@ -408,73 +393,63 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // Elements from here on are counted from the first whole vector. The last tile has the place behind the
     // last element, where there may be a boundary.
     const size_t lead = run.first_element + arrays.skip, stop = run.elements_end + arrays.skip;
-    // A warp copies rows of vectors, and a lane adds up a run of them. These runs are COARSEN_ROWS vectors
-    // apart: if that is odd, no two of eight lanes meet in a bank.
-    const unsigned int copied =
-        (warp * COARSEN_ROWS * 32 + lane) * COARSEN_ITEMS;                // the first place
-    const unsigned int mine = threadIdx.x * COARSEN_ROWS * COARSEN_ITEMS; // likewise
-    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS;                   // the element at place 0
-    COARSEN_(vector) *stage = (COARSEN_(vector) *)coarsen_shared;
-    COARSEN_(vector) *next_stage = stage + BLOCK_DIM * COARSEN_ROWS;
-    unsigned int *boundary_at = (unsigned int *)(next_stage + BLOCK_DIM * COARSEN_ROWS);
-    unsigned int *next_boundary_at =
-        boundary_at + COARSEN_PLACES; // of the run, where there is a head
-    COARSEN_(copy_tile)(stage + copied / COARSEN_ITEMS, arrays, tile + copied, stop);
+    // The lanes copy rows of vectors, and add up a run of them each. These are COARSEN_ROWS vectors apart: if
+    // that is odd, no two of eight lanes meet in a bank.
+    const unsigned int mine = lane * COARSEN_ROWS * COARSEN_ITEMS; // the first place
+    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS;            // the element at place 0
+    COARSEN_(copy_tile)(stage + lane, arrays, tile + lane * COARSEN_ITEMS, stop);
     COARSEN_(cursor) at;
-    at.boundary = run.first_boundary + threadIdx.x;
+    at.boundary = run.first_boundary + lane;
     at.bound = COARSEN_(bound_at)(arrays, run, at.boundary);
-    at.next = COARSEN_(bound_at)(arrays, run, at.boundary + BLOCK_DIM);
-    COARSEN_(mark)(&at, arrays, run, tile, heads[0], boundary_at);
-    __syncthreads();
-
+    at.next = COARSEN_(bound_at)(arrays, run, at.boundary + 32);
     // Where the open segment began; for LIFT.
     size_t start =
         run.first_boundary > 0 ? (size_t)arrays.offsets[run.first_boundary - 1] + arrays.skip : 0;
-    COARSEN_(part)
-    whole = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false}; // in warp 0: the run
-    unsigned int turn = 0;
-    for (; tile <= stop; tile += COARSEN_PLACES, turn++) {
+    COARSEN_(part) whole = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false}; // so far
+    for (; tile <= stop; tile += COARSEN_PLACES) {
         COARSEN_(copy_tile)
-        (next_stage + copied / COARSEN_ITEMS, arrays, tile + COARSEN_PLACES + copied, stop);
-        COARSEN_(mark)
-        (&at, arrays, run, tile + COARSEN_PLACES, heads[(turn + 1) % 3], next_boundary_at);
-        for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-            heads[(turn + 2) % 3][i] = 0;
+        (next_stage + lane, arrays, tile + COARSEN_PLACES + lane * COARSEN_ITEMS, stop);
+        COARSEN_(mark)(&at, arrays, run, tile, heads, boundary_at);
         COARSEN_(copies_wait)(1);
         __syncwarp();
 
-        const unsigned int *const marked = heads[turn % 3];
         const unsigned int lowest =
             lead > tile ? (unsigned int)(lead - tile) : 0; // with an element
         const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
         size_t lane_start = start;
         if (COARSEN_LIFTED) {
-            const unsigned int before = COARSEN_(head_before)(marked, mine);
-            const unsigned int last = COARSEN_(last_head)(marked, COARSEN_PLACES);
+            const unsigned int before = COARSEN_(head_before)(heads, mine);
+            const unsigned int last = COARSEN_(last_head)(heads);
             lane_start = before != ~0u ? tile + before : start;
             start = last != ~0u ? tile + last : start;
         }
-        // What lanes hold makes what a warp holds, and the warps' makes the tile's: that in the next turn.
         const COARSEN_(part) part =
-            COARSEN_(combine)(COARSEN_(add_up)(stage, tile, mine, lowest, places, marked,
+            COARSEN_(combine)(COARSEN_(add_up)(stage, tile, mine, lowest, places, heads,
                                                boundary_at, lane_start, ended),
                               ended);
-        if (lane == 0)
-            parts[turn % 2 * COARSEN_WARPS + warp] = part;
-        if (warp == 0 && turn > 0)
-            COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
-        __syncthreads();
+        // What is open goes on.
+        if (part.any)
+            whole.last = COARSEN_(op)(whole.last, part.first);
+        if (whole.head == ~0u) {
+            whole.any |= part.any;
+            whole.first = whole.last;
+            whole.head = part.head;
+        } else if (part.head != ~0u && lane == 0) {
+            ended[part.head] = whole.last;
+        }
+        if (part.head != ~0u)
+            whole.last = part.last;
+
+        __syncwarp();
+        for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+            heads[i] = 0;
+        __syncwarp();
         COARSEN_(vector) *const done = stage;
         stage = next_stage, next_stage = done;
-        unsigned int *const read = boundary_at;
-        boundary_at = next_boundary_at, next_boundary_at = read;
     }
 
     // What the runs before have of the segment that ends at the run's first head.
-    if (warp > 0)
-        return;
-    COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
-    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
     COARSEN_(publish)(slots, number, whole.last);
     const size_t b = run.first_boundary + whole.head;
     if (whole.head == ~0u || b == 0)
@@ -490,13 +465,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-// A run is a tile or more, and there are no more than the device can hold, so that there is one wave.
+// A run is a tile or more, and there are no more runs than the device has room for, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
+    const size_t tiles = coarsen_ceil_div(n, COARSEN_PLACES) +
+                         coarsen_ceil_div(segments, COARSEN_PLACES) + COARSEN_WARPS + 1;
     return COARSEN_(look_back_bytes)(coarsen_min(
-        coarsen_ceil_div(n, COARSEN_PLACES) + coarsen_ceil_div(segments, COARSEN_PLACES) + 1,
-        coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
+        tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
@@ -517,7 +493,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
     int resident = 0; // blocks per multiprocessor
     const size_t units = n + segments + 1;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t shared_bytes = COARSEN_PLACES * COARSEN_PLACE_BYTES;
+    const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE_BYTES;
     if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
@@ -527,12 +503,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                                                BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t runs = coarsen_min(coarsen_ceil_div(units, COARSEN_PLACES),
-                                    processors * (size_t)(resident > 0 ? resident : 1));
+    const size_t tiles = coarsen_ceil_div(units, COARSEN_PLACES);
+    const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
+                                      processors * (size_t)(resident > 0 ? resident : 1));
     const size_t skip = COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(*in) : 0;
     const COARSEN_(arrays) arrays = {in, skip, n, offsets, segments, out};
-    const cudaLaunchConfig_t config = coarsen_launch_config(runs, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, coarsen_ceil_div(units, runs),
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays,
+                              coarsen_ceil_div(units, blocks * COARSEN_WARPS),
                               (unsigned long long *)scratch);
 }
 #endif
