@@ -63,17 +63,28 @@
 #include "../block/look_back.h"
 #include "../block/vector.h"
 
-#define COARSEN_WARPS       (BLOCK_DIM / 32)
+#define COARSEN_WARPS  (BLOCK_DIM / 32)
+// What a boundary costs, in elements.
+#define COARSEN_WEIGHT 4
 // The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
-// that of the next tile, and a number: 96 KiB for a block.
-#define COARSEN_PLACE_BYTES (2 * sizeof(COARSEN_TYPE) + sizeof(unsigned int))
-#define COARSEN_FIT         (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE_BYTES))
+// that of the next tile, and a sum: 96 KiB for a block.
+#define COARSEN_PLACE  (2 * sizeof(COARSEN_TYPE) + sizeof(COARSEN_ACC))
+#define COARSEN_FIT    (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE))
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
-#define COARSEN_PLACES (32 * COARSEN_ROWS * COARSEN_ITEMS)
+#define COARSEN_LENGTH (COARSEN_ROWS * COARSEN_ITEMS) // of a lane's part
+#define COARSEN_PLACES (32 * COARSEN_LENGTH)
+#define COARSEN_ALIGN                                                                              \
+    (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
+     : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
+                                                     : COARSEN_ITEMS * sizeof(COARSEN_ACC))
+
+typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
+    COARSEN_ACC item[COARSEN_ITEMS];
+} COARSEN_(sums);
 
 // What a kernel gets. Boundary b is where segment b begins and segment b - 1 ends; it comes before the
-// element at its offset.
+// element at its offset, which is the head of a segment if that is not empty.
 typedef struct {
     const COARSEN_TYPE *in;
     size_t skip, n; // in[0] is element skip of the first whole vector
@@ -82,19 +93,30 @@ typedef struct {
     COARSEN_ACC *out;
 } COARSEN_(arrays);
 
-// Boundaries among the first `units` elements and boundaries, by a warp: each step takes the 32nd part.
-COARSEN_DEVICE size_t COARSEN_(boundaries_before)(COARSEN_(arrays) arrays, size_t units)
+// Where elements and boundaries are split in two.
+typedef struct {
+    size_t boundary, element;
+} COARSEN_(place);
+
+// Where the first `units` of elements and boundaries end, by a warp: each step takes the 32nd part.
+COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t units)
 {
     const size_t lane = threadIdx.x % 32;
-    size_t first = 0, count = coarsen_min(arrays.segments + 1, units); // it is among these
+    size_t first = 0,
+           count = coarsen_min(arrays.segments + 1, units); // it is among these boundaries
     while (count > 0) {
         const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
-        const bool before = lane * step + step - 1 < count && b + (size_t)arrays.offsets[b] < units;
+        const bool before = lane * step + step - 1 < count &&
+                            COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
         const unsigned int steps = __popc(__ballot_sync(0xffffffff, before));
         first += steps * step;
         count = coarsen_min(count - steps * step, step - 1);
     }
-    return first;
+    COARSEN_(place) place = {first, first > 0 ? (size_t)arrays.offsets[first - 1] : 0};
+    if (units > COARSEN_WEIGHT * first && units - COARSEN_WEIGHT * first > place.element)
+        place.element = units - COARSEN_WEIGHT * first;
+    place.element = coarsen_min(place.element, arrays.n);
+    return place;
 }
 
 // The marks of the vector at a place of the tile: bit k for a head at its element k.
@@ -115,59 +137,31 @@ COARSEN_DEVICE unsigned int COARSEN_(places_between)(unsigned int place, unsigne
     return there;
 }
 
-// What a lane, a warp or a tile holds: before its first head, and from its last one on.
-typedef struct {
-    COARSEN_ACC first, last; // both are all of it, if there is no head; of no element, the identity
-    unsigned int
-        head; // the boundary of the first head, counted from the run's first one; ~0u: none
-    bool any; // whether first is of any element
-} COARSEN_(part);
-
-// What the 32 lanes of a warp hold together. It writes the segments that begin and end in different lanes.
-COARSEN_DEVICE COARSEN_(part) COARSEN_(combine)(COARSEN_(part) part, COARSEN_ACC *ended)
+// The places of the first head of the calling lane's part; of the last one before that part; and of the last one
+// of the tile. Or ~0u.
+COARSEN_DEVICE unsigned int COARSEN_(first_head)(const unsigned int *heads)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    const unsigned int heads = __ballot_sync(0xffffffff, part.head != ~0u);
-    const unsigned int any = __ballot_sync(0xffffffff, part.any);
-    const unsigned int lower = heads & ((1u << lane) - 1), upto = heads & ((2u << lane) - 1);
-    // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
-    const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
-    COARSEN_ACC sum = part.last;
+    unsigned int first = ~0u;
 #pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
-        if (delta <= back)
-            sum = COARSEN_(op)(below, sum);
+    for (unsigned int r = COARSEN_ROWS; r > 0; r--) {
+        const unsigned int place = threadIdx.x % 32 * COARSEN_LENGTH + (r - 1) * COARSEN_ITEMS;
+        const unsigned int marks = COARSEN_(heads_at)(heads, place);
+        if (marks != 0)
+            first = place + __ffs((int)marks) - 1;
     }
-    COARSEN_ACC before = COARSEN_(from_below)(sum, 1);
-    if (lane == 0)
-        before = part.first;
-    else if (part.any)
-        before = COARSEN_(op)(before, part.first);
-    if (part.head != ~0u && lower != 0)
-        ended[part.head] = before;
-
-    const unsigned int last =
-        heads | any ? 31 - __clz((int)(heads | any)) : 0; // that holds something
-    const unsigned int first = heads != 0 ? __ffs((int)heads) - 1 : last;
-    COARSEN_(part) all;
-    all.first = COARSEN_(of_lane)(before, first);
-    all.last = COARSEN_(of_lane)(sum, last);
-    all.head = __shfl_sync(0xffffffff, part.head, (int)first);
-    all.any = (any & ((2u << first) - 1)) != 0;
-    return all;
+    return first;
 }
 
-// The place of the last head before the calling lane's run, which begins at a place; ~0u: none.
-COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, unsigned int place)
+COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads)
 {
     const unsigned int lane = threadIdx.x % 32;
-    unsigned int behind = 0; // the last head of the lane's run; 0: none
+    unsigned int behind = 0; // the last head of the lane's part; 0: none
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int marks = COARSEN_(heads_at)(heads, place + r * COARSEN_ITEMS);
+        const unsigned int place = lane * COARSEN_LENGTH + r * COARSEN_ITEMS;
+        const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            behind = place + r * COARSEN_ITEMS + 32 - __clz((int)marks);
+            behind = place + 32 - __clz((int)marks);
     }
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -178,7 +172,6 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, uns
     return lane > 0 ? below - 1 : ~0u;
 }
 
-// The place of the last head of a tile, ~0u: none.
 COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
 {
     for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
@@ -216,107 +209,37 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
     COARSEN_(copies_end)();
 }
 
-// A run of the elements and boundaries, the part of one warp.
-typedef struct {
-    size_t first_boundary, boundaries_end;
-    size_t first_element, elements_end;
-} COARSEN_(run);
-
-// A boundary and the one before it, read long before they are needed.
-typedef struct {
-    COARSEN_OFFSET offset, before;
-} COARSEN_(bound);
-
-COARSEN_DEVICE COARSEN_(bound)
-    COARSEN_(bound_at)(COARSEN_(arrays) arrays, COARSEN_(run) run, size_t boundary)
+// A lane's sums, each since the last head, or since the lane's first place. start: where the segment began that
+// is open there; only LIFT asks. The last of them.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN_(vector) * stage,
+                                            size_t tile, unsigned int lowest, unsigned int places,
+                                            const unsigned int *heads, size_t start)
 {
-    COARSEN_(bound) bound = {0, 0};
-    if (boundary < run.boundaries_end) {
-        bound.offset = arrays.offsets[boundary];
-        bound.before = boundary > 0 ? arrays.offsets[boundary - 1] : bound.offset;
-    }
-    return bound;
-}
-
-// Where a lane is among the boundaries, of which it takes every 32nd.
-typedef struct {
-    size_t boundary;
-    COARSEN_(bound) bound, next;
-} COARSEN_(cursor);
-
-// Marks the heads of a tile, which begins at an element counted from the first whole vector, and writes the
-// results of empty segments.
-COARSEN_DEVICE void COARSEN_(mark)(COARSEN_(cursor) * at, COARSEN_(arrays) arrays,
-                                   COARSEN_(run) run, size_t tile, unsigned int *heads,
-                                   unsigned int *boundary_at)
-{
-    while (at->boundary < run.boundaries_end &&
-           (size_t)at->bound.offset + arrays.skip < tile + COARSEN_PLACES) {
-        const size_t offset = (size_t)at->bound.offset;
-        if (offset + arrays.skip < tile || offset < run.first_element ||
-            offset > run.elements_end || at->bound.before > at->bound.offset)
-            __trap();
-        if (at->boundary > 0 && at->bound.before == at->bound.offset) {
-            arrays.out[at->boundary - 1] = COARSEN_(identity)();
-        } else {
-            const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
-            atomicOr(&heads[place / 32], 1u << place % 32);
-            boundary_at[place] = (unsigned int)(at->boundary - run.first_boundary);
-        }
-        at->boundary += 32;
-        at->bound = at->next;
-        at->next = COARSEN_(bound_at)(arrays, run, at->boundary + 32);
-    }
-}
-
-// What a lane's run holds, from place `mine` on, and the segments that begin and end in it, written. start:
-// where the segment began that is open there; only LIFT asks.
-COARSEN_DEVICE COARSEN_(part)
-    COARSEN_(add_up)(const COARSEN_(vector) * stage, size_t tile, unsigned int mine,
-                     unsigned int lowest, unsigned int places, const unsigned int *heads,
-                     const unsigned int *boundary_at, size_t start, COARSEN_ACC *ended)
-{
+    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     const bool whole = lowest == 0 && places == COARSEN_PLACES;
-    COARSEN_(part) part = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
-    unsigned int first_end = mine + COARSEN_ROWS * COARSEN_ITEMS; // the place where part.first ends
+    COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
         const unsigned int place = mine + r * COARSEN_ITEMS;
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         const unsigned int there = whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
         COARSEN_(vector) load = {};
+        COARSEN_(sums) made;
         if (there != 0)
             load = stage[place / COARSEN_ITEMS];
-        if (marks == 0 && there == ~0u) { // as most vectors of long segments
-#pragma unroll
-            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-                part.last =
-                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
-            continue;
-        }
 #pragma unroll
         for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
             if (marks >> k & 1) {
-                const unsigned int head = boundary_at[place + k];
-                if (part.head != ~0u) {
-                    ended[head] = part.last;
-                } else {
-                    part.first = part.last;
-                    part.head = head;
-                    first_end = place + k;
-                }
-                part.last = COARSEN_(identity)();
+                sum = COARSEN_(identity)();
                 start = tile + place + k;
             }
             if (there >> k & 1)
-                part.last =
-                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
+                sum = COARSEN_(op)(sum, COARSEN_(lift)(load.item[k], tile + place + k - start));
+            made.item[k] = sum;
         }
+        sums[place / COARSEN_ITEMS] = made;
     }
-    if (part.head == ~0u)
-        part.first = part.last;
-    part.any = (mine > lowest ? mine : lowest) < (first_end < places ? first_end : places);
-    return part;
+    return sum;
 }
 
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
@@ -360,14 +283,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     __shared__ unsigned int block;
     __shared__ unsigned int marks[COARSEN_WARPS][COARSEN_PLACES / 32];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned int vectors = COARSEN_PLACES / COARSEN_ITEMS;
     unsigned int *const heads = marks[warp];
+    COARSEN_(sums) *const sums = (COARSEN_(sums) *)coarsen_shared + warp * vectors;
     COARSEN_(vector) *stage =
-        (COARSEN_(vector) *)coarsen_shared + warp * 2 * (COARSEN_PLACES / COARSEN_ITEMS);
-    COARSEN_(vector) *next_stage = stage + COARSEN_PLACES / COARSEN_ITEMS;
-    unsigned int *const boundary_at = // of the run, where there is a head
-        (unsigned int *)((COARSEN_(vector) *)coarsen_shared +
-                         COARSEN_WARPS * 2 * (COARSEN_PLACES / COARSEN_ITEMS)) +
-        warp * COARSEN_PLACES;
+        (COARSEN_(vector) *)((COARSEN_(sums) *)coarsen_shared + COARSEN_WARPS * vectors) +
+        warp * 2 * vectors;
+    COARSEN_(vector) *next_stage = stage + vectors;
 
     if (threadIdx.x == 0) {
         ticket = COARSEN_(take)(scratch);
@@ -376,69 +298,121 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
         heads[i] = 0;
     __syncthreads();
-    const unsigned int number = block * COARSEN_WARPS + warp; // of the run
-    const size_t units = arrays.n + arrays.segments + 1;
-    const size_t begin = coarsen_min(number * each, units), end = coarsen_min(begin + each, units);
-    COARSEN_(run) run;
-    run.first_boundary = COARSEN_(boundaries_before)(arrays, begin);
-    run.boundaries_end = COARSEN_(boundaries_before)(arrays, end);
-    run.first_element = begin - run.first_boundary;
-    run.elements_end = end - run.boundaries_end;
-    if (run.first_boundary > run.boundaries_end || run.first_element > run.elements_end ||
-        run.elements_end > arrays.n)
-        __trap(); // an offset is less than the one before, or more than n
-    // At a boundary of the run, the result of the segment that ends there.
-    COARSEN_ACC *const ended = arrays.out + run.first_boundary - 1;
+    const unsigned int run = block * COARSEN_WARPS + warp;
+    const COARSEN_(place) begin = COARSEN_(find)(arrays, run * each);
+    const COARSEN_(place) end = COARSEN_(find)(arrays, (run + 1) * each);
+    if (begin.boundary > end.boundary || begin.element > end.element)
+        __trap(); // an offset is less than the one before
 
     // Elements from here on are counted from the first whole vector. The last tile has the place behind the
     // last element, where there may be a boundary.
-    const size_t lead = run.first_element + arrays.skip, stop = run.elements_end + arrays.skip;
-    // The lanes copy rows of vectors, and add up a run of them each. These are COARSEN_ROWS vectors apart: if
-    // that is odd, no two of eight lanes meet in a bank.
-    const unsigned int mine = lane * COARSEN_ROWS * COARSEN_ITEMS; // the first place
-    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS;            // the element at place 0
+    const size_t lead = begin.element + arrays.skip, stop = end.element + arrays.skip;
+    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS; // the element at place 0
+    // The lanes copy rows of vectors, and add up COARSEN_ROWS neighbours each: if that is odd, no two of eight
+    // lanes meet in a bank.
     COARSEN_(copy_tile)(stage + lane, arrays, tile + lane * COARSEN_ITEMS, stop);
-    COARSEN_(cursor) at;
-    at.boundary = run.first_boundary + lane;
-    at.bound = COARSEN_(bound_at)(arrays, run, at.boundary);
-    at.next = COARSEN_(bound_at)(arrays, run, at.boundary + 32);
-    // Where the open segment began; for LIFT.
-    size_t start =
-        run.first_boundary > 0 ? (size_t)arrays.offsets[run.first_boundary - 1] + arrays.skip : 0;
-    COARSEN_(part) whole = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false}; // so far
+    // A lane looks at one of 32 boundaries, whose offset was read long before.
+    size_t boundary = begin.boundary, before = 0, offset = 0;
+    if (boundary > 0)
+        before = (size_t)arrays.offsets[boundary - 1];
+    if (boundary + lane < end.boundary)
+        offset = (size_t)arrays.offsets[boundary + lane];
+    size_t start = before + arrays.skip; // where the open segment began
+    // What is open since the run's last head; and what was, at its first one, of any element or not.
+    COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
+    size_t first_boundary = end.boundary; // the first head's
+    bool any = false;
     for (; tile <= stop; tile += COARSEN_PLACES) {
         COARSEN_(copy_tile)
         (next_stage + lane, arrays, tile + COARSEN_PLACES + lane * COARSEN_ITEMS, stop);
-        COARSEN_(mark)(&at, arrays, run, tile, heads, boundary_at);
+        // Mark the heads.
+        const size_t tile_boundary = boundary, tile_offset = offset;
+        for (unsigned int count = 32; count == 32; boundary += count) {
+            if (boundary > tile_boundary && boundary + lane < end.boundary)
+                offset = (size_t)arrays.offsets[boundary + lane];
+            const size_t place =
+                offset + arrays.skip - tile; // if less than 0, more than all places
+            const bool here = boundary + lane < end.boundary && place < COARSEN_PLACES;
+            if (here)
+                atomicOr(&heads[place / 32], 1u << place % 32);
+            count = __popc(__ballot_sync(0xffffffff, here));
+        }
+        if (boundary + lane < end.boundary)
+            offset = (size_t)arrays.offsets[boundary + lane];
         COARSEN_(copies_wait)(1);
         __syncwarp();
 
+        // Add up: each lane its part, and each gets what the lanes before have since their last head.
         const unsigned int lowest =
             lead > tile ? (unsigned int)(lead - tile) : 0; // with an element
         const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
+        const unsigned int first_head = COARSEN_(first_head)(heads);
         size_t lane_start = start;
         if (COARSEN_LIFTED) {
-            const unsigned int before = COARSEN_(head_before)(heads, mine);
+            const unsigned int head = COARSEN_(head_before)(heads);
             const unsigned int last = COARSEN_(last_head)(heads);
-            lane_start = before != ~0u ? tile + before : start;
+            lane_start = head != ~0u ? tile + head : start;
             start = last != ~0u ? tile + last : start;
         }
-        const COARSEN_(part) part =
-            COARSEN_(combine)(COARSEN_(add_up)(stage, tile, mine, lowest, places, heads,
-                                               boundary_at, lane_start, ended),
-                              ended);
-        // What is open goes on.
-        if (part.any)
-            whole.last = COARSEN_(op)(whole.last, part.first);
-        if (whole.head == ~0u) {
-            whole.any |= part.any;
-            whole.first = whole.last;
-            whole.head = part.head;
-        } else if (part.head != ~0u && lane == 0) {
-            ended[part.head] = whole.last;
+        COARSEN_ACC sum = COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
+        const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
+        const unsigned int upto = with_head & ((2u << lane) - 1);
+        const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2) {
+            const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
+            if (delta <= back)
+                sum = COARSEN_(op)(below, sum);
         }
-        if (part.head != ~0u)
-            whole.last = part.last;
+        COARSEN_ACC lane_open = COARSEN_(from_below)(sum, 1);
+        if (lane == 0)
+            lane_open = open;
+        else if ((with_head & ((1u << lane) - 1)) == 0)
+            lane_open = COARSEN_(op)(open, lane_open);
+
+        // At each head, the segment before it ends.
+        __syncwarp();
+        for (size_t b = tile_boundary; b < boundary; b += 32) {
+            const size_t mine = b + lane;
+            size_t at = tile_offset;
+            if (b > tile_boundary && mine < boundary)
+                at = (size_t)arrays.offsets[mine];
+            size_t previous = __shfl_up_sync(0xffffffff, (unsigned long long)at, 1);
+            if (lane == 0)
+                previous = before;
+            before = __shfl_sync(0xffffffff, (unsigned long long)at, 31);
+            if (mine < boundary && (previous > at || at + arrays.skip - tile > places))
+                __trap(); // an offset is less than the one before, or more than n
+            const bool head = mine < boundary && (mine == 0 || previous < at);
+            const unsigned int place = (unsigned int)(at + arrays.skip - tile);
+            const unsigned int last = head && place > lowest ? place - 1 : 0; // of the segment
+            const unsigned int other = last / COARSEN_LENGTH; // the lane that has it
+            COARSEN_ACC value = COARSEN_(of_lane)(lane_open, other);
+            const bool inside = __shfl_sync(0xffffffff, first_head, (int)other) <= last;
+            if (head && place > lowest) {
+                const COARSEN_ACC made = sums[last / COARSEN_ITEMS].item[last % COARSEN_ITEMS];
+                value = inside ? made : COARSEN_(op)(value, made);
+            } else {
+                value = open;
+            }
+            const unsigned int with = __ballot_sync(0xffffffff, head);
+            if (first_boundary == end.boundary && with != 0) { // the segment began in another run
+                const unsigned int that = __ffs((int)with) - 1;
+                first_boundary = b + that;
+                first_open = COARSEN_(of_lane)(value, that);
+                any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
+            }
+            if (mine > 0 && mine < boundary && mine != first_boundary)
+                arrays.out[mine - 1] = head ? value : COARSEN_(identity)();
+        }
+        if (boundary > tile_boundary)
+            before = (size_t)arrays.offsets[boundary - 1];
+        const unsigned int some = __ballot_sync(
+            0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
+        if (some != 0) {
+            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - __clz((int)some));
+            open = with_head != 0 ? tail : COARSEN_(op)(open, tail);
+        }
 
         __syncwarp();
         for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
@@ -448,20 +422,23 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         stage = next_stage, next_stage = done;
     }
 
+    if (boundary != end.boundary)
+        __trap();
+
     // What the runs before have of the segment that ends at the run's first head.
     const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
-    COARSEN_(publish)(slots, number, whole.last);
-    const size_t b = run.first_boundary + whole.head;
-    if (whole.head == ~0u || b == 0)
+    COARSEN_(publish)(slots, run, open);
+    if (first_boundary == end.boundary || first_boundary == 0)
         return;
-    const size_t segment_start = (size_t)arrays.offsets[b - 1];
-    if (segment_start < run.first_element) {
-        const COARSEN_ACC before =
-            COARSEN_(left_by)(slots, (unsigned int)((segment_start + b - 1) / each), number);
-        whole.first = whole.any ? COARSEN_(op)(before, whole.first) : before;
+    const size_t segment_start = (size_t)arrays.offsets[first_boundary - 1];
+    if (segment_start < begin.element) {
+        const COARSEN_ACC others = COARSEN_(left_by)(
+            slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
+            run);
+        first_open = any ? COARSEN_(op)(others, first_open) : others;
     }
     if (lane == 0)
-        ended[whole.head] = whole.first;
+        arrays.out[first_boundary - 1] = first_open;
 }
 
 #ifndef __CUDACC_RTC__
@@ -470,7 +447,8 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
     const size_t tiles = coarsen_ceil_div(n, COARSEN_PLACES) +
-                         coarsen_ceil_div(segments, COARSEN_PLACES) + COARSEN_WARPS + 1;
+                         COARSEN_WEIGHT * coarsen_ceil_div(segments + 1, COARSEN_PLACES) +
+                         COARSEN_WARPS;
     return COARSEN_(look_back_bytes)(coarsen_min(
         tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
@@ -482,7 +460,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
 {
     if (segments == 0)
         return cudaSuccess;
-    const size_t most = (size_t)-1 / 4; // so that no sum of two overflows
+    const size_t most = (size_t)-1 / (4 * COARSEN_WEIGHT); // so that no sum overflows
     if (n > most || segments > most ||
         !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
         !coarsen_array_ok(offsets, segments + 1) || !coarsen_array_ok(out, segments) ||
@@ -491,9 +469,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
         return cudaErrorInvalidValue;
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
-    const size_t units = n + segments + 1;
+    const size_t units = n + COARSEN_WEIGHT * (segments + 1);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE_BYTES;
+    const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE;
     if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
@@ -515,9 +493,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                               (unsigned long long *)scratch);
 }
 #endif
-#undef COARSEN_PLACE_BYTES
+#undef COARSEN_WEIGHT
+#undef COARSEN_PLACE
 #undef COARSEN_FIT
 #undef COARSEN_ROWS
+#undef COARSEN_LENGTH
 #undef COARSEN_PLACES
 
 #define COARSEN_END
