@@ -18,7 +18,7 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 128              | threads per block: a multiple of 32 from 32 to 1024  |
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
@@ -51,7 +51,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 128
+#define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 5
@@ -242,6 +242,23 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN
     return sum;
 }
 
+// The lane's last sum where the tile has no head and an element at every place: most tiles of long segments.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_all)(const COARSEN_(vector) * stage, size_t tile,
+                                             size_t start)
+{
+    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const COARSEN_(vector) load = stage[place / COARSEN_ITEMS];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(load.item[k], tile + place + k - start));
+    }
+    return sum;
+}
+
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
 // lane the last ones, so that it is the first that may have none: the identity is one on the left only.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int from,
@@ -346,15 +363,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const unsigned int lowest =
             lead > tile ? (unsigned int)(lead - tile) : 0; // with an element
         const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
-        const unsigned int first_head = COARSEN_(first_head)(heads);
+        const bool plain = boundary == tile_boundary && lowest == 0 && places == COARSEN_PLACES;
+        const unsigned int first_head = plain ? ~0u : COARSEN_(first_head)(heads);
         size_t lane_start = start;
-        if (COARSEN_LIFTED) {
+        if (COARSEN_LIFTED && !plain) {
             const unsigned int head = COARSEN_(head_before)(heads);
             const unsigned int last = COARSEN_(last_head)(heads);
             lane_start = head != ~0u ? tile + head : start;
             start = last != ~0u ? tile + last : start;
         }
-        COARSEN_ACC sum = COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
+        COARSEN_ACC sum =
+            plain ? COARSEN_(add_all)(stage, tile, start)
+                  : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
         const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
         const unsigned int upto = with_head & ((2u << lane) - 1);
         const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
@@ -415,8 +435,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         }
 
         __syncwarp();
-        for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
-            heads[i] = 0;
+        if (boundary > tile_boundary)
+            for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+                heads[i] = 0;
         __syncwarp();
         COARSEN_(vector) *const done = stage;
         stage = next_stage, next_stage = done;
