@@ -127,9 +127,12 @@
 #elif COARSEN_DEPTH == 2
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 3
-#else
+#elif COARSEN_DEPTH == 3
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 4
+#else
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 5
 #endif
 #else
 #define COARSEN_DEPTH 1
@@ -745,7 +748,10 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 // ================ Closing ========================================================================
 
 #ifdef COARSEN_END
-#if COARSEN_DEPTH == 4
+#if COARSEN_DEPTH == 5
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 4
+#elif COARSEN_DEPTH == 4
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 3
 #elif COARSEN_DEPTH == 3
@@ -849,6 +855,8 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_MADE_SCAN
 #undef COARSEN_MADE_SLOTS
 #undef COARSEN_MADE_LOOK_BACK
+#undef COARSEN_WARPS
+#undef COARSEN_WORKERS
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_ITEMS

@@ -57,7 +57,9 @@
 // atomic gives both.
 COARSEN_DEVICE unsigned long long COARSEN_(take)(unsigned long long *scratch)
 {
-    return atomicAdd(scratch, 1ULL);
+    // threadIdx.z is 0, which nvcc does not know. Of an addend that is the same in all lanes it would make
+    // one atomic per warp, and the caller would wait for the ticket at once.
+    return atomicAdd(scratch, 1ULL + threadIdx.z);
 }
 
 COARSEN_DEVICE unsigned int COARSEN_(tile_of)(unsigned long long *scratch,
