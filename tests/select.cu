@@ -175,7 +175,7 @@ template <class T, class O> struct selection {
 };
 
 #define SELECTION(name, partition, dim, T)                                                         \
-    #name, partition, (dim)*COARSEN_VECTOR_ITEMS(T), name##_scratch_bytes, name##_scratch_init
+#name, partition, (dim)*COARSEN_VECTOR_ITEMS(T), name##_scratch_bytes, name##_scratch_init
 
 template <class T> static T itself(T x, size_t)
 {
@@ -297,8 +297,8 @@ static bool right(const selection<T, O> &s, const sample<T> &from, size_t in_off
     in.fill(from.x.data());
     cudaError_t status = s.scratch_init(scratch.get(), scratch.bytes, 0);
     for (int k = 0; k < times && status == cudaSuccess; k++)
-        status = s.launch((const T *)in.get(), (O *)out.get(), n,
-                          (unsigned long long *)count.get(), scratch.get(), scratch.bytes, 0);
+        status = s.launch((const T *)in.get(), (O *)out.get(), n, (unsigned long long *)count.get(),
+                          scratch.get(), scratch.bytes, 0);
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
     *why = status == cudaSuccess ? "" : cudaGetErrorString(status);
@@ -376,10 +376,9 @@ static void check_flags(size_t n)
     in.fill(x.data());
     kept.fill(flag.data());
     CHECK(flagged_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(flagged_launch((const tagged *)in.get(), (tagged *)out.get(), n,
-                         (unsigned long long *)count.get(),
-                         flags{(const unsigned char *)kept.get(), 11}, scratch.get(), scratch.bytes,
-                         0));
+    CHECK(flagged_launch(
+        (const tagged *)in.get(), (tagged *)out.get(), n, (unsigned long long *)count.get(),
+        flags{(const unsigned char *)kept.get(), 11}, scratch.get(), scratch.bytes, 0));
     CHECK(cudaDeviceSynchronize());
     unsigned long long counted;
     count.read(&counted);
@@ -593,8 +592,8 @@ static void check_big(void)
     CHECK(cudaDeviceSynchronize());
     wrong.read(&found);
     count.read(&counted);
-    tap_ok(found == 0 && counted == n - sevens, "n = 2^32 + 4099: %llu are wrong, count %llu", found,
-           counted);
+    tap_ok(found == 0 && counted == n - sevens, "n = 2^32 + 4099: %llu are wrong, count %llu",
+           found, counted);
     CHECK(cudaFree(in));
     CHECK(cudaFree(out));
 }

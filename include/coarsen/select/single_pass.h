@@ -123,7 +123,8 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         if (!COARSEN_(there)(arrays, element + j, 1))
             continue;
         const size_t i = element + j - arrays.skip;
-        const bool kept = COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays, i);
+        const bool kept =
+            COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays, i);
         if (kept || COARSEN_PARTITION)
             arrays.out[COARSEN_(place_of)(arrays, i, before, kept)] =
                 COARSEN_(lift)(from->item[j], i COARSEN_ALSO(arrays.scalar));
@@ -170,9 +171,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
         for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
             const unsigned int step = r * COARSEN_ITEMS + s, e = step * 32 + lane;
             const COARSEN_TYPE *const here = COARSEN_(item)(stage, r, s);
-            const COARSEN_TYPE *const nearer = s > 0 || lane > 0 ? here - 1
-                                               : r > 0 ? COARSEN_(item)(stage, r - 1, COARSEN_ITEMS - 1) + 31
-                                                         : NULL;
+            const COARSEN_TYPE *const nearer =
+                s > 0 || lane > 0 ? here - 1
+                : r > 0           ? COARSEN_(item)(stage, r - 1, COARSEN_ITEMS - 1) + 31
+                                  : NULL;
             if (r < rows && e - begin < there &&
                 COARSEN_(kept_at)(here, nearer, arrays, first + e - arrays.skip))
                 kept->bits[step / 32] |= 1u << step % 32;
@@ -229,10 +231,10 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
-                                          unsigned long long *count COARSEN_ALSO(
-                                              COARSEN_SCALAR scalar),
-                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t
+COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
+                 unsigned long long *count COARSEN_ALSO(COARSEN_SCALAR scalar), void *scratch,
+                 size_t scratch_bytes, cudaStream_t stream)
 {
     if (!coarsen_array_ok(count, 1) ||
         !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
