@@ -300,7 +300,7 @@ FAULTS = {
         ("forget the groups before", "bool all = tile < COARSEN_GROUP || ", "bool all = true || "),
         ("forget the tile in a row of 32", "count > k * 32 + 32 ? 31", "count > k * 32 + 32 ? 30"),
         ("swap the operands", "before = COARSEN_(op)(before, all);", "before = COARSEN_(op)(all, before);"),
-        ("ask for too small a scratch", "(tiles + tiles / COARSEN_GROUP) *", "tiles *"),
+        ("ask for too small a scratch", "(tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)", "tiles"),
     ]),
     "block/reduce.h": ("block", [
         ("stop the shuffles early", "delta > 0; delta /= 2", "delta > 1; delta /= 2"),
@@ -711,7 +711,7 @@ BASE = {
 AT_ONCE = 12  # cases in one program: one compiler's memory
 
 # What every program begins with, compiled once.
-COMMON = ["device.h", "math.h", "algorithm", "functional", "limits"]
+COMMON = ["device.h", "operators.h", "math.h", "algorithm", "functional", "limits"]
 
 
 class Case:

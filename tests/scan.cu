@@ -134,71 +134,15 @@ static void SCAN(check)(void)
 #else // ---- the test ------------------------------------------------------------------------------
 
 #include "device.h"
+#include "operators.h"
 
 #include <coarsen/base.h>
 
-// ---- Operators and types --------------------------------------------------------------------------
+#if defined(TEST_look_back) || defined(TEST_pipeline) // of block/, which single_pass.h is made of
+#define TEST_single_pass 1
+#endif
 
-// x -> a x + b, composed left to right: associative, not commutative.
-typedef struct {
-    unsigned int a, b;
-} affine;
-static inline __host__ __device__ affine affine_then(affine f, affine g)
-{
-    return affine{f.a * g.a, f.b * g.a + g.b};
-}
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-
-// With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
-// nothing wrote.
-struct counter {
-    unsigned long long sum, count;
-    __host__ __device__ counter() : sum(77), count(77)
-    {
-    }
-    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
-        : sum(sum), count(count)
-    {
-    }
-};
-static inline __host__ __device__ counter counter_add(counter a, counter b)
-{
-    return counter(a.sum + b.sum, a.count + b.count);
-}
-static inline __host__ __device__ counter counter_lift(unsigned short x, size_t i)
-{
-    return counter(x, i);
-}
-
-static inline __host__ __device__ int indices_lift(signed char x, size_t i)
-{
-    return x * 1000 + (int)i;
-}
-
-// So wide that a row of a large block needs more shared memory than a kernel has without asking.
-typedef struct {
-    unsigned long long word[6];
-} wide;
-static inline __host__ __device__ wide wide_add(wide a, wide b)
-{
-    for (int w = 0; w < 6; w++)
-        a.word[w] += b.word[w];
-    return a;
-}
-
-// Every value is a left identity, and none is a right one.
-static inline __host__ __device__ int last_of(int, int b)
-{
-    return b;
-}
+// ---- What is scanned -------------------------------------------------------------------------------
 
 // Counts how often it is called.
 static __device__ unsigned long long calls;

@@ -399,8 +399,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
 }
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN
-#ifndef COARSEN_LIFT
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SEGMENTED
+#ifdef COARSEN_LIFT
+#define COARSEN_LIFTED 1 // and so may need the index
+#else
+#define COARSEN_LIFTED     0
 #define COARSEN_LIFT(x, i) ((COARSEN_ACC)(x))
 #endif
 COARSEN_DEVICE COARSEN_ACC COARSEN_(lift)(COARSEN_UNUSED COARSEN_TYPE coarsen_x,
@@ -544,6 +547,18 @@ COARSEN_DEVICE COARSEN_OUT COARSEN_(lift)(
 {
     return COARSEN_CALL(COARSEN_LIFT, coarsen_x, coarsen_i COARSEN_ALSO(coarsen_scalar));
 }
+#endif
+
+// ---- Opening: the parameters of a reduction of segments ----------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
+#ifndef COARSEN_OFFSET
+#define COARSEN_OFFSET int
+#endif
+typedef COARSEN_OFFSET COARSEN_(offset);
+#undef COARSEN_OFFSET
+#define COARSEN_OFFSET COARSEN_(offset)
+static_assert((COARSEN_OFFSET)0.5 == 0, "coarsen: COARSEN_OFFSET must be an integer type");
 #endif
 
 // ---- Opening: a map's parameters ----------------------------------------------------------------
@@ -785,14 +800,16 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_SCAN ||        \
-    COARSEN_PATTERN == COARSEN_PATTERN_SELECT
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SELECT
 #undef COARSEN_LIFT
+#undef COARSEN_LIFTED
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SCAN
 #undef COARSEN_EXCLUSIVE
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
+#undef COARSEN_OFFSET
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_MAP || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
 #undef COARSEN_MAP

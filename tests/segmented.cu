@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT
+//
+// Reductions of segments: right for segments of any lengths, for every operator and type, at any alignment,
+// in any order of blocks; and what they promise of errors and scratch.
+
+#include "device.h"
+#include "operators.h"
+
+#include <coarsen/base.h>
+
+// ---- What is reduced ------------------------------------------------------------------------------
+
+#if TESTED(offsets)
+
+#define COARSEN_NAME offsets_default
+#define COARSEN_TYPE float
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME   offsets_sum
+#define COARSEN_TYPE   int
+#define COARSEN_OFFSET unsigned int
+#define BLOCK_DIM      64
+#define COARSE_FACTOR  1
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME     offsets_composed
+#define COARSEN_TYPE     affine
+#define COARSEN_OFFSET   long long
+#define COARSEN_OP       affine_then
+#define COARSEN_IDENTITY (affine{1, 0})
+#define BLOCK_DIM        96
+#define COARSE_FACTOR    3
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME       offsets_indices
+#define COARSEN_TYPE       signed char
+#define COARSEN_ACC        int
+#define COARSEN_LIFT(x, i) indices_lift(x, i)
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      2
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME     offsets_last
+#define COARSEN_TYPE     int
+#define COARSEN_OP       last_of
+#define COARSEN_IDENTITY 7
+#define BLOCK_DIM        64
+#define COARSE_FACTOR    2
+#include <coarsen/segmented/offsets.h>
+
+#ifndef TEST_ONLY
+#define COARSEN_NAME     offsets_triples
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define BLOCK_DIM        64
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME       offsets_counters
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_ACC        counter
+#define COARSEN_LIFT(x, i) counter_lift(x, i)
+#define COARSEN_OP         counter_add
+#define COARSEN_IDENTITY   counter(0, 0)
+#define BLOCK_DIM          1024
+#define COARSE_FACTOR      16
+#include <coarsen/segmented/offsets.h>
+#endif
+
+#ifndef SIMT
+#define COARSEN_NAME   offsets_bytes
+#define COARSEN_TYPE   unsigned char
+#define COARSEN_ACC    unsigned long long
+#define COARSEN_OFFSET unsigned long long
+#include <coarsen/segmented/offsets.h>
+#endif
+
+#endif
+
+template <class T, class A, class O> struct kind {
+    const char *name;
+    size_t tile; // of elements and boundaries
+    size_t (*scratch_bytes)(size_t, size_t);
+    cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
+    cudaError_t (*launch)(const T *, size_t, const O *, size_t, A *, void *, size_t, cudaStream_t);
+    A identity;
+    A (*op)(A, A);
+    A (*lift)(T, size_t);
+    T (*make)(uint64_t);
+};
+#define KIND(stem, T, A, O, tile, ...)                                                             \
+    (kind<T, A, O>{#stem, tile, stem##_scratch_bytes, stem##_scratch_init, stem##_launch,          \
+                   __VA_ARGS__})
+
+template <class T> static T itself(T x, size_t)
+{
+    return x;
+}
+template <class T> static T of_bits(uint64_t bits)
+{
+    return (T)bits;
+}
+template <class T> static T plus(T a, T b)
+{
+    return a + b;
+}
+static affine affine_of(uint64_t bits)
+{
+    return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
+}
+static triple triple_of(uint64_t bits)
+{
+    return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
+}
+
+// ---- Running one ----------------------------------------------------------------------------------
+
+struct lengths {
+    const char *name;
+    size_t (*of)(uint64_t bits, size_t s, size_t tile);
+};
+
+static const lengths all_lengths[] = {
+    {"none", [](uint64_t, size_t, size_t) { return (size_t)0; }},
+    {"1", [](uint64_t, size_t, size_t) { return (size_t)1; }},
+    {"0 to 3", [](uint64_t bits, size_t, size_t) { return (size_t)(bits % 4); }},
+    {"16", [](uint64_t, size_t, size_t) { return (size_t)16; }},
+    {"0 to 100", [](uint64_t bits, size_t, size_t) { return (size_t)(bits % 101); }},
+    {"about a tile", [](uint64_t bits, size_t, size_t tile) { return tile - 3 + bits % 5; }},
+    {"a power law",
+     [](uint64_t bits, size_t, size_t tile) { return tile * 3 / (1 + bits % (4 * tile)); }},
+    {"one of many tiles between none",
+     [](uint64_t, size_t s, size_t tile) { return s == 70 ? tile * 40 + 5 : (size_t)0; }},
+};
+
+template <class A> struct reduced {
+    cudaError_t status;
+    std::vector<A> result;
+    bool clean;
+};
+
+template <class T, class A, class O>
+static reduced<A> run(const kind<T, A, O> &k, const std::vector<T> &x,
+                      const std::vector<O> &offsets, size_t in_offset = 0, size_t out_offset = 0,
+                      int times = 1)
+{
+    const size_t n = x.size(), segments = offsets.size() - 1;
+    const test_array in(n * sizeof(T), in_offset * sizeof(T)), at(offsets.size() * sizeof(O));
+    const test_array out(segments * sizeof(A), out_offset * sizeof(A));
+    const test_array scratch(k.scratch_bytes(n, segments));
+    reduced<A> got;
+    in.fill(x.data());
+    at.fill(offsets.data());
+    got.status = k.scratch_init(scratch.get(), scratch.bytes, 0);
+    for (int i = 0; i < times && got.status == cudaSuccess; i++)
+        got.status = k.launch((const T *)in.get(), n, (const O *)at.get(), segments, (A *)out.get(),
+                              scratch.get(), scratch.bytes, 0);
+    if (got.status == cudaSuccess)
+        got.status = cudaDeviceSynchronize();
+    got.result.resize(segments);
+    if (got.status == cudaSuccess)
+        out.read(got.result.data());
+    got.clean = in.intact() && at.intact() && out.intact() && scratch.intact();
+    return got;
+}
+
+template <class T, class A, class O>
+static std::vector<A> expected(const kind<T, A, O> &k, const std::vector<T> &x,
+                               const std::vector<O> &offsets)
+{
+    std::vector<A> want;
+    for (size_t s = 0; s + 1 < offsets.size(); s++) {
+        A sum = k.identity;
+        for (size_t i = (size_t)offsets[s]; i < (size_t)offsets[s + 1]; i++)
+            sum = k.op(sum, k.lift(x[i], i - (size_t)offsets[s]));
+        want.push_back(sum);
+    }
+    return want;
+}
+
+// One test: segments of these lengths against the host, some of the array before and behind them, at random
+// alignments, in every order of blocks.
+template <class T, class A, class O>
+static bool check_lengths(const kind<T, A, O> &k, const lengths &of, size_t segments, uint64_t seed)
+{
+    std::vector<O> offsets(1, (O)(test_random(seed, 1) % 3 == 0 ? test_random(seed, 2) % 100 : 0));
+    for (size_t s = 0; s < segments; s++)
+        offsets.push_back((O)((size_t)offsets[s] + of.of(test_random(seed + 5, s), s, k.tile)));
+    std::vector<T> x((size_t)offsets[segments] + test_random(seed, 3) % 4 * 7);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = k.make(test_random(x.size(), i));
+    const std::vector<A> want = expected(k, x, offsets);
+    for (int order = (int)(seed % test_order_count()), o = 0; o < 2; o++, order++) {
+        const char *name = test_order(order % test_order_count());
+        const uint64_t bits = test_random(seed, 4 + o);
+        const reduced<A> got = run(k, x, offsets, bits % 17, (bits >> 8) % 5, 2);
+        size_t wrong = 0;
+        while (wrong < segments &&
+               memcmp((const void *)&got.result[wrong], (const void *)&want[wrong], sizeof(A)) == 0)
+            wrong++;
+        if (got.status != cudaSuccess || !got.clean || wrong < segments) {
+            tap_ok(0, "%s: %zu segments of lengths %s, %zu elements, %s: %s, first at %zu%s",
+                   k.name, segments, of.name, x.size(), name,
+                   got.status != cudaSuccess ? cudaGetErrorString(got.status) : "wrong result",
+                   wrong, got.clean ? "" : ", wrote outside its arrays");
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T, class A, class O> static void check(const kind<T, A, O> &k)
+{
+    uint64_t seed = 1;
+    for (const lengths &of : all_lengths) {
+        bool ok = true;
+        for (size_t segments : {(size_t)1, (size_t)2, k.tile / 16 + 1, k.tile + 1, 3 * k.tile})
+            if (segments * (of.of(seed, 0, k.tile) + 1) < 40 * k.tile || segments == 2)
+                ok = ok && check_lengths(k, of, segments, seed++);
+        if (ok)
+            tap_ok(1, "%s: segments of lengths %s", k.name, of.name);
+    }
+    test_order(0);
+}
+
+// ---- What is promised beyond the result -----------------------------------------------------------
+
+template <class T, class A, class O> static void check_errors(const kind<T, A, O> &k)
+{
+    const size_t n = 10000, segments = 100, bytes = k.scratch_bytes(n, segments);
+    const test_array in(n * sizeof(T)), at((segments + 1) * sizeof(O)), out(segments * sizeof(A));
+    const test_array scratch(bytes);
+    const T *const x = (const T *)in.get();
+    const O *const offsets = (const O *)at.get();
+    A *const y = (A *)out.get();
+    bool ok = true;
+    const auto wrong = [&](const T *from, size_t count, const O *where, size_t parts, A *to,
+                           void *with, size_t with_bytes) {
+        ok &= k.launch(from, count, where, parts, to, with, with_bytes, 0) == cudaErrorInvalidValue;
+    };
+    wrong(NULL, n, offsets, segments, y, scratch.get(), bytes);
+    wrong(x, n, NULL, segments, y, scratch.get(), bytes);
+    wrong(x, n, offsets, segments, NULL, scratch.get(), bytes);
+    wrong((const T *)((const char *)x + 1), n, offsets, segments, y, scratch.get(), bytes);
+    wrong(x, n, (const O *)((const char *)offsets + 1), segments, y, scratch.get(), bytes);
+    wrong(x, n, offsets, segments, (A *)((char *)y + 1), scratch.get(), bytes);
+    wrong(x, SIZE_MAX, offsets, segments, y, scratch.get(), SIZE_MAX);
+    wrong(x, n, offsets, SIZE_MAX, y, scratch.get(), SIZE_MAX);
+    wrong(x, SIZE_MAX / 2, offsets, SIZE_MAX / 2, y, scratch.get(), SIZE_MAX);
+    wrong(x, n, offsets, segments, y, NULL, bytes);
+    wrong(x, n, offsets, segments, y, scratch.get(), bytes - 1);
+    wrong(x, n, offsets, segments, y, (char *)scratch.get() + 1, bytes);
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", k.name);
+    ok = k.launch(NULL, 0, NULL, 0, NULL, NULL, 0, 0) == cudaSuccess;
+    ok &= k.launch(x, n, offsets, 0, y, scratch.get(), bytes, 0) == cudaSuccess;
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "%s: no segments are no error", k.name);
+    tap_ok(in.untouched() && at.untouched() && out.untouched() && scratch.untouched(),
+           "%s: wrong arguments and no segments write nothing", k.name);
+    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
+        ok &= k.scratch_bytes(m, segments) <= bytes && k.scratch_bytes(m, m / 100) <= bytes;
+    tap_ok(ok, "%s: scratch for n is enough for less", k.name);
+}
+
+// Of sums that round, so that another tree would show.
+template <class O> static void check_same_bits(const kind<float, float, O> &k)
+{
+    std::vector<float> x(5 * k.tile + 77), first;
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = k.make(test_random(7, i));
+    const std::vector<O> offsets = {0, 3, (O)(2 * k.tile), (O)x.size()};
+    const std::vector<float> want = expected(k, x, offsets);
+    bool same = true, near = true;
+    for (int run_number = 0; run_number < 6; run_number++) {
+        test_order(run_number % test_order_count());
+        const reduced<float> got = run(k, x, offsets);
+        if (run_number == 0)
+            first = got.result;
+        same &= got.status == cudaSuccess && memcmp(got.result.data(), first.data(), 12) == 0;
+    }
+    test_order(0);
+    for (size_t s = 0; s < 3; s++)
+        near &= first[s] - want[s] < 1 && want[s] - first[s] < 1;
+    tap_ok(same, "%s: the same bits on every run, in every order of blocks", k.name);
+    tap_ok(near, "%s: near the sums one by one", k.name);
+}
+
+// One scratch serves what is smaller, as it is, and what is larger again.
+static void check_one_scratch(const kind<int, int, unsigned int> &k)
+{
+    const size_t n = 20 * k.tile, bytes = k.scratch_bytes(n, 3);
+    const test_array in(n * 4), at(16), out(12), scratch(bytes);
+    bool ok = true;
+    CHECK(k.scratch_init(scratch.get(), bytes, 0));
+    test_order(test_order_count() - 1);
+    int each = 1, sums[3]; // another one in each launch, so that what a launch left shows
+    for (size_t m : {n, n / 3, (size_t)5, n / 2, n}) {
+        in.fill(std::vector<int>(n, each).data());
+        at.fill(std::vector<unsigned int>{0, 1, (unsigned int)m - 1, (unsigned int)m}.data());
+        CHECK(k.launch((int *)in.get(), m, (unsigned int *)at.get(), 3, (int *)out.get(),
+                       scratch.get(), bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(sums);
+        ok &= sums[0] == each && sums[1] == each * ((int)m - 2) && sums[2] == each;
+        each++;
+    }
+    test_order(0);
+    tap_ok(ok && scratch.intact(), "%s: one scratch serves what is smaller, and the largest again",
+           k.name);
+}
+
+#ifdef SIMT
+// What is not true of offsets ends the launch, and nothing is read or written out of bounds.
+static void check_wrong_offsets(const kind<int, int, unsigned int> &k)
+{
+    const size_t n = 5 * k.tile;
+    const std::vector<std::vector<unsigned int>> lists = {
+        {0, 5, 4, (unsigned int)n},
+        {0, 5, (unsigned int)n + 1},
+        {0, 0xffffffffu, 7},
+        {(unsigned int)n, 0},
+        {0, 3 * (unsigned int)k.tile, 7, 4 * (unsigned int)k.tile}};
+    simt_print_reports(0);
+    for (const std::vector<unsigned int> &offsets : lists) {
+        void *scratch = NULL, *at = NULL;
+        const size_t segments = offsets.size() - 1, bytes = k.scratch_bytes(n, segments);
+        CHECK(cudaMalloc(&scratch, bytes));
+        CHECK(cudaMemset(scratch, 0, bytes));
+        CHECK(cudaMalloc(&at, offsets.size() * 4));
+        CHECK(cudaMemcpy(at, offsets.data(), offsets.size() * 4, cudaMemcpyHostToDevice));
+        cudaError_t status = k.launch((const int *)test_zeros(n * 4), n, (const unsigned int *)at,
+                                      segments, (int *)test_zeros(segments * 4), scratch, bytes, 0);
+        if (status == cudaSuccess)
+            status = cudaDeviceSynchronize();
+        const simt_kind what = simt_last_report()->kind;
+        tap_ok(status != cudaSuccess && what == SIMT_TRAP, "%s: offsets %u, %u, ...: %s", k.name,
+               offsets[0], offsets[1], simt_kind_name(what));
+        cudaDeviceReset();
+    }
+    simt_print_reports(1);
+}
+#endif
+
+// ---- Only on a GPU --------------------------------------------------------------------------------
+
+#if !defined(SIMT) && TESTED(offsets)
+
+static void check_graph(const kind<float, float, int> &k)
+{
+    const size_t n = 100003;
+    const test_array in(n * 4), at(16), out(12), scratch(k.scratch_bytes(n, 3));
+    in.fill(std::vector<float>(n, 1.0f).data());
+    at.fill(std::vector<int>{0, 10, 10, (int)n}.data());
+    CHECK(k.scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(k.launch((float *)in.get(), n, (int *)at.get(), 3, (float *)out.get(), scratch.get(),
+                   scratch.bytes, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    bool ok = true;
+    for (int i = 0; i < 3; i++) {
+        float sums[3];
+        CHECK(cudaMemset(out.get(), POISON, 12));
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        out.read(sums);
+        ok &= sums[0] == 10 && sums[1] == 0 && sums[2] == (float)(n - 10);
+    }
+    tap_ok(ok, "%s: is captured in a graph and replayed", k.name);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+// More than 2^32 ones.
+static void check_big(void)
+{
+    const size_t n = ((size_t)1 << 32) + 4099;
+    unsigned char *data = NULL;
+    if (test_quick()) {
+        tap_skip("n > 2^32: quick");
+        return;
+    }
+    if (cudaMalloc((void **)&data, n + 1) != cudaSuccess) {
+        cudaGetLastError();
+        tap_skip("n > 2^32: not that much memory");
+        return;
+    }
+    const unsigned long long offsets[] = {0, 5, n - 7, n};
+    unsigned long long sums[3];
+    const test_array scratch(offsets_bytes_scratch_bytes(n, 3)), at(sizeof offsets),
+        out(sizeof sums);
+    CHECK(cudaMemset(data, 1, n + 1));
+    at.fill(offsets);
+    CHECK(offsets_bytes_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(offsets_bytes_launch(data + 1, n, (unsigned long long *)at.get(), 3,
+                               (unsigned long long *)out.get(), scratch.get(), scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(sums);
+    tap_ok(sums[0] == 5 && sums[1] == n - 12 && sums[2] == 7,
+           "offsets_bytes: n = 2^32 + 4099: %llu, %llu and %llu", sums[0], sums[1], sums[2]);
+    CHECK(cudaFree(data));
+}
+
+#endif
+
+int main(void)
+{
+    test_begin();
+#if TESTED(offsets)
+    const kind<float, float, int> rounded =
+        KIND(offsets_default, float, float, int, 255 * 8 * 4 + 7 * 4, 0.0f, plus<float>,
+             itself<float>, [](uint64_t bits) { return (float)((double)(int64_t)bits * 1e-19); });
+    const kind<int, int, unsigned int> sum =
+        KIND(offsets_sum, int, int, unsigned int, 63 * 4, 0, plus<int>, itself<int>,
+             [](uint64_t bits) { return (int)(bits % 2001) - 1000; });
+    check(sum);
+    check(KIND(offsets_composed, affine, affine, long long, (96 * 3 - 1) * 2, {1, 0}, affine_then,
+               itself<affine>, affine_of));
+    check(KIND(offsets_indices, signed char, int, int, (64 * 2 - 1) * 16, 0, plus<int>,
+               indices_lift, of_bits<signed char>));
+    check(
+        KIND(offsets_last, int, int, int, (64 * 2 - 1) * 4, 7, last_of, itself<int>, of_bits<int>));
+#ifndef TEST_ONLY
+    check(KIND(offsets_triples, triple, triple, int, 64 * 8 - 1, {0, 0, 0}, triple_add,
+               itself<triple>, triple_of));
+    check(KIND(offsets_counters, unsigned short, counter, int, (1024 * 2 - 1) * 8, counter(0, 0),
+               counter_add, counter_lift, of_bits<unsigned short>));
+#endif
+    check_errors(rounded);
+    check_same_bits(rounded);
+    check_one_scratch(sum);
+#ifdef SIMT
+    check_wrong_offsets(sum);
+#else
+    check_graph(rounded);
+    check_big();
+#endif
+#endif
+    return tap_done();
+}
