@@ -14,8 +14,6 @@
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
 //                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
 //     NAME_kept     what a thread keeps of a tile from adding it up to writing it
-//     COARSEN_LEAD  1: before each warp's part of a tile in shared memory there is the vector that is before it
-//                   in the array; 0, the default: nothing
 // After it, device functions
 //     COARSEN_ACC NAME_sum(const NAME_vector *from, NAME_arrays arrays, size_t element)
 //     void NAME_write(const NAME_vector *from, NAME_arrays arrays, size_t element, COARSEN_ACC before)
@@ -25,10 +23,9 @@
 //                          size_t element, unsigned int rows, COARSEN_ACC start)
 // NAME_sum is what there is of the vector at an element, combined; NAME_write writes its results, given what
 // is before it. The other two are for a warp's part of a tile: `rows` rows of 32 vectors, one run of the
-// array and of shared memory. The calling lane's are stage[32 r], at element + 32 r COARSEN_ITEMS, which it has
-// copied itself: who reads another lane's calls __syncwarp() first. What is not in the array is zeros, in
-// vectors of 16 bytes, and in others not written.
-// NAME_add_up gives what the part holds, in lane 0. NAME_write_tile gets what is before the part.
+// array. The calling lane's are stage[r * COARSEN_WORKERS], at element + 32 r COARSEN_ITEMS, which it has
+// copied itself: who reads another lane's calls __syncwarp() first. NAME_add_up gives what the part holds, in
+// lane 0. NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_short_kernel(arrays, scratch)
@@ -57,9 +54,6 @@
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
 #define COARSEN_SHORT_ROWS 4 // of one block
 #define COARSEN_TILES      4
-#ifndef COARSEN_LEAD
-#define COARSEN_LEAD 0
-#endif
 
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
                                          size_t element);
@@ -77,14 +71,11 @@ COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, siz
     return element >= arrays.skip && element + count <= arrays.end;
 }
 
-// Copies the vector at an element, as far as it is there, and zeros for the rest.
+// Copies the vector at an element, as far as it is there.
 COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) arrays, size_t element)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
-        const COARSEN_(words_4) zeros = {};
-        if (sizeof(COARSEN_(vector)) == sizeof(zeros))
-            *(COARSEN_(words_4) *)to = zeros;
 #pragma unroll 1
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1))
@@ -100,26 +91,10 @@ COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) array
 COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
                                         size_t element, unsigned int rows)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    const size_t part = element - lane * COARSEN_ITEMS; // the warp's
-    if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16 &&
-        part >= arrays.skip + COARSEN_LEAD * COARSEN_ITEMS &&
-        part + rows * 32 * COARSEN_ITEMS <= arrays.end) {
-        const COARSEN_(vector) *const from =
-            (const COARSEN_(vector) *)(arrays.in + (element - arrays.skip));
-        if (COARSEN_LEAD > 0 && lane == 0)
-            COARSEN_(copy_async)(stage - 1, from - 1, 16);
 #pragma unroll
-        for (unsigned int r = 0; r < COARSE_FACTOR; r++)
-            if (r < rows)
-                COARSEN_(copy_async)(stage + r * 32, from + r * 32, 16);
-    } else {
-        if (COARSEN_LEAD > 0 && lane == 0 && element > 0)
-            COARSEN_(fill)(stage - 1, arrays, element - COARSEN_ITEMS);
-#pragma unroll 1
-        for (unsigned int r = 0; r < rows; r++)
-            COARSEN_(fill)(stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS);
-    }
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+        if (r < rows)
+            COARSEN_(fill)(stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS);
     COARSEN_(copies_end)();
 }
 
@@ -140,9 +115,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const unsigned int tiles = (unsigned int)coarsen_ceil_div(arrays.end, items);
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
-    const unsigned int part = COARSEN_LEAD + rows * 32, step = part * COARSEN_WARPS;
+    const unsigned int step = rows * COARSEN_WORKERS;
     COARSEN_(vector) *at_added =
-        (COARSEN_(vector) *)coarsen_shared + (works ? warp * part + COARSEN_LEAD + lane : 0);
+        (COARSEN_(vector) *)coarsen_shared + (works ? threadIdx.x - 32 : 0);
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
@@ -280,11 +255,9 @@ COARSEN_HOST size_t COARSEN_(short_blocks)(cudaError_t *status)
 COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
 {
     const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
-    const size_t leads = COARSEN_TILES * COARSEN_LEAD * COARSEN_WARPS * sizeof(COARSEN_(vector));
     const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
     const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    // What else a block has there.
-    const size_t other = 1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC) + leads;
+    const size_t other = 1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC); // that a block has there
     const size_t fit = shared > other ? (shared - other) / (COARSEN_TILES * row_bytes) : 0;
     const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
     const size_t rows = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS),
@@ -332,8 +305,7 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     }
     const size_t rows = COARSEN_(rows)(arrays.end - arrays.skip, &status);
     const size_t tiles = coarsen_ceil_div(arrays.end, rows * COARSEN_WORKERS * COARSEN_ITEMS);
-    const size_t shared_bytes = COARSEN_TILES * COARSEN_WARPS * (COARSEN_LEAD + rows * 32) *
-                                sizeof(COARSEN_(vector));
+    const size_t shared_bytes = COARSEN_TILES * rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     int resident = 0; // blocks per multiprocessor
     if (status == cudaSuccess)
@@ -356,7 +328,6 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
 #endif
 #undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
-#undef COARSEN_LEAD
 
 #define COARSEN_END
 #include "../base.h"

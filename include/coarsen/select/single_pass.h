@@ -72,14 +72,11 @@ typedef struct {
 #endif
 } COARSEN_(arrays);
 
-// A lane of a warp looks at neighbours: so many vectors of the warp's part of a tile, one after the other.
-#define COARSEN_WORDS ((COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32)
+// Of each element that the thread looks at, whether it is kept.
 typedef struct {
-    unsigned int bits[COARSEN_WORDS]; // of each of its elements, whether it is kept
-    unsigned int before;              // how many of the part's are kept before them
+    unsigned int bits[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32];
 } COARSEN_(kept);
 
-#define COARSEN_LEAD 1
 #include "../block/pipeline.h"
 
 // Whether element i is kept. It is at *here and in the array, as is the one before it; *nearer is that too,
@@ -139,67 +136,21 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
 
 // ---- a warp's part of a tile ----------------------------------------------------------------------
 
-// Elements as they are in shared memory, in whole 16-byte vectors. A word of their bits is those of 32.
-#define COARSEN_WHOLE (16 % sizeof(COARSEN_TYPE) == 0)
-
-// What a lane looks at: the elements of a part from `first` on, of which those from `begin` to before `end`
-// are in the array.
-typedef struct {
-    const COARSEN_(vector) * vectors;
-    unsigned int first, begin, end;
-} COARSEN_(share);
-
-COARSEN_DEVICE unsigned int COARSEN_(within)(size_t x, size_t least, unsigned int count)
+// In step s of row r the lanes take 32 neighbours; this is the calling lane's, in shared memory.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(item)(const COARSEN_(vector) * stage, unsigned int r,
+                                                  unsigned int s)
 {
-    return x > least ? (unsigned int)coarsen_min(x - least, count) : 0;
+    const unsigned int lane = threadIdx.x % 32;
+    return (const COARSEN_TYPE *)(stage - lane + r * COARSEN_WORKERS) + s * 32 + lane;
 }
 
-// Given what the pipeline gives.
-COARSEN_DEVICE COARSEN_(share) COARSEN_(find)(const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                             size_t element, unsigned int rows)
+// Which of a part's elements, counted from `first`, are there: from *begin on, so many.
+COARSEN_DEVICE unsigned int COARSEN_(there_of)(COARSEN_(arrays) arrays, size_t first,
+                                               unsigned int rows, unsigned int *begin)
 {
-    const unsigned int lane = threadIdx.x % 32, count = rows * COARSEN_ITEMS;
-    const size_t part = element - lane * COARSEN_ITEMS;
-    COARSEN_(share) share = {stage - lane + lane * rows, lane * count, 0, count};
-    if (part < arrays.skip || part + 32 * count > arrays.end) {
-        share.begin = COARSEN_(within)(arrays.skip, part + share.first, count);
-        share.end = COARSEN_(within)(arrays.end, part + share.first, count);
-    }
-    return share;
-}
-
-// A lane's vector r, as it is now.
-COARSEN_DEVICE COARSEN_(words_4) COARSEN_(load)(const COARSEN_(vector) * from)
-{
-    return *(const COARSEN_(words_4) *)from;
-}
-
-COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(item)(const COARSEN_(words_4) * vector, unsigned int j)
-{
-    return (const COARSEN_TYPE *)vector + j;
-}
-
-// The bits of a lane's elements; all: they are all in the array.
-COARSEN_DEVICE void COARSEN_(look)(COARSEN_(kept) * kept, COARSEN_(share) share,
-                                   COARSEN_(arrays) arrays, size_t i, unsigned int rows, bool all)
-{
-    const COARSEN_TYPE *nearer = (const COARSEN_TYPE *)share.vectors - 1;
-    COARSEN_(words_4) vector[COARSE_FACTOR];
-#pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
-        if (r >= rows)
-            break;
-        vector[r] = COARSEN_(load)(share.vectors + r);
-#pragma unroll
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-            const unsigned int e = r * COARSEN_ITEMS + j;
-            const COARSEN_TYPE *const here = COARSEN_(item)(&vector[r], j);
-            if ((all || (e >= share.begin && e < share.end)) &&
-                COARSEN_(kept_at)(here, nearer, arrays, i + e))
-                kept->bits[e / 32] |= 1u << e % 32;
-            nearer = here;
-        }
-    }
+    const size_t most = rows * 32 * COARSEN_ITEMS;
+    *begin = first < arrays.skip ? (unsigned int)(arrays.skip - first) : 0;
+    return first < arrays.end ? (unsigned int)coarsen_min(arrays.end - first, most) - *begin : 0;
 }
 
 COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
@@ -207,102 +158,34 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
                                             unsigned int rows)
 {
     const unsigned int lane = threadIdx.x % 32;
-    const COARSEN_(share) share = COARSEN_(find)(stage, arrays, element, rows);
-    const size_t i = element - lane * COARSEN_ITEMS + share.first - arrays.skip;
-    unsigned int count = 0;
+    const size_t first = element - lane * COARSEN_ITEMS;
+    const COARSEN_(kept) none = {};
+    unsigned int begin, count = 0;
+    const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
 
     __syncwarp(); // the copies of the other lanes
+    *kept = none;
 #pragma unroll
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-        kept->bits[w] = 0;
-    if (COARSEN_WHOLE) {
-        if (share.begin == 0 && share.end == rows * COARSEN_ITEMS)
-            COARSEN_(look)(kept, share, arrays, i, rows, true);
-        else
-            COARSEN_(look)(kept, share, arrays, i, rows, false);
-    } else {
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
 #pragma unroll
-        for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-#pragma unroll 1
-            for (unsigned int b = 0; b < 32 && w * 32 + b < share.end; b++) {
-                const unsigned int e = w * 32 + b;
-                const COARSEN_TYPE *const here = (const COARSEN_TYPE *)share.vectors + e;
-                if (e >= share.begin &&
-                    COARSEN_(kept_at)(here, here - 1, arrays, i + e))
-                    kept->bits[w] |= 1u << b;
-            }
-    }
-#pragma unroll
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-        count += __popc(kept->bits[w]);
-    unsigned int all = count;
-#pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const unsigned int below = __shfl_up_sync(0xffffffff, all, delta);
-        all += lane >= delta ? below : 0;
-    }
-    kept->before = all - count;
-    return __shfl_sync(0xffffffff, all, 31);
-}
-
-// Where results can be gathered in shared memory: in whole vectors.
-#define COARSEN_GATHERED (COARSEN_WHOLE && 16 % sizeof(COARSEN_OUT) == 0)
-
-// Writes those of the lanes' elements whose bits are set, a run of `count` from `out` on. The lane's first one
-// is number `at` of the run, and the next is `step` behind, 1 or -1.
-// They are gathered where the part was, from the vector before it on, so that vectors there begin where
-// vectors of out do; as many at a time as have room.
-COARSEN_DEVICE void COARSEN_(write_run)(const COARSEN_(words_4) * vector, const unsigned int *bits,
-                                        COARSEN_(vector) * room, COARSEN_UNUSED COARSEN_(arrays) arrays,
-                                        size_t i,
-                                        unsigned int rows, unsigned int at, unsigned int step,
-                                        unsigned int count, COARSEN_OUT *out)
-{
-    const unsigned int items = COARSEN_VECTOR_ITEMS(COARSEN_OUT), lane = threadIdx.x % 32;
-    const unsigned int most = (1 + rows * 32) * items;
-    const bool at_once = sizeof(COARSEN_OUT) <= sizeof(COARSEN_TYPE);
-    const unsigned int skip = (unsigned int)((size_t)out / sizeof(*out) % items);
-    const unsigned int ends = skip + count;
-    COARSEN_OUT *const gathered = (COARSEN_OUT *)room;
-
-    for (unsigned int base = 0; base < ends; base += most) {
-        unsigned int to = skip + at - base;
-        __syncwarp(); // all have read what was there
-#pragma unroll
-        for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
-            if (r >= rows)
-                break;
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const unsigned int e = r * COARSEN_ITEMS + j;
-                if (bits[e / 32] >> e % 32 & 1) {
-                    if (at_once || to < most)
-                        gathered[to] = COARSEN_(lift)(*COARSEN_(item)(&vector[r], j),
-                                                      i + e COARSEN_ALSO(arrays.scalar));
-                    to += step;
-                }
-            }
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int step = r * COARSEN_ITEMS + s, e = step * 32 + lane;
+            const COARSEN_TYPE *const here = COARSEN_(item)(stage, r, s);
+            const COARSEN_TYPE *const nearer =
+                s > 0 || lane > 0 ? here - 1
+                : r > 0           ? COARSEN_(item)(stage, r - 1, COARSEN_ITEMS - 1) + 31
+                                  : NULL;
+            if (r < rows && e - begin < there &&
+                COARSEN_(kept_at)(here, nearer, arrays, first + e - arrays.skip))
+                kept->bits[step / 32] |= 1u << step % 32;
         }
-        __syncwarp();
-        const unsigned int begin = base == 0 ? skip : 0;
-        const unsigned int end = at_once || ends - base < most ? ends - base : most;
-        COARSEN_OUT *const target = out - skip + base;
-        for (unsigned int v = (begin + items - 1) / items + lane; v < end / items; v += 32)
-            ((COARSEN_(words_4) *)target)[v] = ((const COARSEN_(words_4) *)gathered)[v];
-        // The elements of the first vector, by the first 16 lanes, and of the last one, if not whole.
-        const unsigned int e = lane < 16 ? lane : end / items * items + lane - 16;
-        if (e >= begin && e < end &&
-            (lane < 16 ? lane < items && (begin > 0 || end < items) : end >= items))
-            target[e] = gathered[e];
-        if (at_once)
-            break;
-    }
-}
-
-// Of word w of a lane's bits, those from number e on.
-COARSEN_DEVICE unsigned int COARSEN_(bits_from)(unsigned int e, unsigned int w)
-{
-    return e <= w * 32 ? 0xffffffff : e < w * 32 + 32 ? 0xffffffff << (e - w * 32) : 0;
+#pragma unroll
+    for (unsigned int w = 0; w < sizeof(*kept) / sizeof(kept->bits[0]); w++)
+        count += __popc(kept->bits[w]);
+#pragma unroll
+    for (unsigned int delta = 16; delta > 0; delta /= 2)
+        count += __shfl_xor_sync(0xffffffff, count, delta);
+    return count;
 }
 
 COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
@@ -310,58 +193,39 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          size_t element, unsigned int rows, COARSEN_ACC start)
 {
     const unsigned int lane = threadIdx.x % 32;
-    const COARSEN_(share) share = COARSEN_(find)(stage, arrays, element, rows);
-    const size_t part = element - lane * COARSEN_ITEMS - arrays.skip, i = part + share.first;
-    unsigned int mine = 0;
-#pragma unroll
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-        mine += __popc(kept->bits[w]);
-    const unsigned int count = __shfl_sync(0xffffffff, kept->before + mine, 31);
-    // Those of the part that are in the array, and those of them before the lane's.
-    const unsigned int all = rows * 32 * COARSEN_ITEMS;
-    const unsigned int begin = COARSEN_(within)(arrays.skip, element - lane * COARSEN_ITEMS, all);
-    const unsigned int end = COARSEN_(within)(arrays.end, element - lane * COARSEN_ITEMS, all);
-    const unsigned int below = (unsigned int)coarsen_min(share.first + share.begin, end) - begin;
-    // The rest goes from out's end backwards.
-    const size_t rest_before = part + begin - start;
-    const unsigned int rest = end - begin - count;
-    COARSEN_OUT *const rest_out = arrays.out + (arrays.end - arrays.skip - rest_before - rest);
-    const unsigned int rest_at = rest - 1 - (below - kept->before);
+    const size_t first = element - lane * COARSEN_ITEMS;
+    unsigned int begin, count = 0;
+    const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
+    COARSEN_OUT *const out = arrays.out + start;
 
-    if (COARSEN_GATHERED) {
-        COARSEN_(vector) *const room = (COARSEN_(vector) *)stage - lane - 1;
-        COARSEN_(words_4) vector[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int r = 0; r < COARSE_FACTOR; r++)
-            if (r < rows)
-                vector[r] = COARSEN_(load)(share.vectors + r);
-        COARSEN_(write_run)
-        (vector, kept->bits, room, arrays, i, rows, kept->before, 1, count, arrays.out + start);
-        if (COARSEN_PARTITION) {
-            unsigned int bits[COARSEN_WORDS];
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
+        if (r >= rows)
+            break;
+        // Row by row, so that what one step waits for leaves time for the others.
+        unsigned int before[COARSEN_ITEMS];
+        bool mine[COARSEN_ITEMS];
 #pragma unroll
-            for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-                bits[w] = ~kept->bits[w] & COARSEN_(bits_from)(share.begin, w) &
-                          ~COARSEN_(bits_from)(share.end, w);
-            COARSEN_(write_run)
-            (vector, bits, room, arrays, i, rows, rest_at, 0xffffffff, rest, rest_out);
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int step = r * COARSEN_ITEMS + s;
+            mine[s] = kept->bits[step / 32] >> step % 32 & 1;
+            const unsigned int votes = __ballot_sync(0xffffffff, mine[s]);
+            before[s] = count + __popc(votes & ((1u << lane) - 1));
+            count += __popc(votes);
         }
-    } else {
-        unsigned int at = kept->before, at_rest = rest_at;
 #pragma unroll
-        for (unsigned int w = 0; w < COARSEN_WORDS; w++)
-#pragma unroll 1
-            for (unsigned int b = 0; b < 32 && w * 32 + b < share.end; b++) {
-                const unsigned int e = w * 32 + b;
-                const COARSEN_TYPE *const here = (const COARSEN_TYPE *)share.vectors + e;
-                if (kept->bits[w] >> b & 1)
-                    arrays.out[start + at++] =
-                        COARSEN_(lift)(*here, i + e COARSEN_ALSO(arrays.scalar));
-                else if (COARSEN_PARTITION && e >= share.begin)
-                    rest_out[at_rest--] = COARSEN_(lift)(*here, i + e COARSEN_ALSO(arrays.scalar));
-            }
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int e = (r * COARSEN_ITEMS + s) * 32 + lane;
+            const size_t i = first + e - arrays.skip;
+            if (mine[s])
+                out[before[s]] =
+                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
+            else if (COARSEN_PARTITION && e - begin < there)
+                arrays.out[COARSEN_(place_of)(arrays, i, start + before[s], false)] =
+                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
+        }
     }
-    if (lane == 0 && end > begin && part + arrays.skip + end == arrays.end)
+    if (lane == 0 && there > 0 && first + begin + there == arrays.end)
         *arrays.count = start + count;
     __syncwarp(); // before another tile is copied there
 }
@@ -386,10 +250,6 @@ COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
     return COARSEN_(pass)(arrays, scratch, stream);
 }
 #endif
-
-#undef COARSEN_WORDS
-#undef COARSEN_WHOLE
-#undef COARSEN_GATHERED
 
 #define COARSEN_END
 #include "../base.h"
