@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/sweep.h: includes SWEEP_VARIANT once for each pair of SWEEP_BLOCK_DIM (128 to 1024) and
-// SWEEP_COARSE_FACTOR (1 to 16), in powers of two. SWEEP_NAME(stem) is then stem_BLOCK_FACTOR, and
+// SWEEP_COARSE_FACTOR (1 to 16), in powers of two; with SWEEP_ODD, 1 to 9, odd. SWEEP_NAME(stem) is then stem_BLOCK_FACTOR, and
 // SWEEP_KNOBS a string of both.
 
 #ifndef SWEEP_BLOCK_DIM
@@ -33,6 +33,20 @@
 #define SWEEP_COARSE_FACTOR 1
 #include SWEEP_VARIANT
 #undef SWEEP_COARSE_FACTOR
+#ifdef SWEEP_ODD
+#define SWEEP_COARSE_FACTOR 3
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 5
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 7
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 9
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#else
 #define SWEEP_COARSE_FACTOR 2
 #include SWEEP_VARIANT
 #undef SWEEP_COARSE_FACTOR
@@ -45,5 +59,6 @@
 #define SWEEP_COARSE_FACTOR 16
 #include SWEEP_VARIANT
 #undef SWEEP_COARSE_FACTOR
+#endif
 
 #endif

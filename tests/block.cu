@@ -616,10 +616,10 @@ template <class T> static void check_full_slot(const slots<T> &s)
 #define COARSEN_NAME tile
 #include <coarsen/block/copy.h>
 #ifdef SIMT // and as below compute capability 8.0
-#define __CUDA_ARCH__ 750
-#define COARSEN_NAME  early
+#define __NVCC__
+#define COARSEN_NAME early
 #include <coarsen/block/copy.h>
-#undef __CUDA_ARCH__
+#undef __NVCC__
 #define TILE(f, ...) (EARLY ? early_##f(__VA_ARGS__) : tile_##f(__VA_ARGS__))
 #else
 #define TILE(f, ...) tile_##f(__VA_ARGS__)

@@ -43,11 +43,18 @@
 
 // Everything is static, so that two files of one program may include the same thing, and may go
 // unused without a warning.
-#define COARSEN_UNUSED           __attribute__((unused))
-#define COARSEN_KERNEL           COARSEN_UNUSED static __global__
-#define COARSEN_DEVICE           COARSEN_UNUSED static inline __device__
-#define COARSEN_HOST_DEVICE      COARSEN_UNUSED static inline __host__ __device__
-#define COARSEN_HOST             COARSEN_UNUSED static inline
+#define COARSEN_UNUSED      __attribute__((unused))
+#define COARSEN_KERNEL      COARSEN_UNUSED static __global__
+#define COARSEN_DEVICE      COARSEN_UNUSED static inline __device__
+#define COARSEN_HOST_DEVICE COARSEN_UNUSED static inline __host__ __device__
+#define COARSEN_HOST        COARSEN_UNUSED static inline
+
+// Where there is PTX, the compute capability as in __CUDA_ARCH__; otherwise 0. Not every device is a GPU.
+#if defined(__CUDA_ARCH__) && (defined(__NVCC__) || defined(__CUDACC_RTC__) || defined(__clang__))
+#define COARSEN_PTX __CUDA_ARCH__
+#else
+#define COARSEN_PTX 0
+#endif
 
 // COARSEN_JOIN(sum, _kernel) is sum_kernel, its arguments expanded first.
 #define COARSEN_JOIN(a, b)       COARSEN_JOIN_(a, b)
@@ -294,6 +301,7 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define coarsen_launch_config COARSEN_(coarsen_launch_config)
 #define coarsen_attribute     COARSEN_(coarsen_attribute)
 #define coarsen_bytes_ok      COARSEN_(coarsen_bytes_ok)
+#define coarsen_rows_ok       COARSEN_(coarsen_rows_ok)
 
 // a / b rounded up, for any a and b > 0: a + b - 1 would overflow near the top.
 COARSEN_HOST_DEVICE size_t coarsen_ceil_div(size_t a, size_t b)
@@ -343,6 +351,16 @@ COARSEN_HOST bool coarsen_bytes_ok(const void *pointer, size_t n, size_t bytes, 
         return true;
     return pointer && (size_t)pointer % alignment == 0 &&
            n <= ((size_t)-1 - (size_t)pointer) / bytes;
+}
+
+// The same, for rows of width elements, whose starts are pitch elements apart.
+COARSEN_HOST bool coarsen_rows_ok(const void *pointer, size_t pitch, size_t rows, size_t width,
+                                  size_t bytes, size_t alignment)
+{
+    if (rows == 0 || width == 0)
+        return true;
+    return width <= pitch && rows - 1 <= ((size_t)-1 - width) / pitch &&
+           coarsen_bytes_ok(pointer, (rows - 1) * pitch + width, bytes, alignment);
 }
 
 // Whether pointer may hold n elements of its type.
@@ -867,6 +885,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef coarsen_launch_config
 #undef coarsen_attribute
 #undef coarsen_bytes_ok
+#undef coarsen_rows_ok
 #undef coarsen_array_ok
 #undef COARSEN_MADE_REDUCE // block/'s headers
 #undef COARSEN_MADE_SCAN

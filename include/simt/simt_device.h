@@ -16,15 +16,17 @@
 
 // ---- qualifiers ---------------------------------------------------------------------------------
 
+#ifndef __device__ // simt-c++ may read these in the text, and takes them out
 #define __global__
 #define __device__
 #define __host__
+#endif
 #define __grid_constant__
 #define __maxnreg__(...)
 #define __forceinline__      __inline__ __attribute__((always_inline))
 #define __align__(n)         __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
-// libstdc++ writes __attribute__((__noinline__)) in <memory>, which is already included here.
+// libstdc++ has __attribute__((__noinline__)) in a header that bits/ replaces.
 #define __noinline__         __attribute__((noinline))
 
 // Each resident block is an OS thread, so a thread-local variable is one per block.
@@ -66,6 +68,15 @@ struct simt_dynamic {
         return *(array<T> *)simt_dynamic_bytes;
     }
 };
+#endif
+
+// In a kernel, and not in host code. sides.py puts it where a function has a body for each.
+#ifdef __cplusplus
+extern "C" int simt_in_kernel(void) __attribute__((const));
+SIMT_INLINE constexpr bool simt_on_device()
+{
+    return !__builtin_is_constant_evaluated() && simt_in_kernel();
+}
 #endif
 
 // ---- the engine's side --------------------------------------------------------------------------

@@ -132,16 +132,23 @@ static int check_{name}(void)
 }}
 """,
 }
+# A reduction of each row or column of a matrix, which has one here.
+CALLS["MATRIX"] = CALLS["REDUCE"].replace("scratch_bytes(N)", "scratch_bytes({rows}, {width})").replace(
+    "launch(in, out, N, ", "launch(in, {width}, out, {rows}, {width}, ")
 RUNGS = [header for header in HEADERS if pattern(header) in CALLS and "/block/" not in header]
+
+
+def kind_of(header):
+    return "MATRIX" if "/segmented/" in header else pattern(header)
 
 
 def included(header, name):
     """The inclusion of a rung by this user, and a function that checks what it does."""
-    kind = pattern(header)
+    kind = kind_of(header)
     changes = {"COARSEN_NAME": name}
     taken = parameters(header)
     lift = "COARSEN_LIFT" in taken
-    if kind in ("REDUCE", "SCAN", "FUSE"):
+    if kind in ("REDUCE", "MATRIX", "SCAN", "FUSE"):
         changes |= {"COARSEN_TYPE": "float"}
         changes |= {key: EXPRESSIONS[key] for key in ("COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_ATOMIC")
                     if key in taken}
@@ -153,6 +160,7 @@ def included(header, name):
         source = ("#define COARSEN_MAP(a, b, c, s) ((a) * (b) + (c) * (s) + ZERO)\n" +
                   inclusion(header, again=True, **changes))
     return source + CALLS[kind].format(name=name, twice=2 if lift else 1, index=1 if lift else 0,
+                                       rows=1 if "rows" in header else "N", width="N" if "rows" in header else 1,
                                        scratch="scratch, 1 << 16, " if "private_global" in header else "")
 
 

@@ -18,6 +18,7 @@ CASES = {
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
+    "COARSE_FACTOR must be a power of two": [{"COARSE_FACTOR": value} for value in ("3", "-2", "64")],
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (

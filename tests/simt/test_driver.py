@@ -67,7 +67,7 @@ def test_is_cuda(tmp_path):
     """In one file, as most of the time is the runtime's own headers'."""
     (tmp_path / "all.cu").write_text("".join(
         f'#define main main_of_{name}\n#define kernel kernel_of_{name}\n#include "{FILES / name}.cu"\n#undef main\n#undef kernel\n'
-        for name in ("launches", "other", "float16", "groups")))
+        for name in ("launches", "other", "float16", "groups", "sides")))
     run(NVCC, "-arch=sm_90", "-extended-lambda", "-DLEVEL=3", "-Xcompiler", "-O0", "-c", "all.cu", "-o", "all.o", cwd=tmp_path)
 
 
@@ -233,32 +233,81 @@ int main(int, char **v)
         assert says in run(tmp_path / "x", str(index))
 
 
-def test_arch(tmp_path):
-    """Where the device's side differs, it says so; the user chooses."""
-    source = """#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600
-__device__ double atomicAdd(double *p, double v);
-#endif
-__global__ void k(int *p)
+def test_sides(tmp_path):
+    """A kernel is compiled with __CUDA_ARCH__ and the host without it, in one program with one of each variable."""
+    assert driver(FILES / "sides.cu", "-o", tmp_path / "x", "-Wall", "-Wextra", "-Werror") == ""
+    assert run(tmp_path / "x") == "0 failures\n"
+    said = run(tmp_path / "x", "overrun", ok=False)
+    lines = (FILES / "sides.cu").read_text().split("\n")
+    line = 1 + next(i for i, text in enumerate(lines) if "return p[x];" in text)
+    assert f"thread (4,0,0), sides.cu:{line}\n" in said.replace(f"{FILES}/", ""), said
+
+
+def test_one_side(tmp_path):
+    (tmp_path / "x.cu").write_text("""__host__ __device__ int arch()
 {
-#if __CUDA_ARCH__ >= 700
-    *p = __CUDA_ARCH__;
+#ifdef __CUDA_ARCH__
+    return __CUDA_ARCH__;
+#else
+    return 0;
 #endif
 }
+__global__ void k(int *p) { *p = arch(); }
 int main()
 {
     int *p, h = 0;
-    cudaMalloc(&p, 4), cudaMemset(p, 0, 4), k<<<1, 1>>>(p), cudaMemcpy(&h, p, 4, cudaMemcpyDefault);
-    printf("%d", h);
+    cudaMalloc(&p, 4), k<<<1, 1>>>(p), cudaMemcpy(&h, p, 4, cudaMemcpyDefault);
+    printf("%d %d", h, arch());
 }
-"""
-    (tmp_path / "x.cu").write_text(source)
-    said = driver("x.cu", "-o", "x", cwd=tmp_path)
-    assert said.startswith("x.cu:7: warning: __CUDA_ARCH__ is undefined") and said.count("\n") == 1, said
-    for option, printed in ("-D__CUDA_ARCH__=900", "900"), ("-U__CUDA_ARCH__", "0"):
-        assert driver("x.cu", "-o", "x", option, cwd=tmp_path) == ""
+""")
+    for option, printed in ([], "900 0"), (["-D__CUDA_ARCH__=800"], "800 800"), (["-U__CUDA_ARCH__"], "0 0"):
+        assert driver("x.cu", "-o", "x", *option, cwd=tmp_path) == ""
         assert run(tmp_path / "x") == printed
-    (tmp_path / "x.cu").write_text(source.replace("#if __CUDA_ARCH__ >= 700", "#if 0"))
-    assert driver("-c", "x.cu", cwd=tmp_path) == ""
+
+
+def test_standard_headers(tmp_path):
+    """With macros of CUDA's names."""
+    headers = "memory", "functional", "future", "regex", "filesystem", "algorithm", "iostream", "unordered_map"
+    (tmp_path / "x.cu").write_text("".join(f"#include <{name}>\n" for name in headers))
+    for standard in 14, 20:
+        assert driver("-c", "x.cu", f"-std=c++{standard}", cwd=tmp_path) == ""
+
+
+@pytest.mark.parametrize("device, host, says", [
+    ("constexpr int N = 1;\n", "constexpr int N = 2;\n", "N depends on __CUDA_ARCH__, and the host gets the device's"),
+    ("using T = float;\n", "using T = double;\n", "T depends on __CUDA_ARCH__"),
+    ("struct S { int a; };\n", "struct S { char a; };\n", "a depends on __CUDA_ARCH__"),
+    ("struct S { int a; };\n", "struct __align__(16) S { int a; };\n", ""),
+    ("__constant__ int n = 1;\n", "int n = 1;\n", ""),
+    ("__device__ void f() {}\n", "__device__ inline void g() {}\n", ""),
+    ("inline int f() { return 1; }\n", "static __host__ __device__ __forceinline__ int f() { return 2; }\n", ""),
+    ('__host__ __device__ int f() { asm("mov.u32 %0, %%laneid;"); return 1; }\n',
+     "__host__ __device__ int f() { return 2; }\n", 'simt does not have PTX ("mov.u32 %0, %%laneid;"), so a kernel'),
+    ("namespace a {\n", "namespace b {\n", ""),
+    ("const __device__ std::pair<int, int> b{1, 2};\n", "constexpr auto b = std::make_pair(1, 2);\n", "b depends"),
+    ("struct S { int a, b; __host__ __device__ S() : a(1) {} };\n",
+     "struct S { int a, b; __host__ __device__ S() : b{1} {} };\n", "a constructor's initializers depend"),
+])
+def test_declarations(tmp_path, device, host, says):
+    """What is not a function has one side: a warning says so where it matters."""
+    end = "}\n" if device.startswith("namespace") else ""
+    (tmp_path / "x.cu").write_text(f"#ifdef __CUDA_ARCH__\n{device}{end}#else\n{host}{end}#endif\n")
+    said = driver("-c", "x.cu", cwd=tmp_path)
+    assert (said.startswith(f"x.cu:2: warning: {says}") and said.count("\n") == 1) if says else said == "", said
+
+
+def test_sides_of_ptx(tmp_path):
+    """A __device__ function has no other side to take."""
+    (tmp_path / "x.cu").write_text("""__global__ void k()
+{
+#if __CUDA_ARCH__ >= 700
+    asm volatile("nanosleep.u32 1;");
+#endif
+}
+int main() { k<<<1, 1>>>(); }
+""")
+    assert driver("x.cu", cwd=tmp_path, ok=False).startswith("x.cu:4: error: simt does not have PTX")
+    assert driver("-c", "x.cu", "-U__CUDA_ARCH__", cwd=tmp_path) == ""
 
 
 # ---- numbers of 16 bits --------------------------------------------------------------------------

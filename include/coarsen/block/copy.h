@@ -41,7 +41,7 @@ typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(words_4);
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if COARSEN_PTX >= 800
 
 #define COARSEN_COPY(cache, bytes, ...)                                                            \
     asm volatile("cp.async." cache ".shared.global [%0], [%1], " bytes                             \
@@ -93,7 +93,7 @@ COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copies_wait)(unsigne
 #undef COARSEN_WAIT
 
 #else
-#if defined(__CUDA_ARCH__) || defined(__NVCC__) || defined(__clang__)
+#if defined(__NVCC__) || defined(__CUDACC_RTC__) || defined(__clang__)
 #define COARSEN_PIPELINE(call)
 #else // a device that is not a GPU has these from the start
 #define COARSEN_PIPELINE(call) return __pipeline_##call

@@ -27,12 +27,17 @@
 //     void NAME_enter(unsigned long long *scratch, unsigned long long *ticket)
 //     void NAME_grid(COARSEN_TYPE value, COARSEN_TYPE *out, unsigned long long *scratch,
 //                    const unsigned long long *ticket)
+//     void NAME_meet(COARSEN_TYPE value, COARSEN_TYPE *out, unsigned long long *counter,
+//                    unsigned long long *slots, unsigned int block, unsigned int blocks,
+//                    const unsigned long long *ticket)   as NAME_grid, for some blocks of a grid
 //     size_t NAME_grid_bytes(size_t blocks)         scratch for so many blocks; host
 //     cudaError_t NAME_scratch_init(void *scratch, size_t bytes, cudaStream_t stream)
 // A block is BLOCK_DIM x 1 x 1, a grid one-dimensional. A barrier goes between two calls of
 // NAME_block, or of NAME_block and NAME_grid. In the other lanes and threads the value returned has
 // no meaning. For the grid: all threads of all blocks call NAME_enter, and then NAME_grid, once per
-// launch, which writes *out. *ticket is in shared memory. scratch: NAME_grid_bytes() bytes of
+// launch, which writes *out. For some blocks of a grid: all threads of those blocks call
+// NAME_enter(counter, ticket) and NAME_meet, each block with its index among them; slots has a slot
+// per block, and it and counter are zeros before and after. *ticket is in shared memory. scratch: NAME_grid_bytes() bytes of
 // device memory, 16-byte aligned. NAME_scratch_init makes it ready once; each launch leaves it
 // ready for the next. A scratch that was not made ready ends the launch with an error (__trap). For
 // one number of blocks the result has the same bits always.
@@ -88,29 +93,35 @@ COARSEN_DEVICE void COARSEN_(enter)(unsigned long long *scratch, unsigned long l
         *ticket = atomicAdd(scratch, 1ULL);
 }
 
-COARSEN_DEVICE void COARSEN_(grid)(COARSEN_ACC value, COARSEN_ACC *out, unsigned long long *scratch,
-                                   const unsigned long long *ticket)
+COARSEN_DEVICE void COARSEN_(meet)(COARSEN_ACC value, COARSEN_ACC *out, unsigned long long *counter,
+                                   unsigned long long *slots, unsigned int block,
+                                   unsigned int blocks, const unsigned long long *ticket)
 {
-    unsigned long long *const slots = scratch + 2;
     value = COARSEN_(block)(value);
     if (threadIdx.x == 0)
-        COARSEN_(leave)(slots + blockIdx.x * COARSEN_(words_of_slot), 1, value);
+        COARSEN_(leave)(slots + block * COARSEN_(words_of_slot), 1, value);
     const unsigned long long number = *ticket;
-    if (number != gridDim.x - 1) {
-        if (number >= gridDim.x)
+    if (number != blocks - 1) {
+        if (number >= blocks)
             __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
         return;
     }
 
     value = COARSEN_(identity)();
-    for (unsigned int b = threadIdx.x; b < gridDim.x; b += BLOCK_DIM)
+    for (unsigned int b = threadIdx.x; b < blocks; b += BLOCK_DIM)
         value = COARSEN_(op)(value, COARSEN_(collect)(slots + b * COARSEN_(words_of_slot)));
     __syncthreads();
     value = COARSEN_(block)(value);
     if (threadIdx.x == 0) {
         *out = value;
-        atomicExch(scratch, 0ULL);
+        atomicExch(counter, 0ULL);
     }
+}
+
+COARSEN_DEVICE void COARSEN_(grid)(COARSEN_ACC value, COARSEN_ACC *out, unsigned long long *scratch,
+                                   const unsigned long long *ticket)
+{
+    COARSEN_(meet)(value, out, scratch, scratch + 2, blockIdx.x, gridDim.x, ticket);
 }
 
 #ifndef __CUDACC_RTC__

@@ -66,7 +66,7 @@ COARSEN_DEVICE size_t COARSEN_(rest)(COARSEN_(parts) parts, size_t r)
 
 COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_once)(const COARSEN_(vector) * from)
 {
-#ifdef __CUDA_ARCH__ // as __ldcs, which clang has not
+#if COARSEN_PTX // as __ldcs, which clang has not
     if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
         uint4 bits;
         COARSEN_(vector) load;

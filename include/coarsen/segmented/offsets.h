@@ -19,7 +19,7 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 4                | 16-byte vectors per thread and tile, from 1 to 16; fewer where a tile would have more than 2^13 elements |
+// | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -56,7 +56,7 @@
 #error "coarsen/segmented: BLOCK_DIM must be 64 or more, as two warps search at the same time"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 4
+#define COARSE_FACTOR 5
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -65,11 +65,13 @@
 #include "../block/look_back.h"
 #include "../block/vector.h"
 
-#define COARSEN_WARPS  (BLOCK_DIM / 32)
-// Rows of vectors of a warp, and of a tile the places for elements: at most 2^13, as there is a number in
-// shared memory for each.
-#define COARSEN_FIT    (8192 / (BLOCK_DIM * COARSEN_ITEMS))
-#define COARSEN_ROWS   (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT)
+#define COARSEN_WARPS       (BLOCK_DIM / 32)
+// The vectors of a thread, and of a tile the places for elements. Of two tiles, each place has in shared memory
+// its element and a number, 96 KiB in all.
+#define COARSEN_PLACE_BYTES (2 * (sizeof(COARSEN_TYPE) + sizeof(unsigned int)))
+#define COARSEN_FIT         (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE_BYTES))
+#define COARSEN_ROWS                                                                               \
+    (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
 #define COARSEN_PLACES (BLOCK_DIM * COARSEN_ROWS * COARSEN_ITEMS)
 
 // What a kernel gets. Boundary b is where segment b begins and segment b - 1 ends; it comes before the
@@ -103,14 +105,6 @@ COARSEN_DEVICE unsigned int COARSEN_(heads_at)(const unsigned int *heads, unsign
     return heads[place / 32] >> place % 32 & ((2u << (COARSEN_ITEMS - 1)) - 1);
 }
 
-// The place of the last head in a row, of those of these lanes.
-COARSEN_DEVICE unsigned int COARSEN_(head_of)(const unsigned int *heads, unsigned int row,
-                                              unsigned int lanes)
-{
-    const unsigned int place = row + (31 - __clz((int)lanes)) * COARSEN_ITEMS;
-    return place + 31 - __clz((int)COARSEN_(heads_at)(heads, place));
-}
-
 // Of the vector at a place, those elements that are at places from `lowest` on and before `places`, as bits.
 COARSEN_DEVICE unsigned int COARSEN_(places_between)(unsigned int place, unsigned int lowest,
                                                      unsigned int places)
@@ -123,27 +117,79 @@ COARSEN_DEVICE unsigned int COARSEN_(places_between)(unsigned int place, unsigne
     return there;
 }
 
-// The last lane that has anything in a row: an element before `places`, or a head, which may be behind the last
-// element. Or 32.
-COARSEN_DEVICE unsigned int COARSEN_(last_lane)(unsigned int row, unsigned int places,
-                                                unsigned int lanes)
+// What a lane, a warp or a tile holds: before its first head, and from its last one on.
+typedef struct {
+    COARSEN_ACC first, last; // both are all of it, if there is no head; of no element, the identity
+    unsigned int
+        head; // the boundary of the first head, counted from the run's first one; ~0u: none
+    bool any; // whether first is of any element
+} COARSEN_(part);
+
+// What the 32 lanes of a warp hold together. It writes the segments that begin and end in different lanes.
+COARSEN_DEVICE COARSEN_(part) COARSEN_(combine)(COARSEN_(part) part, COARSEN_ACC *ended)
 {
-    const unsigned int elements = places > row ? places - row : 0;
-    if (elements >= 32 * COARSEN_ITEMS)
-        return 31;
-    const unsigned int last = elements > 0 ? (elements - 1) / COARSEN_ITEMS : 0;
-    if (lanes != 0 && 31 - __clz((int)lanes) > (int)last)
-        return 31 - __clz((int)lanes);
-    return elements > 0 || lanes != 0 ? last : 32;
+    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int heads = __ballot_sync(0xffffffff, part.head != ~0u);
+    const unsigned int any = __ballot_sync(0xffffffff, part.any);
+    const unsigned int lower = heads & ((1u << lane) - 1), upto = heads & ((2u << lane) - 1);
+    // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
+    const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+    COARSEN_ACC sum = part.last;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
+        if (delta <= back)
+            sum = COARSEN_(op)(below, sum);
+    }
+    COARSEN_ACC before = COARSEN_(from_below)(sum, 1);
+    if (lane == 0)
+        before = part.first;
+    else if (part.any)
+        before = COARSEN_(op)(before, part.first);
+    if (part.head != ~0u && lower != 0)
+        ended[part.head] = before;
+
+    const unsigned int last =
+        heads | any ? 31 - __clz((int)(heads | any)) : 0; // that holds something
+    const unsigned int first = heads != 0 ? __ffs((int)heads) - 1 : last;
+    COARSEN_(part) all;
+    all.first = COARSEN_(of_lane)(before, first);
+    all.last = COARSEN_(of_lane)(sum, last);
+    all.head = __shfl_sync(0xffffffff, part.head, (int)first);
+    all.any = (any & ((2u << first) - 1)) != 0;
+    return all;
+}
+
+// Adds a tile to what the run holds, by a warp, from what the tile's warps hold.
+COARSEN_DEVICE void COARSEN_(go_on)(COARSEN_(part) * whole, const COARSEN_(part) * parts,
+                                    COARSEN_ACC *ended)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_(part) tile = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
+    if (lane < COARSEN_WARPS)
+        tile = parts[lane];
+    tile = COARSEN_(combine)(tile, ended);
+    if (tile.any)
+        whole->last = COARSEN_(op)(whole->last, tile.first);
+    if (whole->head == ~0u) {
+        whole->any |= tile.any;
+        whole->first = whole->last;
+        whole->head = tile.head;
+    } else if (tile.head != ~0u && lane == 0) {
+        ended[tile.head] = whole->last;
+    }
+    if (tile.head != ~0u)
+        whole->last = tile.last;
 }
 
 // The place of the last head before one, by a warp, or ~0u.
 COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsigned int place)
 {
-    for (unsigned int end = place / 32; end > 0;
-         end -= end < 32 ? end : 32) { // places are whole words
-        const unsigned int lane = threadIdx.x % 32;
-        const unsigned int marks = lane < end ? heads[end - 1 - lane] : 0;
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned int end = (place + 31) / 32; end > 0; end -= end < 32 ? end : 32) {
+        unsigned int marks = lane < end ? heads[end - 1 - lane] : 0;
+        if ((end - lane) * 32 > place && lane < end) // what of the word is from the place on
+            marks &= (1u << place % 32) - 1;
         const unsigned int lanes = __ballot_sync(0xffffffff, marks != 0);
         if (lanes != 0) {
             const unsigned int nearest = __ffs((int)lanes) - 1;
@@ -154,13 +200,27 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsig
     return ~0u;
 }
 
-// What a warp has of a tile: before its first head, and from its last one on. Nothing is the identity.
-typedef struct {
-    COARSEN_ACC first, last;
-    unsigned int
-        head; // the boundary of the first head, counted from the run's first one; ~0u: none
-    bool any; // whether first, or last if there is no head, is of any element
-} COARSEN_(part);
+// The place of the last head before the calling lane's run, which begins at a place, by a warp, or ~0u.
+COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, unsigned int place)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    unsigned int behind = 0; // the last head; 0: none
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+        const unsigned int marks = COARSEN_(heads_at)(heads, place + r * COARSEN_ITEMS);
+        if (marks != 0)
+            behind = place + r * COARSEN_ITEMS + 32 - __clz((int)marks);
+    }
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int below = __shfl_up_sync(0xffffffff, behind, delta);
+        behind = lane >= delta && below > behind ? below : behind;
+    }
+    const unsigned int below = __shfl_up_sync(0xffffffff, behind, 1);
+    const unsigned int warp_place = place - lane * COARSEN_ROWS * COARSEN_ITEMS;
+    const unsigned int outside = COARSEN_(last_head)(heads, warp_place);
+    return lane > 0 && below > 0 ? below - 1 : outside;
+}
 
 // Begins to copy a thread's vectors of a tile to shared memory. element: the first one's, counted from the
 // first whole vector. What is before the array or from element `stop` on is zeros there.
@@ -173,7 +233,7 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
         const unsigned int i = r * 32 * COARSEN_ITEMS;
-        COARSEN_(vector) *const vector = to + r * BLOCK_DIM;
+        COARSEN_(vector) *const vector = to + r * 32;
         if (there || (element + i >= arrays.skip && element + i + COARSEN_ITEMS <= stop)) {
             if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16)
                 COARSEN_(copy_async)(vector, from + i, 16);
@@ -191,20 +251,107 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
     COARSEN_(copies_end)();
 }
 
+// A run of the elements and boundaries, the part of one block.
+typedef struct {
+    size_t first_boundary, boundaries_end;
+    size_t first_element, elements_end;
+} COARSEN_(run);
+
 // A boundary and the one before it, read long before they are needed.
 typedef struct {
     COARSEN_OFFSET offset, before;
 } COARSEN_(bound);
 
 COARSEN_DEVICE COARSEN_(bound)
-    COARSEN_(bound_at)(COARSEN_(arrays) arrays, size_t boundary, size_t boundaries_end)
+    COARSEN_(bound_at)(COARSEN_(arrays) arrays, COARSEN_(run) run, size_t boundary)
 {
     COARSEN_(bound) bound = {0, 0};
-    if (boundary < boundaries_end) {
+    if (boundary < run.boundaries_end) {
         bound.offset = arrays.offsets[boundary];
         bound.before = boundary > 0 ? arrays.offsets[boundary - 1] : bound.offset;
     }
     return bound;
+}
+
+// Where a thread is among the boundaries, of which it takes every BLOCK_DIMth.
+typedef struct {
+    size_t boundary;
+    COARSEN_(bound) bound, next;
+} COARSEN_(cursor);
+
+// Marks the heads of a tile, which begins at an element counted from the first whole vector, and writes the
+// results of empty segments.
+COARSEN_DEVICE void COARSEN_(mark)(COARSEN_(cursor) * at, COARSEN_(arrays) arrays,
+                                   COARSEN_(run) run, size_t tile, unsigned int *heads,
+                                   unsigned int *boundary_at)
+{
+    while (at->boundary < run.boundaries_end &&
+           (size_t)at->bound.offset + arrays.skip < tile + COARSEN_PLACES) {
+        const size_t offset = (size_t)at->bound.offset;
+        if (offset + arrays.skip < tile || offset < run.first_element ||
+            offset > run.elements_end || at->bound.before > at->bound.offset)
+            __trap();
+        if (at->boundary > 0 && at->bound.before == at->bound.offset) {
+            arrays.out[at->boundary - 1] = COARSEN_(identity)();
+        } else {
+            const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
+            atomicOr(&heads[place / 32], 1u << place % 32);
+            boundary_at[place] = (unsigned int)(at->boundary - run.first_boundary);
+        }
+        at->boundary += BLOCK_DIM;
+        at->bound = at->next;
+        at->next = COARSEN_(bound_at)(arrays, run, at->boundary + BLOCK_DIM);
+    }
+}
+
+// What a lane's run holds, from place `mine` on, and the segments that begin and end in it, written. start:
+// where the segment began that is open there; only LIFT asks.
+COARSEN_DEVICE COARSEN_(part)
+    COARSEN_(add_up)(const COARSEN_(vector) * stage, size_t tile, unsigned int mine,
+                     unsigned int lowest, unsigned int places, const unsigned int *heads,
+                     const unsigned int *boundary_at, size_t start, COARSEN_ACC *ended)
+{
+    const bool whole = lowest == 0 && places == COARSEN_PLACES;
+    COARSEN_(part) part = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
+    unsigned int first_end = mine + COARSEN_ROWS * COARSEN_ITEMS; // the place where part.first ends
+#pragma unroll 1 // the code for all vectors would not fit the instruction cache
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const unsigned int marks = COARSEN_(heads_at)(heads, place);
+        const unsigned int there = whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
+        COARSEN_(vector) load = {};
+        if (there != 0)
+            load = stage[place / COARSEN_ITEMS];
+        if (marks == 0 && there == ~0u) { // as most vectors of long segments
+#pragma unroll
+            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+                part.last =
+                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
+            continue;
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
+            if (marks >> k & 1) {
+                const unsigned int head = boundary_at[place + k];
+                if (part.head != ~0u) {
+                    ended[head] = part.last;
+                } else {
+                    part.first = part.last;
+                    part.head = head;
+                    first_end = place + k;
+                }
+                part.last = COARSEN_(identity)();
+                start = tile + place + k;
+            }
+            if (there >> k & 1)
+                part.last =
+                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
+        }
+    }
+    if (part.head == ~0u)
+        part.first = part.last;
+    part.any = (mine > lowest ? mine : lowest) < (first_end < places ? first_end : places);
+    return part;
 }
 
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
@@ -229,243 +376,117 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t each, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
-    __shared__ unsigned int run;
+    __shared__ unsigned int number; // of the block's run
     __shared__ size_t bounds[2];
-    // In turns, as one is written while the other is read.
-    __shared__ unsigned int heads[2][COARSEN_PLACES / 32];
+    // Of several tiles, as one is written while another is read. So there is one barrier per tile.
+    __shared__ unsigned int heads[3][COARSEN_PLACES / 32];
     COARSEN_SHARED(COARSEN_(part), parts, 2 * COARSEN_WARPS);
-    __shared__ unsigned int boundary_at[COARSEN_PLACES]; // of the run, where there is a head
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     if (threadIdx.x == 0) {
         ticket = COARSEN_(take)(scratch);
-        run = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+        number = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
     }
     for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-        heads[0][i] = 0;
+        heads[0][i] = heads[1][i] = 0;
     __syncthreads();
     const size_t units = arrays.n + arrays.segments + 1;
-    const size_t begin = coarsen_min(run * each, units), end = coarsen_min(begin + each, units);
+    const size_t begin = coarsen_min(number * each, units), end = coarsen_min(begin + each, units);
     if (warp < 2) {
         const size_t before = COARSEN_(boundaries_before)(arrays, warp == 0 ? begin : end);
         if (lane == 0)
             bounds[warp] = before;
     }
     __syncthreads();
-    const size_t first_boundary = bounds[0], boundaries_end = bounds[1];
-    const size_t first_element = begin - first_boundary, elements_end = end - boundaries_end;
-    if (first_boundary > boundaries_end || first_element > elements_end || elements_end > arrays.n)
+    const COARSEN_(run) run = {bounds[0], bounds[1], begin - bounds[0], end - bounds[1]};
+    if (run.first_boundary > run.boundaries_end || run.first_element > run.elements_end ||
+        run.elements_end > arrays.n)
         __trap(); // an offset is less than the one before, or more than n
-    COARSEN_ACC *const ended =
-        arrays.out + first_boundary - 1; // at a boundary of the run, the segment that ends
+    // At a boundary of the run, the result of the segment that ends there.
+    COARSEN_ACC *const ended = arrays.out + run.first_boundary - 1;
 
     // Elements from here on are counted from the first whole vector. The last tile has the place behind the
     // last element, where there may be a boundary.
-    const size_t lead = first_element + arrays.skip, stop = elements_end + arrays.skip;
-    const unsigned int mine =
-        warp * COARSEN_ROWS * 32 * COARSEN_ITEMS;       // the warp's first place in a tile
-    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS; // the element at place 0
-    COARSEN_(vector) *const stages = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
-    COARSEN_(copy_tile)(stages, arrays, tile + mine + lane * COARSEN_ITEMS, stop);
-    // A thread marks every BLOCK_DIMth boundary, and has read the next two.
-    size_t boundary = first_boundary + threadIdx.x;
-    COARSEN_(bound) bound = COARSEN_(bound_at)(arrays, boundary, boundaries_end);
-    COARSEN_(bound) next = COARSEN_(bound_at)(arrays, boundary + BLOCK_DIM, boundaries_end);
+    const size_t lead = run.first_element + arrays.skip, stop = run.elements_end + arrays.skip;
+    // A warp copies rows of vectors, and a lane adds up a run of them. These runs are COARSEN_ROWS vectors
+    // apart: if that is odd, no two of eight lanes meet in a bank.
+    const unsigned int copied =
+        (warp * COARSEN_ROWS * 32 + lane) * COARSEN_ITEMS;                // the first place
+    const unsigned int mine = threadIdx.x * COARSEN_ROWS * COARSEN_ITEMS; // likewise
+    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS;                   // the element at place 0
+    COARSEN_(vector) *stage = (COARSEN_(vector) *)coarsen_shared;
+    COARSEN_(vector) *next_stage = stage + BLOCK_DIM * COARSEN_ROWS;
+    unsigned int *boundary_at = (unsigned int *)(next_stage + BLOCK_DIM * COARSEN_ROWS);
+    unsigned int *next_boundary_at =
+        boundary_at + COARSEN_PLACES; // of the run, where there is a head
+    COARSEN_(copy_tile)(stage + copied / COARSEN_ITEMS, arrays, tile + copied, stop);
+    COARSEN_(cursor) at;
+    at.boundary = run.first_boundary + threadIdx.x;
+    at.bound = COARSEN_(bound_at)(arrays, run, at.boundary);
+    at.next = COARSEN_(bound_at)(arrays, run, at.boundary + BLOCK_DIM);
+    COARSEN_(mark)(&at, arrays, run, tile, heads[0], boundary_at);
+    __syncthreads();
+
     // Where the open segment began; for LIFT.
     size_t start =
-        first_boundary > 0 ? (size_t)arrays.offsets[first_boundary - 1] + arrays.skip : 0;
-    // In the first warp: what is open since the run's last head; what was, at its first.
-    COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
-    unsigned int first_head = ~0u;
-    bool any = false; // element in open, or, after the first head, in first_open
-
-    for (unsigned int turn = 0; tile <= stop; turn = 1 - turn, tile += COARSEN_PLACES) {
+        run.first_boundary > 0 ? (size_t)arrays.offsets[run.first_boundary - 1] + arrays.skip : 0;
+    COARSEN_(part)
+    whole = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false}; // in warp 0: the run
+    unsigned int turn = 0;
+    for (; tile <= stop; tile += COARSEN_PLACES, turn++) {
         COARSEN_(copy_tile)
-        (stages + (1 - turn) * COARSEN_ROWS * BLOCK_DIM, arrays,
-         tile + COARSEN_PLACES + mine + lane * COARSEN_ITEMS, stop);
-        const COARSEN_(vector) *const stage = stages + turn * COARSEN_ROWS * BLOCK_DIM;
-        while (boundary < boundaries_end &&
-               (size_t)bound.offset + arrays.skip < tile + COARSEN_PLACES) {
-            const size_t offset = (size_t)bound.offset;
-            if (offset + arrays.skip < tile || offset < first_element || offset > elements_end ||
-                bound.before > bound.offset)
-                __trap();
-            if (boundary > 0 && bound.before == bound.offset) {
-                arrays.out[boundary - 1] = COARSEN_(identity)();
-            } else {
-                const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
-                atomicOr(&heads[turn][place / 32], 1u << place % 32);
-                boundary_at[place] = (unsigned int)(boundary - first_boundary);
-            }
-            boundary += BLOCK_DIM;
-            bound = next;
-            next = COARSEN_(bound_at)(arrays, boundary + BLOCK_DIM, boundaries_end);
-        }
-        __syncthreads();
-
+        (next_stage + copied / COARSEN_ITEMS, arrays, tile + COARSEN_PLACES + copied, stop);
+        COARSEN_(mark)
+        (&at, arrays, run, tile + COARSEN_PLACES, heads[(turn + 1) % 3], next_boundary_at);
+        for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
+            heads[(turn + 2) % 3][i] = 0;
         COARSEN_(copies_wait)(1);
-        // A lane's sums, from head to head.
-        const unsigned int *const marked = heads[turn];
-        COARSEN_(part) *const part = &parts[turn * COARSEN_WARPS + warp];
+        __syncwarp();
+
+        const unsigned int *const marked = heads[turn % 3];
         const unsigned int lowest =
-            lead > tile ? (unsigned int)(lead - tile) : 0; // place with an element
+            lead > tile ? (unsigned int)(lead - tile) : 0; // with an element
         const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
-        const bool whole = lowest == 0 && places == COARSEN_PLACES;
-        const COARSEN_(vector) none = {};
-        size_t row_start = start;
+        size_t lane_start = start;
         if (COARSEN_LIFTED) {
+            const unsigned int before = COARSEN_(head_before)(marked, mine);
             const unsigned int last = COARSEN_(last_head)(marked, COARSEN_PLACES);
-            const unsigned int before = COARSEN_(last_head)(marked, mine);
-            row_start = before != ~0u ? tile + before : start;
+            lane_start = before != ~0u ? tile + before : start;
             start = last != ~0u ? tile + last : start;
         }
-        COARSEN_ACC sum[COARSEN_ROWS], first[COARSEN_ROWS]; // after its last head, before its first
-        unsigned int marks[COARSEN_ROWS],
-            lanes[COARSEN_ROWS]; // bits: its heads; the lanes that have one
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-            const unsigned int row = mine + r * 32 * COARSEN_ITEMS;
-            const unsigned int place = row + lane * COARSEN_ITEMS;
-            marks[r] = COARSEN_(heads_at)(marked, place);
-            lanes[r] = __ballot_sync(0xffffffff, marks[r] != 0);
-            size_t lane_start = row_start;
-            if (COARSEN_LIFTED) {
-                const unsigned int lower = lanes[r] & ((1u << lane) - 1);
-                if (lower != 0)
-                    lane_start = tile + COARSEN_(head_of)(marked, row, lower);
-                if (lanes[r] != 0)
-                    row_start = tile + COARSEN_(head_of)(marked, row, lanes[r]);
-            }
-            const COARSEN_(vector) load = whole || place < places ? stage[r * BLOCK_DIM] : none;
-            const unsigned int there =
-                whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
-            COARSEN_ACC inner = COARSEN_(identity)();
-            sum[r] = first[r] = inner;
-            bool inside = false; // a segment that began in this vector
-#pragma unroll
-            for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
-                if (marks[r] >> k & 1) {
-                    if (!inside)
-                        first[r] = sum[r];
-                    inside = true;
-                    sum[r] = COARSEN_(identity)();
-                    lane_start = tile + place + k;
-                }
-                if (there >> k & 1)
-                    sum[r] = COARSEN_(op)(
-                        sum[r], COARSEN_(lift)(load.item[k], tile + place + k - lane_start));
-            }
-            if ((marks[r] & (marks[r] - 1)) != 0) { // segments that begin and end in this vector
-                inside = false;
-#pragma unroll
-                for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
-                    if (marks[r] >> k & 1) {
-                        if (inside)
-                            ended[boundary_at[place + k]] = inner;
-                        inside = true;
-                        inner = COARSEN_(identity)();
-                        lane_start = tile + place + k;
-                    }
-                    if (inside && there >> k & 1)
-                        inner = COARSEN_(op)(
-                            inner, COARSEN_(lift)(load.item[k], tile + place + k - lane_start));
-                }
-            }
-        }
-
-        // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
-#pragma unroll
-        for (unsigned int delta = 1; delta < 32; delta *= 2)
-#pragma unroll
-            for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-                const unsigned int upto = lanes[r] & ((2u << lane) - 1);
-                const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
-                const COARSEN_ACC below = COARSEN_(from_below)(sum[r], delta);
-                if (delta <= back)
-                    sum[r] = COARSEN_(op)(below, sum[r]);
-            }
-
-        // Row by row, what is open goes on.
-        COARSEN_ACC warp_open = COARSEN_(identity)();
-        bool closed = false; // whether the warp has had a head
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-            const COARSEN_ACC below = COARSEN_(from_below)(sum[r], 1);
-            if (marks[r] != 0) {
-                const unsigned int place = mine + (r * 32 + lane) * COARSEN_ITEMS;
-                const unsigned int head = place + __ffs((int)marks[r]) - 1;
-                const bool inside = (lanes[r] & ((1u << lane) - 1)) != 0; // it began in this row
-                COARSEN_ACC before = lane == 0 ? warp_open
-                                     : inside  ? below
-                                               : COARSEN_(op)(warp_open, below);
-                if (head > place && head > lowest)
-                    before = COARSEN_(op)(before, first[r]);
-                if (inside || closed) {
-                    ended[boundary_at[head]] = before;
-                } else {
-                    part->first = before;
-                    part->head = boundary_at[head];
-                    part->any = head > mine && head > lowest;
-                }
-            }
-            const unsigned int last =
-                whole ? 31 : COARSEN_(last_lane)(mine + r * 32 * COARSEN_ITEMS, places, lanes[r]);
-            if (last < 32) {
-                const COARSEN_ACC tail = COARSEN_(of_lane)(sum[r], last);
-                warp_open = lanes[r] != 0 ? tail : COARSEN_(op)(warp_open, tail);
-            }
-            closed |= lanes[r] != 0;
-        }
-        if (lane == 0) {
-            part->last = warp_open;
-            if (!closed) {
-                part->head = ~0u;
-                part->any = mine < places;
-            }
-        }
-        for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-            heads[1 - turn][i] = 0;
+        // What lanes hold makes what a warp holds, and the warps' makes the tile's: that in the next turn.
+        const COARSEN_(part) part =
+            COARSEN_(combine)(COARSEN_(add_up)(stage, tile, mine, lowest, places, marked,
+                                               boundary_at, lane_start, ended),
+                              ended);
+        if (lane == 0)
+            parts[turn % 2 * COARSEN_WARPS + warp] = part;
+        if (warp == 0 && turn > 0)
+            COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
         __syncthreads();
-
-        // Warp by warp, likewise.
-        if (warp == 0)
-            for (unsigned int w = 0; w < COARSEN_WARPS; w++) {
-                const COARSEN_(part) *const of = &parts[turn * COARSEN_WARPS + w];
-                if (of->head == ~0u) {
-                    if (of->any)
-                        open = COARSEN_(op)(open, of->last);
-                } else {
-                    if (of->any)
-                        open = COARSEN_(op)(open, of->first);
-                    if (first_head == ~0u) {
-                        first_head = of->head;
-                        first_open = open;
-                        any |= of->any;
-                    } else if (lane == 0) {
-                        ended[of->head] = open;
-                    }
-                    open = of->last;
-                }
-                any |= first_head == ~0u && of->any;
-            }
+        COARSEN_(vector) *const done = stage;
+        stage = next_stage, next_stage = done;
+        unsigned int *const read = boundary_at;
+        boundary_at = next_boundary_at, next_boundary_at = read;
     }
 
     // What the runs before have of the segment that ends at the run's first head.
     if (warp > 0)
         return;
+    COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
     const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
-    COARSEN_(publish)(slots, run, open);
-    const size_t b = first_boundary + first_head;
-    if (first_head == ~0u || b == 0)
+    COARSEN_(publish)(slots, number, whole.last);
+    const size_t b = run.first_boundary + whole.head;
+    if (whole.head == ~0u || b == 0)
         return;
     const size_t segment_start = (size_t)arrays.offsets[b - 1];
-    if (segment_start < first_element) {
+    if (segment_start < run.first_element) {
         const COARSEN_ACC before =
-            COARSEN_(left_by)(slots, (unsigned int)((segment_start + b - 1) / each), run);
-        first_open = any ? COARSEN_(op)(before, first_open) : before;
+            COARSEN_(left_by)(slots, (unsigned int)((segment_start + b - 1) / each), number);
+        whole.first = whole.any ? COARSEN_(op)(before, whole.first) : before;
     }
     if (lane == 0)
-        ended[first_head] = first_open;
+        ended[whole.head] = whole.first;
 }
 
 #ifndef __CUDACC_RTC__
@@ -496,7 +517,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
     int resident = 0; // blocks per multiprocessor
     const size_t units = n + segments + 1;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t shared_bytes = 2 * COARSEN_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector));
+    const size_t shared_bytes = COARSEN_PLACES * COARSEN_PLACE_BYTES;
     if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
@@ -515,6 +536,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                               (unsigned long long *)scratch);
 }
 #endif
+#undef COARSEN_PLACE_BYTES
 #undef COARSEN_FIT
 #undef COARSEN_ROWS
 #undef COARSEN_PLACES

@@ -143,14 +143,16 @@ static void arrange_all(void)
 enum {
     QUANTUM = 512, // after so many steps a lane lets the others catch up
     MARGIN = 64,   // more, that may be made before it does
-    STEPS = 2 * (QUANTUM + MARGIN)
+    STEPS =
+        2 * (QUANTUM + MARGIN) + 3 // so that the lanes' first steps don't share a few cache sets
 };
 
 typedef struct step {
     uint32_t place; // noted as the lower half of a block's address; follow() makes it the place
     uint32_t from;  // noted as the depth of the stack; then the last place in the function, or NONE
-    uint64_t address : 48, level : 8;                     // of a block, its own; level: of calls
-    uint64_t size : 5, write : 1, atomic : 1, shared : 1; // size 0: a block
+    uint64_t address;                    // of a block, its own
+    uint8_t size, write, atomic, shared; // size 0: a block
+    uint8_t level;                       // of calls
 } step;
 
 // The functions that a lane is in: for each, the depth of the stack, and its last step there.
@@ -172,7 +174,7 @@ typedef struct path {
     step steps[LANES][STEPS];
 } path;
 
-static __attribute__((noinline)) void give_path(thread *t)
+static __attribute__((noinline, cold)) void give_path(thread *t)
 {
     block *b = t->block;
     slot *s = b->slot;
@@ -215,7 +217,7 @@ static void follow(nesting *c, step *s)
         --c->level;
     if (c->in[c->level].depth != depth && (!s->size || c->level) && c->level < CALLS - 1)
         c->in[++c->level].place = NONE;
-    s->level = c->level & 255;
+    s->level = (uint8_t)c->level;
     s->from = c->in[c->level].place;
     c->in[c->level].depth = depth;
     c->in[c->level].place = s->place;
@@ -657,17 +659,18 @@ static void make_room(thread *t)
     }
 }
 
-static void count_access(thread *t, uintptr_t address, size_t size, int write, int atomic,
-                         int shared, unsigned place)
+static inline __attribute__((always_inline)) void count_access(thread *t, uintptr_t address,
+                                                               size_t size, int write, int atomic,
+                                                               int shared, unsigned place)
 {
     if (!shared && ++t->global > device.counts.longest_thread)
         device.counts.longest_thread = t->global;
     note_step(t, (step){.place = place,
                         .address = address,
-                        .size = size & 31,
-                        .write = write & 1,
-                        .atomic = atomic & 1,
-                        .shared = shared & 1});
+                        .size = (uint8_t)size,
+                        .write = (uint8_t)write,
+                        .atomic = (uint8_t)atomic,
+                        .shared = (uint8_t)shared});
 }
 
 static void report_unwritten(block *b);
@@ -685,9 +688,9 @@ static __attribute__((noinline)) void take_turns(thread *t)
     make_room(t);
 }
 
-static __attribute__((noinline)) void enter_block(thread *t, uintptr_t frame, uintptr_t pc)
+static __attribute__((noinline, cold)) void pause_in_block(thread *t, uintptr_t frame, uintptr_t pc)
 {
-    if (++t->accesses >= QUANTUM)
+    if (t->accesses >= QUANTUM)
         take_turns(t);
     t->frame = frame;
     note_step(t, (step){.place = (uint32_t)pc, .address = pc});
@@ -696,6 +699,13 @@ static __attribute__((noinline)) void enter_block(thread *t, uintptr_t frame, ui
 // Host code calls it too, and has to be let go at once.
 void __sanitizer_cov_trace_pc(void)
 {
-    if (self && device.traced)
-        enter_block(self, FRAME, RETURN_PC);
+    thread *t = self;
+    if (!t || !device.traced)
+        return;
+    if (++t->accesses >= QUANTUM || !t->next_step) {
+        pause_in_block(t, FRAME, RETURN_PC);
+        return;
+    }
+    t->frame = FRAME;
+    note_step(t, (step){.place = (uint32_t)RETURN_PC, .address = RETURN_PC});
 }

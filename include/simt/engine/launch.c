@@ -91,6 +91,11 @@ __attribute__((constructor)) static void read_environment(void)
 
 // ---- counts -------------------------------------------------------------------------------------
 
+int simt_in_kernel(void)
+{
+    return !!self;
+}
+
 int simt_traced(void)
 {
     return device.traced;
@@ -306,8 +311,7 @@ static void begin_block(slot *s, uint64_t serial)
             t->pending = NULL;
             t->fenced = 0;
             t->doubt.pc = t->stale.pc = 0;
-            t->stale.to_restore = 0;
-            memset(t->seen, 0, sizeof t->seen);
+            t->stale.to_restore = 0; // what it had `seen` is before all accesses of this block
         }
         if (++index.x == simt_block_size.x) {
             index.x = 0;

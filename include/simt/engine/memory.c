@@ -50,8 +50,12 @@ static int bits_all(const uint8_t *bits, unsigned from, unsigned n)
 // of a structure is copied with it.
 static int bits_lack(const uint8_t *bits, unsigned from, unsigned n, size_t whole)
 {
-    if (n == 4 && whole == 4 && !(from & 3))
-        return !(bits[from >> 3] >> (from & 4) & 15);
+    if ((whole == 4 || whole == 8) && !((from | n) & 3)) {
+        for (unsigned i = from; i < from + n; i += 4)
+            if (!(bits[i >> 3] >> (i & 4) & 15))
+                return 1;
+        return 0;
+    }
     unsigned piece = whole > 8 ? 8 : whole >= 4 ? 4 : (unsigned)whole;
     for (unsigned i = from; i < from + n;) {
         unsigned end = (i / piece + 1) * piece, any = 0;
@@ -110,21 +114,25 @@ static void drop_page(page **p)
     *p = NULL;
 }
 
-// The marks for [offset, offset + size) of a page: sets their number, and returns the first.
-static unsigned page_marks(page *p, unsigned offset, unsigned size, unsigned *count)
+static __attribute__((noinline, cold)) void make_bytewise(page *p)
 {
-    if (!p->bytewise && ((offset | size) & 3)) {
-        for (int k = 0; k < MARKS; ++k) {
-            if (!p->marks[k])
-                continue;
-            mark *fine = must(malloc(PAGE * sizeof *fine));
-            for (unsigned i = 0; i < PAGE; ++i)
-                fine[i] = p->marks[k][i / 4];
-            free(p->marks[k]);
-            p->marks[k] = fine;
-        }
-        p->bytewise = 1;
+    for (int k = 0; k < MARKS; ++k) {
+        if (!p->marks[k])
+            continue;
+        mark *fine = must(malloc(PAGE * sizeof *fine));
+        for (unsigned i = 0; i < PAGE; ++i)
+            fine[i] = p->marks[k][i / 4];
+        free(p->marks[k]);
+        p->marks[k] = fine;
     }
+    p->bytewise = 1;
+}
+
+// The marks for [offset, offset + size) of a page: sets their number, and returns the first.
+static inline unsigned page_marks(page *p, unsigned offset, unsigned size, unsigned *count)
+{
+    if (!p->bytewise && ((offset | size) & 3))
+        make_bytewise(p);
     unsigned shift = p->bytewise ? 0 : 2;
     *count = size >> shift;
     return offset >> shift;
@@ -175,29 +183,31 @@ static int same_thread(mark a, mark b)
 
 static void collect_crews(void);
 
-static mark mark_of(const thread *t, unsigned number, int flags)
+static __attribute__((noinline)) void add_crew(const thread *t, unsigned number, int flags)
 {
-    place *p = &places.list[number];
-    const crew now = {.tick = device.tick,
-                      .block = (uint32_t)t->block->serial,
-                      .place = number & 0x1ffffff,
-                      .warp = t->warp & 31,
-                      .update = !!(flags & UPDATE),
-                      .is_volatile = !!(flags & VOLATILE)};
-    uint32_t i = p->crew - crews.first;
-    if (i >= crews.count || crews.list[i].tick != now.tick || crews.list[i].block != now.block ||
-        crews.list[i].warp != now.warp) {
-        if (crews.count >= crews.limit)
-            collect_crews();
-        if (crews.count == crews.capacity) {
-            crews.capacity = crews.capacity ? 2 * crews.capacity : 1024;
-            crews.list = must(realloc(crews.list, crews.capacity * sizeof *crews.list));
-        }
-        i = crews.count++;
-        crews.list[i] = now;
-        p->crew = crews.first + i;
+    if (crews.count >= crews.limit)
+        collect_crews();
+    if (crews.count == crews.capacity) {
+        crews.capacity = crews.capacity ? 2 * crews.capacity : 1024;
+        crews.list = must(realloc(crews.list, crews.capacity * sizeof *crews.list));
     }
-    return (crews.first + i) << 6 | t->lane << 1 | !!(flags & ATOMIC);
+    places.list[number].crew = crews.first + crews.count;
+    crews.list[crews.count++] = (crew){.tick = device.tick,
+                                       .block = (uint32_t)t->block->serial,
+                                       .place = number & 0x1ffffff,
+                                       .warp = t->warp & 31,
+                                       .update = !!(flags & UPDATE),
+                                       .is_volatile = !!(flags & VOLATILE)};
+}
+
+static inline mark mark_of(const thread *t, unsigned number, int flags)
+{
+    const uint32_t i = places.list[number].crew - crews.first;
+    const crew *c = i < crews.count ? &crews.list[i] : NULL;
+    if (!c || c->tick != device.tick || c->block != (uint32_t)t->block->serial ||
+        c->warp != t->warp)
+        add_crew(t, number, flags);
+    return places.list[number].crew << 6 | t->lane << 1 | !!(flags & ATOMIC);
 }
 
 // ---- allocations: one range of addresses, handed out upwards, and again only when it is used up ------
@@ -276,11 +286,12 @@ static const allocation *nearest_allocation(uintptr_t a)
 // The allocation that holds an address, or would hold it if it were longer.
 static allocation *recent_allocation(uintptr_t a)
 {
-    static size_t recent; // an index: the list moves when it grows
-    allocation *m = recent < arena.count ? &arena.list[recent] : NULL;
+    static size_t known[64]; // by page; indices, as the list moves when it grows
+    size_t *recent = &known[a / PAGE % 64];
+    allocation *m = *recent < arena.count ? &arena.list[*recent] : NULL;
     if (!m || a - m->base >= m->size) {
         m = allocation_at(a);
-        recent = m ? (size_t)(m - arena.list) : 0;
+        *recent = m ? (size_t)(m - arena.list) : 0;
     }
     return m;
 }

@@ -23,16 +23,14 @@ static unsigned place_slot(uintptr_t pc, int part)
     return i;
 }
 
-static unsigned place_of(uintptr_t pc, int part)
+// Those that were asked for last.
+static struct {
+    uintptr_t pc;
+    unsigned part, number;
+} known_places[1024];
+
+static __attribute__((noinline)) unsigned find_place(uintptr_t pc, int part)
 {
-    // Those that were asked for last.
-    static struct {
-        uintptr_t pc;
-        unsigned part, number;
-    } known[1024];
-    const unsigned k = (unsigned)(pc ^ pc >> 10 ^ (unsigned)part) % 1024;
-    if (known[k].pc == pc && known[k].part == (unsigned)part)
-        return known[k].number;
     if (2 * places.count >= places.hash_size) {
         free(places.hash);
         places.hash_size = places.hash_size ? 2 * places.hash_size : 1024;
@@ -52,8 +50,17 @@ static unsigned place_of(uintptr_t pc, int part)
         p->part = part;
         places.hash[i] = places.count;
     }
-    known[k].pc = pc, known[k].part = (unsigned)part, known[k].number = places.hash[i] - 1;
     return places.hash[i] - 1;
+}
+
+static inline unsigned place_of(uintptr_t pc, int part)
+{
+    const unsigned k = (unsigned)(pc ^ pc >> 10 ^ (unsigned)part) % 1024;
+    if (known_places[k].pc != pc || known_places[k].part != (unsigned)part) {
+        known_places[k].number = find_place(pc, part);
+        known_places[k].pc = pc, known_places[k].part = (unsigned)part;
+    }
+    return known_places[k].number;
 }
 
 // ---- from an address to a line: addr2line, called only when there is something to report ------------

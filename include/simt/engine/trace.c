@@ -146,8 +146,8 @@ static thread *resident_thread(const record *x)
 }
 
 // Whether a race waits for a verdict.
-static int doubt(thread *t, const record *x, int x_wrote, uintptr_t a, unsigned size, int flags,
-                 uintptr_t pc)
+static __attribute__((noinline)) int doubt(thread *t, const record *x, int x_wrote, uintptr_t a,
+                                           unsigned size, int flags, uintptr_t pc)
 {
     thread *reader = NULL, *other = t;
     uintptr_t read_pc = pc, other_pc = places.list[x->place].pc;
@@ -220,8 +220,10 @@ static int compatible(const thread *t, mark m, mark me, int which, uintptr_t a, 
     return which == WRITER ? !(flags & WRITE) || !loses_write(t, m, a, pc) : !lane_read(t, m, a);
 }
 
-static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintptr_t a, int flags,
-                       int shared, uintptr_t pc, unsigned number)
+static inline __attribute__((always_inline)) void check_race(thread *t, page *p, unsigned offset,
+                                                             unsigned size, uintptr_t a, int flags,
+                                                             int shared, uintptr_t pc,
+                                                             unsigned number)
 {
     mark me = mark_of(t, number, flags);
     unsigned count, i = page_marks(p, offset, size, &count);
@@ -229,11 +231,14 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
-            if (!m || (m & me & 1 && compatible(t, m, me, which, a, flags, pc)))
+            if (!m)
                 continue;
             const crew *c = crew_of(m);
-            if (c->tick < t->block->since && c->block == (uint32_t)t->block->serial)
-                continue; // as most are: a barrier came between
+            if (c->block == (uint32_t)t->block->serial &&
+                (c->tick < t->block->since || (c->warp == t->warp && (m >> 1 & 31) == t->lane)))
+                continue; // as most are: a barrier came between, or it is its own
+            if (m & me & 1 && compatible(t, m, me, which, a, flags, pc))
+                continue;
             record x = recorded(m);
             if (told || ordered(t, &x, shared) || doubt(t, &x, which == WRITER, a, size, flags, pc))
                 continue;
@@ -246,12 +251,14 @@ static void check_race(thread *t, page *p, unsigned offset, unsigned size, uintp
         }
         if (flags & WRITE) {
             set_mark(p, WRITER, i, me);
-            set_mark(p, READER, i, 0);
-            set_mark(p, READER_BEFORE, i, 0);
+            for (int which = READER; which < MARKS; ++which)
+                if (get_mark(p, which, i))
+                    set_mark(p, which, i, 0);
             continue;
         }
-        mark last = get_mark(p, READER, i), before = get_mark(p, READER_BEFORE, i);
+        mark last = get_mark(p, READER, i);
         if (last && !same_thread(last, me)) {
+            mark before = get_mark(p, READER_BEFORE, i);
             if (before && same_thread(before, me)) {
                 set_mark(p, READER_BEFORE, i, me);
                 continue;
@@ -343,9 +350,9 @@ static void bad_variable(thread *t, uintptr_t a, size_t size, int flags, uintptr
 static void touched_in_flight(thread *t, uintptr_t a, unsigned size, uintptr_t whole,
                               size_t whole_size, int flags, uintptr_t pc);
 
-static void check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size,
-                        int flags, int shared, uintptr_t whole, size_t whole_size, uintptr_t pc,
-                        unsigned number)
+static inline __attribute__((always_inline)) void
+check_bytes(thread *t, page *p, const allocation *m, uintptr_t a, unsigned size, int flags,
+            int shared, uintptr_t whole, size_t whole_size, uintptr_t pc, unsigned number)
 {
     unsigned offset = (unsigned)(a % PAGE);
     if (shared && p->start != t->block->start) {
@@ -434,7 +441,8 @@ static void note_look(thread *t, uintptr_t a, uintptr_t pc)
     t->spin_pc = pc;
 }
 
-static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintptr_t pc, int part)
+static inline __attribute__((always_inline)) void access_inline(thread *t, uintptr_t a, size_t size,
+                                                                int flags, uintptr_t pc, int part)
 {
     block *b = t->block;
     slot *s = b->slot;
@@ -547,6 +555,12 @@ static void access_memory(thread *t, uintptr_t a, size_t size, int flags, uintpt
         read_volatile(t, a, size, first, shared, pc, number);
 }
 
+static __attribute__((noinline)) void access_memory(thread *t, uintptr_t a, size_t size, int flags,
+                                                    uintptr_t pc, int part)
+{
+    access_inline(t, a, size, flags, pc, part);
+}
+
 // Host code that writes a variable, or accesses device memory: with a GPU, the program would have
 // crashed at that.
 static void __attribute__((noinline, cold))
@@ -583,6 +597,11 @@ static inline __attribute__((always_inline)) void hook(const void *p, size_t siz
         return;
     t->frame = FRAME;
     uintptr_t a = (uintptr_t)p;
+    // Most accesses are plain: for each of these the compiler leaves out what is for others.
+    if ((size == 4 || size == 8) && !(flags & ~WRITE)) {
+        access_inline(t, a, size, flags, pc, 0);
+        return;
+    }
     if (size <= 8 || (size == 16 && !(flags & UNALIGNED))) {
         access_memory(t, a, size, flags, pc, 0);
         return;

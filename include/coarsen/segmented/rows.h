@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/segmented/rows.h: each row of a matrix reduced to one value.
+// out[r] = LIFT(in[r pitch], 0) OP LIFT(in[r pitch + 1], 1) OP ... OP LIFT(in[r pitch + width-1], width-1)
+//
+//     #define COARSEN_NAME row_sums
+//     #define COARSEN_TYPE float
+//     #include <coarsen/segmented/rows.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type                                         |
+// | COARSEN_ACC          | COARSEN_TYPE     | type of the operator and the results; required for a sum of 8- or 16-bit integers |
+// | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its row (a size_t) as a COARSEN_ACC |
+// | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
+// | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
+// Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
+// row; NAME_short_kernel, a warp or some of its lanes per row; and
+//     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
+//                                                                 falls as either grows
+//     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
+//                             size_t width, void *scratch, size_t scratch_bytes,
+//                             cudaStream_t stream)
+// in: rows of width elements in device memory, at any element's alignment (its size, if that divides 16), not
+// changed; a row starts pitch elements after the one before, and what is between them is not read.
+// out: rows COARSEN_ACCs, apart from in; the identity if width is 0. scratch: device memory, 16-byte
+// aligned. NAME_scratch_init makes it ready once, by zeros; each launch leaves it ready for the
+// next, for any matrix it is large enough for. One scratch per launch that may run at the same time.
+// A scratch that was not made ready ends the launch with an error (__trap). Errors:
+// cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width or too
+// small a scratch, with nothing written; those of the runtime's device queries. No rows: nothing.
+// Deterministic: on one model of device, a shape and an alignment give the same bits always.
+//
+// How the work is divided: so that COARSE_FACTOR loads per thread are in flight, whatever the width.
+//     a short row     a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
+//                     once, a vector of each. Its lanes then exchange half of their sums for the half
+//                     that another has of the other rows, so a warp ends with a row per lane.
+//     up to 16 vectors per lane   a warp, one row at a time
+//     longer          a block
+//     longer, and too few for all multiprocessors   several blocks, whose sums meet in slots
+// Elements before and after the 16-byte vectors of a row are loaded one by one.
+// Price paid: registers, 4 COARSE_FACTOR per thread, for the loads.
+// Cost: each element read once; for rows of several blocks 8 bytes per 4-byte word of a block's
+// partial result, written and read.
+// Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007), for the steps within a block; the
+// exchange of halves is recursive halving, R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+// Collective Communication Operations in MPICH (2005).
+
+#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
+#include "../base.h"
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 256
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 4
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32 || (COARSE_FACTOR & (COARSE_FACTOR - 1)) != 0
+#error "coarsen/segmented: COARSE_FACTOR must be a power of two from 1 to 32"
+#endif
+
+#include "../block/reduce.h"
+#include "../block/vector.h"
+
+#define COARSEN_SHORT  (4 * 32)  // vectors of a row, up to which a warp takes several rows at once
+#define COARSEN_MEDIUM (16 * 32) // and up to which it takes one
+
+// ---- Short rows: a team of lanes --------------------------------------------------------------------
+
+// A row as NAME_split divides it, in 32 bits.
+typedef struct {
+    const COARSEN_TYPE *in;
+    unsigned int head, vectors;
+} COARSEN_(short_row);
+
+COARSEN_DEVICE COARSEN_(short_row) COARSEN_(split_short)(const COARSEN_TYPE *in, unsigned int width)
+{
+    const unsigned int misaligned =
+        (unsigned int)((size_t)in % sizeof(COARSEN_(vector))) / sizeof(COARSEN_TYPE);
+    const unsigned int head = (COARSEN_ITEMS - misaligned) % COARSEN_ITEMS;
+    COARSEN_(short_row) row;
+    row.in = in;
+    row.head = head < width ? head : width;
+    row.vectors = (width - row.head) / COARSEN_ITEMS;
+    return row;
+}
+
+// The value of the lane whose number differs by the bit `delta`.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
+{
+    COARSEN_(words) words = COARSEN_(to_words)(value);
+#pragma unroll
+    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
+        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
+    return COARSEN_(from_words)(words);
+}
+
+// Adds vector v of each row to the row's sum. All loads are in flight before the first is used.
+COARSEN_DEVICE void COARSEN_(add_of_rows)(COARSEN_ACC sum[COARSE_FACTOR],
+                                          const COARSEN_(short_row) row[COARSE_FACTOR],
+                                          unsigned int v)
+{
+    COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (v < row[k].vectors)
+            load[k] = ((const COARSEN_(vector) *)(row[k].in + row[k].head))[v];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (v < row[k].vectors)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                sum[k] = COARSEN_(op)(
+                    sum[k], COARSEN_(lift)(load[k].item[j], row[k].head + v * COARSEN_ITEMS + j));
+}
+
+// Adds element e of the rest of each row.
+COARSEN_DEVICE void COARSEN_(add_rest_of_rows)(COARSEN_ACC sum[COARSE_FACTOR],
+                                               const COARSEN_(short_row) row[COARSE_FACTOR],
+                                               unsigned int width, unsigned int e)
+{
+    COARSEN_TYPE load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const unsigned int i = e < row[k].head ? e : e + row[k].vectors * COARSEN_ITEMS;
+        if (i < width)
+            load[k] = row[k].in[i];
+    }
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const unsigned int i = e < row[k].head ? e : e + row[k].vectors * COARSEN_ITEMS;
+        if (i < width)
+            sum[k] = COARSEN_(op)(sum[k], COARSEN_(lift)(load[k], i));
+    }
+}
+
+// Adds up what the lanes of a team have of each row. While a lane has sums of several rows, it keeps half
+// of them and hands the others over to another lane for that one's sums of the rows it keeps. Returns the
+// row whose sum sum[0] is then; sum[1] ... are those of the rows after it, if there are more rows than
+// lanes.
+COARSEN_DEVICE unsigned int COARSEN_(fold)(COARSEN_ACC sum[COARSE_FACTOR], unsigned int lanes)
+{
+    unsigned int delta = lanes / 2, row = 0;
+#pragma unroll
+    for (unsigned int half = COARSE_FACTOR / 2; half > 0; half /= 2)
+        if (delta > 0) {
+            const bool upper = (threadIdx.x & delta) != 0;
+#pragma unroll
+            for (unsigned int k = 0; k < half; k++) {
+                const COARSEN_ACC keep = upper ? sum[k + half] : sum[k];
+                const COARSEN_ACC give = upper ? sum[k] : sum[k + half];
+                sum[k] = COARSEN_(op)(keep, COARSEN_(exchange)(give, delta));
+            }
+            row += upper ? half : 0;
+            delta /= 2;
+        }
+    for (; delta > 0; delta /= 2)
+        sum[0] = COARSEN_(op)(sum[0], COARSEN_(exchange)(sum[0], delta));
+    return row;
+}
+
+// A team is 2^lanes_log lanes. rest: the most elements that a row has before and after its vectors.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(short_kernel)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
+                           unsigned int width, unsigned int rest, unsigned int lanes_log)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log; // of a warp
+    const unsigned int lane = threadIdx.x % 32 & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const size_t warp = (size_t)blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+
+    // The warp's rows. Its teams take neighbours, so that a load of the warp is one piece of memory.
+    const size_t first = warp * teams * COARSE_FACTOR;
+    if (first >= rows)
+        return;
+    const COARSEN_TYPE *const from = in + first * pitch;
+    const unsigned int left = (unsigned int)coarsen_min(rows - first, teams * COARSE_FACTOR);
+    COARSEN_ACC sum[COARSE_FACTOR];
+    COARSEN_(short_row) row[COARSE_FACTOR]; // past the last, that one again
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const unsigned int r = k * teams + team;
+        row[k] = COARSEN_(split_short)(from + (r < left ? r : left - 1) * pitch, width);
+        sum[k] = COARSEN_(identity)();
+    }
+    COARSEN_(add_of_rows)(sum, row, lane);
+#pragma unroll 1
+    for (unsigned int v = lane + lanes; v < width / COARSEN_ITEMS; v += lanes)
+        COARSEN_(add_of_rows)(sum, row, v);
+#pragma unroll 1
+    for (unsigned int e = lane; e < rest; e += lanes)
+        COARSEN_(add_rest_of_rows)(sum, row, width, e);
+
+    const unsigned int mine = COARSEN_(fold)(sum, lanes);
+    // Of lanes that have the same row, the first writes.
+    if (lanes <= COARSE_FACTOR || lane % (lanes / COARSE_FACTOR) == 0)
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const unsigned int r = (mine + k) * teams + team;
+            if (r < left && (k == 0 || k * lanes < COARSE_FACTOR))
+                out[first + r] = sum[k];
+        }
+}
+
+// ---- Longer rows: a warp, a block or several blocks -------------------------------------------------
+
+// Adds to sum up to COARSE_FACTOR vectors, `threads` apart, all of them in flight before the first is
+// used. i: the index in the row of vectors[0]'s first element. count: vectors left in the row, this
+// thread's first included.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_of_row)(COARSEN_ACC sum, const COARSEN_(vector) * vectors,
+                                                size_t i, size_t count, unsigned int threads)
+{
+    COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (k * threads < count)
+            load[k] = vectors[k * threads];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (k * threads < count)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                sum =
+                    COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j],
+                                                     i + (size_t)k * threads * COARSEN_ITEMS + j));
+    return sum;
+}
+
+// warps: whether each warp takes a row, or a block does. pieces: how many blocks take a row, in turns, a tile of
+// COARSE_FACTOR vectors per thread each; 1 for warps. scratch: a counter per row, then a slot per piece.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
+                     size_t width, bool warps, unsigned int pieces, unsigned long long *scratch)
+{
+    __shared__ unsigned long long ticket;
+    const unsigned int threads = warps ? 32 : BLOCK_DIM; // of a row, here
+    const unsigned int thread = warps ? threadIdx.x % 32 : threadIdx.x;
+    const size_t row =
+        warps ? (size_t)blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32 : blockIdx.x / pieces;
+    const unsigned int piece = warps ? 0 : blockIdx.x % pieces;
+    if (row >= rows)
+        return;
+    if (pieces > 1)
+        COARSEN_(enter)(scratch + row, &ticket);
+
+    const COARSEN_TYPE *const from = in + row * pitch;
+    const COARSEN_(parts) parts = COARSEN_(split)(from, width);
+    const bool has_rest = piece == 0 && thread < parts.rest;
+    const size_t i = COARSEN_(rest)(parts, thread);
+    COARSEN_TYPE load;
+    if (has_rest)
+        load = from[i];
+    COARSEN_ACC sum = COARSEN_(identity)();
+    for (size_t v = (size_t)piece * COARSE_FACTOR * threads + thread; v < parts.vectors;
+         v += (size_t)pieces * COARSE_FACTOR * threads)
+        sum = COARSEN_(add_of_row)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
+                                   parts.vectors - v, threads);
+    if (has_rest)
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(load, i));
+
+    if (pieces > 1) {
+        unsigned long long *const slots = scratch + rows + row * pieces * COARSEN_(words_of_slot);
+        COARSEN_(meet)(sum, out + row, scratch + row, slots, piece, pieces, &ticket);
+        return;
+    }
+    sum = warps ? COARSEN_(warp)(sum) : COARSEN_(block)(sum);
+    if (thread == 0)
+        out[row] = sum;
+}
+
+#ifndef __CUDACC_RTC__
+// How many blocks take a row: what fills the device once, if there are few rows; else, as some blocks are
+// still at work when others have none left, what fills it eight times.
+COARSEN_HOST size_t COARSEN_(pieces)(size_t rows, size_t width, size_t resident)
+{
+    const size_t tiles = coarsen_ceil_div(width, (size_t)COARSE_FACTOR * BLOCK_DIM * COARSEN_ITEMS);
+    return coarsen_min(tiles, rows <= resident / 2 ? resident / rows
+                                                   : coarsen_ceil_div(8 * resident, rows));
+}
+
+// For as many pieces as there may be: fewer than 16 for each block that the device can hold.
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width)
+{
+    cudaError_t status;
+    const size_t tiles = coarsen_ceil_div(width, (size_t)COARSE_FACTOR * BLOCK_DIM * COARSEN_ITEMS);
+    const size_t most =
+        16 * (2048 / BLOCK_DIM) * coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (tiles <= 1 || rows == 0)
+        return 0;
+    const size_t pieces = rows < most && tiles < most ? coarsen_min(rows * tiles, most) : most;
+    return (coarsen_min(rows, most) + pieces * COARSEN_(words_of_slot)) *
+           sizeof(unsigned long long);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out,
+                                          size_t rows, size_t width, void *scratch,
+                                          size_t scratch_bytes, cudaStream_t stream)
+{
+    const size_t vectors = width / COARSEN_ITEMS, needed = COARSEN_(scratch_bytes)(rows, width);
+    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(out, rows) || (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) ||
+        scratch_bytes < needed)
+        return cudaErrorInvalidValue;
+    if (rows == 0)
+        return cudaSuccess;
+    if (vectors <= COARSEN_SHORT) {
+        const bool aligned = ((size_t)in | pitch * sizeof(*in)) % sizeof(COARSEN_(vector)) == 0;
+        const size_t rest =
+            aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
+        unsigned int lanes_log = 0; // a lane per vector
+        while (lanes_log < 5 && 1u << lanes_log < vectors)
+            lanes_log++;
+        const size_t blocks =
+            coarsen_ceil_div(rows, ((size_t)BLOCK_DIM >> lanes_log) * COARSE_FACTOR);
+        const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+        if (blocks > 0x7fffffff)
+            return cudaErrorInvalidValue;
+        return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), in, pitch, out, rows,
+                                  (unsigned int)width, (unsigned int)rest, lanes_log);
+    }
+
+    cudaError_t status;
+    int resident = 0; // blocks per multiprocessor
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, 0);
+    if (status != cudaSuccess)
+        return status;
+    const bool warps = vectors <= COARSEN_MEDIUM;
+    const size_t pieces = warps ? 1 : COARSEN_(pieces)(rows, width, processors * (size_t)resident);
+    const size_t blocks = warps ? coarsen_ceil_div(rows, BLOCK_DIM / 32) : rows * pieces;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    if (blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, pitch, out, rows, width, warps,
+                              (unsigned int)pieces, (unsigned long long *)scratch);
+}
+#endif
+#undef COARSEN_SHORT
+#undef COARSEN_MEDIUM
+
+#define COARSEN_END
+#include "../base.h"
