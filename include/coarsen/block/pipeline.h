@@ -9,6 +9,13 @@
 //     #include "../block/pipeline.h"
 //     // and after it the four functions below
 //
+// It is a part of the inclusion that such a header has opened. In one of its own, as here,
+//     #define COARSEN_NAME place
+//     #define COARSEN_TYPE unsigned long long
+//     #define BLOCK_DIM    256
+//     #include <coarsen/block/pipeline.h>
+// nobody says what a tile holds, so there are the functions that it stands on, and no kernel.
+//
 // Before the include: COARSEN_NAME, COARSEN_TYPE and the operator on COARSEN_ACC as for block/scan.h;
 // BLOCK_DIM, a multiple of 32 from 64 to 1024; COARSE_FACTOR, the most vectors per thread and tile; and
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
@@ -49,6 +56,8 @@
 #include "copy.h"
 #include "look_back.h"
 #include "vector.h"
+
+#if COARSEN_DEPTH > 1 // in an inclusion that another header has opened
 
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
@@ -325,9 +334,11 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned int)rows,
                               (unsigned long long *)scratch);
 }
-#endif
+#endif // __CUDACC_RTC__
+
 #undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
+#endif // COARSEN_DEPTH > 1
 
 #define COARSEN_END
 #include "../base.h"
