@@ -322,7 +322,7 @@ FAULTS = {
         ("count the lane itself as before it", "votes & ((1u << lane) - 1)", "votes & ((2u << lane) - 1)"),
         ("stop the sum of the lanes early", "delta = 16; delta > 0; delta /= 2", "delta = 16; delta > 1; delta /= 2"),
         ("give LIFT the index in the tile", "                out[before[s]] =\n                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i ", "                out[before[s]] =\n                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), e "),
-        ("write the rest forwards", "n - 1 - (i - before)", "before + (n - 1 - i)"),
+        ("shift the rest by one", "n - 1 - (i - before)", "n - (i - before)"),
         ("write the rest where nobody asked", "if (kept || COARSEN_PARTITION)", "if (true)"),
         ("write as rest what is not in the array", "else if (COARSEN_PARTITION && e - begin < there)", "else if (COARSEN_PARTITION)"),
     ]),

@@ -89,7 +89,8 @@ static int check_{name}(void)
     void *scratch;
     const size_t bytes = {name}_scratch_bytes(N);
     if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)) ||
-        cudaMalloc((void **)&count, 8) || cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0))
+        cudaMalloc((void **)&count, 8) || cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0) ||
+        cudaMemset(out, 0, sizeof(host)))
         return 1;
     for (int e = 0; e < N; e++)
         host[e] = (float)(e % 7);

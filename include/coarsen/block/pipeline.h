@@ -2,12 +2,10 @@
 //
 // coarsen/block/pipeline.h: one pass over an array by tiles, each of which needs what all tiles before it
 // hold: the kernels of a scan, and of what stands on one. The header that includes it says what a tile holds
-// and what is written for it.
-//
+// and what is written for it: before the include by
 //     typedef struct { const COARSEN_TYPE *in; size_t skip, end; ... } COARSEN_(arrays);
 //     typedef struct { ... } COARSEN_(kept);
-//     #include "../block/pipeline.h"
-//     // and after it the four functions below
+// and after it by the four functions below.
 //
 // It is a part of the inclusion that such a header has opened. In one of its own, as here,
 //     #define COARSEN_NAME place
