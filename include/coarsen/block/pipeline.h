@@ -55,7 +55,7 @@
 #include "look_back.h"
 #include "vector.h"
 
-#if COARSEN_DEPTH > 1 // in an inclusion that another header has opened
+#if COARSEN_PATTERN != COARSEN_PATTERN_REDUCE // which it is in an inclusion of its own
 
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
@@ -336,7 +336,7 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
 
 #undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
-#endif // COARSEN_DEPTH > 1
+#endif // COARSEN_PATTERN
 
 #define COARSEN_END
 #include "../base.h"
