@@ -18,7 +18,7 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 64 to 1024  |
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
@@ -52,8 +52,6 @@
 #include "../base.h"
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
-#elif BLOCK_DIM < 64
-#error "coarsen/segmented: BLOCK_DIM must be 64 or more, as two warps search at the same time"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 5
@@ -65,17 +63,28 @@
 #include "../block/look_back.h"
 #include "../block/vector.h"
 
-#define COARSEN_WARPS       (BLOCK_DIM / 32)
-// The vectors of a thread, and of a tile the places for elements. Of two tiles, each place has in shared memory
-// its element and a number, 96 KiB in all.
-#define COARSEN_PLACE_BYTES (2 * (sizeof(COARSEN_TYPE) + sizeof(unsigned int)))
-#define COARSEN_FIT         (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE_BYTES))
+#define COARSEN_WARPS  (BLOCK_DIM / 32)
+// What a boundary costs, in elements.
+#define COARSEN_WEIGHT 4
+// The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
+// that of the next tile, and a sum: 96 KiB for a block.
+#define COARSEN_PLACE  (2 * sizeof(COARSEN_TYPE) + sizeof(COARSEN_ACC))
+#define COARSEN_FIT    (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE))
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
-#define COARSEN_PLACES (BLOCK_DIM * COARSEN_ROWS * COARSEN_ITEMS)
+#define COARSEN_LENGTH (COARSEN_ROWS * COARSEN_ITEMS) // of a lane's part
+#define COARSEN_PLACES (32 * COARSEN_LENGTH)
+#define COARSEN_ALIGN                                                                              \
+    (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
+     : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
+                                                     : COARSEN_ITEMS * sizeof(COARSEN_ACC))
+
+typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
+    COARSEN_ACC item[COARSEN_ITEMS];
+} COARSEN_(sums);
 
 // What a kernel gets. Boundary b is where segment b begins and segment b - 1 ends; it comes before the
-// element at its offset.
+// element at its offset, which is the head of a segment if that is not empty.
 typedef struct {
     const COARSEN_TYPE *in;
     size_t skip, n; // in[0] is element skip of the first whole vector
@@ -84,19 +93,30 @@ typedef struct {
     COARSEN_ACC *out;
 } COARSEN_(arrays);
 
-// Boundaries among the first `units` elements and boundaries, by a warp: each step takes the 32nd part.
-COARSEN_DEVICE size_t COARSEN_(boundaries_before)(COARSEN_(arrays) arrays, size_t units)
+// Where elements and boundaries are split in two.
+typedef struct {
+    size_t boundary, element;
+} COARSEN_(place);
+
+// Where the first `units` of elements and boundaries end, by a warp: each step takes the 32nd part.
+COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t units)
 {
     const size_t lane = threadIdx.x % 32;
-    size_t first = 0, count = coarsen_min(arrays.segments + 1, units); // it is among these
+    size_t first = 0,
+           count = coarsen_min(arrays.segments + 1, units); // it is among these boundaries
     while (count > 0) {
         const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
-        const bool before = lane * step + step - 1 < count && b + (size_t)arrays.offsets[b] < units;
+        const bool before = lane * step + step - 1 < count &&
+                            COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
         const unsigned int steps = __popc(__ballot_sync(0xffffffff, before));
         first += steps * step;
         count = coarsen_min(count - steps * step, step - 1);
     }
-    return first;
+    COARSEN_(place) place = {first, first > 0 ? (size_t)arrays.offsets[first - 1] : 0};
+    if (units > COARSEN_WEIGHT * first && units - COARSEN_WEIGHT * first > place.element)
+        place.element = units - COARSEN_WEIGHT * first;
+    place.element = coarsen_min(place.element, arrays.n);
+    return place;
 }
 
 // The marks of the vector at a place of the tile: bit k for a head at its element k.
@@ -117,99 +137,31 @@ COARSEN_DEVICE unsigned int COARSEN_(places_between)(unsigned int place, unsigne
     return there;
 }
 
-// What a lane, a warp or a tile holds: before its first head, and from its last one on.
-typedef struct {
-    COARSEN_ACC first, last; // both are all of it, if there is no head; of no element, the identity
-    unsigned int
-        head; // the boundary of the first head, counted from the run's first one; ~0u: none
-    bool any; // whether first is of any element
-} COARSEN_(part);
-
-// What the 32 lanes of a warp hold together. It writes the segments that begin and end in different lanes.
-COARSEN_DEVICE COARSEN_(part) COARSEN_(combine)(COARSEN_(part) part, COARSEN_ACC *ended)
+// The places of the first head of the calling lane's part; of the last one before that part; and of the last one
+// of the tile. Or ~0u.
+COARSEN_DEVICE unsigned int COARSEN_(first_head)(const unsigned int *heads)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    const unsigned int heads = __ballot_sync(0xffffffff, part.head != ~0u);
-    const unsigned int any = __ballot_sync(0xffffffff, part.any);
-    const unsigned int lower = heads & ((1u << lane) - 1), upto = heads & ((2u << lane) - 1);
-    // Each lane gets what the lanes before have since their last head: by steps, as far back as that is.
-    const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
-    COARSEN_ACC sum = part.last;
+    unsigned int first = ~0u;
 #pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
-        if (delta <= back)
-            sum = COARSEN_(op)(below, sum);
+    for (unsigned int r = COARSEN_ROWS; r > 0; r--) {
+        const unsigned int place = threadIdx.x % 32 * COARSEN_LENGTH + (r - 1) * COARSEN_ITEMS;
+        const unsigned int marks = COARSEN_(heads_at)(heads, place);
+        if (marks != 0)
+            first = place + __ffs((int)marks) - 1;
     }
-    COARSEN_ACC before = COARSEN_(from_below)(sum, 1);
-    if (lane == 0)
-        before = part.first;
-    else if (part.any)
-        before = COARSEN_(op)(before, part.first);
-    if (part.head != ~0u && lower != 0)
-        ended[part.head] = before;
-
-    const unsigned int last =
-        heads | any ? 31 - __clz((int)(heads | any)) : 0; // that holds something
-    const unsigned int first = heads != 0 ? __ffs((int)heads) - 1 : last;
-    COARSEN_(part) all;
-    all.first = COARSEN_(of_lane)(before, first);
-    all.last = COARSEN_(of_lane)(sum, last);
-    all.head = __shfl_sync(0xffffffff, part.head, (int)first);
-    all.any = (any & ((2u << first) - 1)) != 0;
-    return all;
+    return first;
 }
 
-// Adds a tile to what the run holds, by a warp, from what the tile's warps hold.
-COARSEN_DEVICE void COARSEN_(go_on)(COARSEN_(part) * whole, const COARSEN_(part) * parts,
-                                    COARSEN_ACC *ended)
+COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads)
 {
     const unsigned int lane = threadIdx.x % 32;
-    COARSEN_(part) tile = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
-    if (lane < COARSEN_WARPS)
-        tile = parts[lane];
-    tile = COARSEN_(combine)(tile, ended);
-    if (tile.any)
-        whole->last = COARSEN_(op)(whole->last, tile.first);
-    if (whole->head == ~0u) {
-        whole->any |= tile.any;
-        whole->first = whole->last;
-        whole->head = tile.head;
-    } else if (tile.head != ~0u && lane == 0) {
-        ended[tile.head] = whole->last;
-    }
-    if (tile.head != ~0u)
-        whole->last = tile.last;
-}
-
-// The place of the last head before one, by a warp, or ~0u.
-COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads, unsigned int place)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned int end = (place + 31) / 32; end > 0; end -= end < 32 ? end : 32) {
-        unsigned int marks = lane < end ? heads[end - 1 - lane] : 0;
-        if ((end - lane) * 32 > place && lane < end) // what of the word is from the place on
-            marks &= (1u << place % 32) - 1;
-        const unsigned int lanes = __ballot_sync(0xffffffff, marks != 0);
-        if (lanes != 0) {
-            const unsigned int nearest = __ffs((int)lanes) - 1;
-            return (end - 1 - nearest) * 32 + 31 -
-                   __clz((int)__shfl_sync(0xffffffff, marks, (int)nearest));
-        }
-    }
-    return ~0u;
-}
-
-// The place of the last head before the calling lane's run, which begins at a place, by a warp, or ~0u.
-COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, unsigned int place)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    unsigned int behind = 0; // the last head; 0: none
+    unsigned int behind = 0; // the last head of the lane's part; 0: none
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int marks = COARSEN_(heads_at)(heads, place + r * COARSEN_ITEMS);
+        const unsigned int place = lane * COARSEN_LENGTH + r * COARSEN_ITEMS;
+        const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            behind = place + r * COARSEN_ITEMS + 32 - __clz((int)marks);
+            behind = place + 32 - __clz((int)marks);
     }
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -217,9 +169,15 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads, uns
         behind = lane >= delta && below > behind ? below : behind;
     }
     const unsigned int below = __shfl_up_sync(0xffffffff, behind, 1);
-    const unsigned int warp_place = place - lane * COARSEN_ROWS * COARSEN_ITEMS;
-    const unsigned int outside = COARSEN_(last_head)(heads, warp_place);
-    return lane > 0 && below > 0 ? below - 1 : outside;
+    return lane > 0 ? below - 1 : ~0u;
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
+{
+    for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
+        if (heads[w - 1] != 0)
+            return w * 32 - 1 - __clz((int)heads[w - 1]);
+    return ~0u;
 }
 
 // Begins to copy a thread's vectors of a tile to shared memory. element: the first one's, counted from the
@@ -251,107 +209,54 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
     COARSEN_(copies_end)();
 }
 
-// A run of the elements and boundaries, the part of one block.
-typedef struct {
-    size_t first_boundary, boundaries_end;
-    size_t first_element, elements_end;
-} COARSEN_(run);
-
-// A boundary and the one before it, read long before they are needed.
-typedef struct {
-    COARSEN_OFFSET offset, before;
-} COARSEN_(bound);
-
-COARSEN_DEVICE COARSEN_(bound)
-    COARSEN_(bound_at)(COARSEN_(arrays) arrays, COARSEN_(run) run, size_t boundary)
+// A lane's sums, each since the last head, or since the lane's first place. start: where the segment began that
+// is open there; only LIFT asks. The last of them.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN_(vector) * stage,
+                                            size_t tile, unsigned int lowest, unsigned int places,
+                                            const unsigned int *heads, size_t start)
 {
-    COARSEN_(bound) bound = {0, 0};
-    if (boundary < run.boundaries_end) {
-        bound.offset = arrays.offsets[boundary];
-        bound.before = boundary > 0 ? arrays.offsets[boundary - 1] : bound.offset;
-    }
-    return bound;
-}
-
-// Where a thread is among the boundaries, of which it takes every BLOCK_DIMth.
-typedef struct {
-    size_t boundary;
-    COARSEN_(bound) bound, next;
-} COARSEN_(cursor);
-
-// Marks the heads of a tile, which begins at an element counted from the first whole vector, and writes the
-// results of empty segments.
-COARSEN_DEVICE void COARSEN_(mark)(COARSEN_(cursor) * at, COARSEN_(arrays) arrays,
-                                   COARSEN_(run) run, size_t tile, unsigned int *heads,
-                                   unsigned int *boundary_at)
-{
-    while (at->boundary < run.boundaries_end &&
-           (size_t)at->bound.offset + arrays.skip < tile + COARSEN_PLACES) {
-        const size_t offset = (size_t)at->bound.offset;
-        if (offset + arrays.skip < tile || offset < run.first_element ||
-            offset > run.elements_end || at->bound.before > at->bound.offset)
-            __trap();
-        if (at->boundary > 0 && at->bound.before == at->bound.offset) {
-            arrays.out[at->boundary - 1] = COARSEN_(identity)();
-        } else {
-            const unsigned int place = (unsigned int)(offset + arrays.skip - tile);
-            atomicOr(&heads[place / 32], 1u << place % 32);
-            boundary_at[place] = (unsigned int)(at->boundary - run.first_boundary);
-        }
-        at->boundary += BLOCK_DIM;
-        at->bound = at->next;
-        at->next = COARSEN_(bound_at)(arrays, run, at->boundary + BLOCK_DIM);
-    }
-}
-
-// What a lane's run holds, from place `mine` on, and the segments that begin and end in it, written. start:
-// where the segment began that is open there; only LIFT asks.
-COARSEN_DEVICE COARSEN_(part)
-    COARSEN_(add_up)(const COARSEN_(vector) * stage, size_t tile, unsigned int mine,
-                     unsigned int lowest, unsigned int places, const unsigned int *heads,
-                     const unsigned int *boundary_at, size_t start, COARSEN_ACC *ended)
-{
+    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     const bool whole = lowest == 0 && places == COARSEN_PLACES;
-    COARSEN_(part) part = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false};
-    unsigned int first_end = mine + COARSEN_ROWS * COARSEN_ITEMS; // the place where part.first ends
-#pragma unroll 1 // the code for all vectors would not fit the instruction cache
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
         const unsigned int place = mine + r * COARSEN_ITEMS;
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         const unsigned int there = whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
         COARSEN_(vector) load = {};
+        COARSEN_(sums) made;
         if (there != 0)
             load = stage[place / COARSEN_ITEMS];
-        if (marks == 0 && there == ~0u) { // as most vectors of long segments
-#pragma unroll
-            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-                part.last =
-                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
-            continue;
-        }
 #pragma unroll
         for (unsigned int k = 0; k < COARSEN_ITEMS; k++) {
             if (marks >> k & 1) {
-                const unsigned int head = boundary_at[place + k];
-                if (part.head != ~0u) {
-                    ended[head] = part.last;
-                } else {
-                    part.first = part.last;
-                    part.head = head;
-                    first_end = place + k;
-                }
-                part.last = COARSEN_(identity)();
+                sum = COARSEN_(identity)();
                 start = tile + place + k;
             }
             if (there >> k & 1)
-                part.last =
-                    COARSEN_(op)(part.last, COARSEN_(lift)(load.item[k], tile + place + k - start));
+                sum = COARSEN_(op)(sum, COARSEN_(lift)(load.item[k], tile + place + k - start));
+            made.item[k] = sum;
         }
+        sums[place / COARSEN_ITEMS] = made;
     }
-    if (part.head == ~0u)
-        part.first = part.last;
-    part.any = (mine > lowest ? mine : lowest) < (first_end < places ? first_end : places);
-    return part;
+    return sum;
+}
+
+// The lane's last sum where the tile has no head and an element at every place: most tiles of long segments.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_all)(const COARSEN_(vector) * stage, size_t tile,
+                                             size_t start)
+{
+    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
+        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const COARSEN_(vector) load = stage[place / COARSEN_ITEMS];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(load.item[k], tile + place + k - start));
+    }
+    return sum;
 }
 
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
@@ -360,143 +265,213 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
                                              unsigned int to)
 {
     const unsigned int each = (to - from + 31) / 32, none = 32 * each - (to - from);
-    COARSEN_ACC sum = COARSEN_(identity)(), value;
-    for (unsigned int i = threadIdx.x % 32 * each; i < (threadIdx.x % 32 + 1) * each; i++)
-        if (i >= none) {
-            while (COARSEN_(look)(slots.sums + (from + i - none) * COARSEN_(words_of_slot),
-                                  &value) != slots.flag) {
-            }
-            sum = COARSEN_(op)(sum, value);
+    const unsigned int begin = threadIdx.x % 32 * each, at_once = 4;
+    COARSEN_ACC sum = COARSEN_(identity)();
+    for (unsigned int i = begin; i < begin + each; i += at_once) {
+        COARSEN_(slot) seen[at_once];
+        COARSEN_ACC value[at_once];
+        bool all = false;
+        while (!all) {
+            all = true;
+#pragma unroll
+            for (unsigned int k = 0; k < at_once; k++)
+                if (i + k >= none && i + k < begin + each)
+                    seen[k] = COARSEN_(peek)(slots.sums + (size_t)(from + i + k - none) *
+                                                              COARSEN_(words_of_slot));
+#pragma unroll
+            for (unsigned int k = 0; k < at_once; k++)
+                if (i + k >= none && i + k < begin + each)
+                    all &= COARSEN_(value_of)(seen[k], &value[k]) == slots.flag;
         }
+#pragma unroll
+        for (unsigned int k = 0; k < at_once; k++)
+            if (i + k >= none && i + k < begin + each)
+                sum = COARSEN_(op)(sum, value[k]);
+    }
     __syncwarp();
     return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
+// Warps share nothing but the ticket: each has a run of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t each, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
-    __shared__ unsigned int number; // of the block's run
-    __shared__ size_t bounds[2];
-    // Of several tiles, as one is written while another is read. So there is one barrier per tile.
-    __shared__ unsigned int heads[3][COARSEN_PLACES / 32];
-    COARSEN_SHARED(COARSEN_(part), parts, 2 * COARSEN_WARPS);
+    __shared__ unsigned int block;
+    __shared__ unsigned int marks[COARSEN_WARPS][COARSEN_PLACES / 32];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned int vectors = COARSEN_PLACES / COARSEN_ITEMS;
+    unsigned int *const heads = marks[warp];
+    COARSEN_(sums) *const sums = (COARSEN_(sums) *)coarsen_shared + warp * vectors;
+    COARSEN_(vector) *stage =
+        (COARSEN_(vector) *)((COARSEN_(sums) *)coarsen_shared + COARSEN_WARPS * vectors) +
+        warp * 2 * vectors;
+    COARSEN_(vector) *next_stage = stage + vectors;
 
     if (threadIdx.x == 0) {
         ticket = COARSEN_(take)(scratch);
-        number = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+        block = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
     }
-    for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-        heads[0][i] = heads[1][i] = 0;
+    for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+        heads[i] = 0;
     __syncthreads();
-    const size_t units = arrays.n + arrays.segments + 1;
-    const size_t begin = coarsen_min(number * each, units), end = coarsen_min(begin + each, units);
-    if (warp < 2) {
-        const size_t before = COARSEN_(boundaries_before)(arrays, warp == 0 ? begin : end);
-        if (lane == 0)
-            bounds[warp] = before;
-    }
-    __syncthreads();
-    const COARSEN_(run) run = {bounds[0], bounds[1], begin - bounds[0], end - bounds[1]};
-    if (run.first_boundary > run.boundaries_end || run.first_element > run.elements_end ||
-        run.elements_end > arrays.n)
-        __trap(); // an offset is less than the one before, or more than n
-    // At a boundary of the run, the result of the segment that ends there.
-    COARSEN_ACC *const ended = arrays.out + run.first_boundary - 1;
+    const unsigned int run = block * COARSEN_WARPS + warp;
+    const COARSEN_(place) begin = COARSEN_(find)(arrays, run * each);
+    const COARSEN_(place) end = COARSEN_(find)(arrays, (run + 1) * each);
+    if (begin.boundary > end.boundary || begin.element > end.element)
+        __trap(); // an offset is less than the one before
 
     // Elements from here on are counted from the first whole vector. The last tile has the place behind the
     // last element, where there may be a boundary.
-    const size_t lead = run.first_element + arrays.skip, stop = run.elements_end + arrays.skip;
-    // A warp copies rows of vectors, and a lane adds up a run of them. These runs are COARSEN_ROWS vectors
-    // apart: if that is odd, no two of eight lanes meet in a bank.
-    const unsigned int copied =
-        (warp * COARSEN_ROWS * 32 + lane) * COARSEN_ITEMS;                // the first place
-    const unsigned int mine = threadIdx.x * COARSEN_ROWS * COARSEN_ITEMS; // likewise
-    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS;                   // the element at place 0
-    COARSEN_(vector) *stage = (COARSEN_(vector) *)coarsen_shared;
-    COARSEN_(vector) *next_stage = stage + BLOCK_DIM * COARSEN_ROWS;
-    unsigned int *boundary_at = (unsigned int *)(next_stage + BLOCK_DIM * COARSEN_ROWS);
-    unsigned int *next_boundary_at =
-        boundary_at + COARSEN_PLACES; // of the run, where there is a head
-    COARSEN_(copy_tile)(stage + copied / COARSEN_ITEMS, arrays, tile + copied, stop);
-    COARSEN_(cursor) at;
-    at.boundary = run.first_boundary + threadIdx.x;
-    at.bound = COARSEN_(bound_at)(arrays, run, at.boundary);
-    at.next = COARSEN_(bound_at)(arrays, run, at.boundary + BLOCK_DIM);
-    COARSEN_(mark)(&at, arrays, run, tile, heads[0], boundary_at);
-    __syncthreads();
-
-    // Where the open segment began; for LIFT.
-    size_t start =
-        run.first_boundary > 0 ? (size_t)arrays.offsets[run.first_boundary - 1] + arrays.skip : 0;
-    COARSEN_(part)
-    whole = {COARSEN_(identity)(), COARSEN_(identity)(), ~0u, false}; // in warp 0: the run
-    unsigned int turn = 0;
-    for (; tile <= stop; tile += COARSEN_PLACES, turn++) {
+    const size_t lead = begin.element + arrays.skip, stop = end.element + arrays.skip;
+    size_t tile = lead / COARSEN_ITEMS * COARSEN_ITEMS; // the element at place 0
+    // The lanes copy rows of vectors, and add up COARSEN_ROWS neighbours each: if that is odd, no two of eight
+    // lanes meet in a bank.
+    COARSEN_(copy_tile)(stage + lane, arrays, tile + lane * COARSEN_ITEMS, stop);
+    // A lane looks at one of 32 boundaries, whose offset was read long before.
+    size_t boundary = begin.boundary, before = 0, offset = 0;
+    if (boundary > 0)
+        before = (size_t)arrays.offsets[boundary - 1];
+    if (boundary + lane < end.boundary)
+        offset = (size_t)arrays.offsets[boundary + lane];
+    size_t start = before + arrays.skip; // where the open segment began
+    // What is open since the run's last head; and what was, at its first one, of any element or not.
+    COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
+    size_t first_boundary = end.boundary; // the first head's
+    bool any = false;
+    for (; tile <= stop; tile += COARSEN_PLACES) {
         COARSEN_(copy_tile)
-        (next_stage + copied / COARSEN_ITEMS, arrays, tile + COARSEN_PLACES + copied, stop);
-        COARSEN_(mark)
-        (&at, arrays, run, tile + COARSEN_PLACES, heads[(turn + 1) % 3], next_boundary_at);
-        for (unsigned int i = threadIdx.x; i < COARSEN_PLACES / 32; i += BLOCK_DIM)
-            heads[(turn + 2) % 3][i] = 0;
+        (next_stage + lane, arrays, tile + COARSEN_PLACES + lane * COARSEN_ITEMS, stop);
+        // Mark the heads.
+        const size_t tile_boundary = boundary, tile_offset = offset;
+        for (unsigned int count = 32; count == 32; boundary += count) {
+            if (boundary > tile_boundary && boundary + lane < end.boundary)
+                offset = (size_t)arrays.offsets[boundary + lane];
+            const size_t place =
+                offset + arrays.skip - tile; // if less than 0, more than all places
+            const bool here = boundary + lane < end.boundary && place < COARSEN_PLACES;
+            if (here)
+                atomicOr(&heads[place / 32], 1u << place % 32);
+            count = __popc(__ballot_sync(0xffffffff, here));
+        }
+        if (boundary + lane < end.boundary)
+            offset = (size_t)arrays.offsets[boundary + lane];
         COARSEN_(copies_wait)(1);
         __syncwarp();
 
-        const unsigned int *const marked = heads[turn % 3];
+        // Add up: each lane its part, and each gets what the lanes before have since their last head.
         const unsigned int lowest =
             lead > tile ? (unsigned int)(lead - tile) : 0; // with an element
         const unsigned int places = (unsigned int)coarsen_min(stop - tile, COARSEN_PLACES);
+        const bool plain = boundary == tile_boundary && lowest == 0 && places == COARSEN_PLACES;
+        const unsigned int first_head = plain ? ~0u : COARSEN_(first_head)(heads);
         size_t lane_start = start;
-        if (COARSEN_LIFTED) {
-            const unsigned int before = COARSEN_(head_before)(marked, mine);
-            const unsigned int last = COARSEN_(last_head)(marked, COARSEN_PLACES);
-            lane_start = before != ~0u ? tile + before : start;
+        if (COARSEN_LIFTED && !plain) {
+            const unsigned int head = COARSEN_(head_before)(heads);
+            const unsigned int last = COARSEN_(last_head)(heads);
+            lane_start = head != ~0u ? tile + head : start;
             start = last != ~0u ? tile + last : start;
         }
-        // What lanes hold makes what a warp holds, and the warps' makes the tile's: that in the next turn.
-        const COARSEN_(part) part =
-            COARSEN_(combine)(COARSEN_(add_up)(stage, tile, mine, lowest, places, marked,
-                                               boundary_at, lane_start, ended),
-                              ended);
+        COARSEN_ACC sum =
+            plain ? COARSEN_(add_all)(stage, tile, start)
+                  : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
+        const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
+        const unsigned int upto = with_head & ((2u << lane) - 1);
+        const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2) {
+            const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
+            if (delta <= back)
+                sum = COARSEN_(op)(below, sum);
+        }
+        COARSEN_ACC lane_open = COARSEN_(from_below)(sum, 1);
         if (lane == 0)
-            parts[turn % 2 * COARSEN_WARPS + warp] = part;
-        if (warp == 0 && turn > 0)
-            COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
-        __syncthreads();
+            lane_open = open;
+        else if ((with_head & ((1u << lane) - 1)) == 0)
+            lane_open = COARSEN_(op)(open, lane_open);
+
+        // At each head, the segment before it ends.
+        __syncwarp();
+        for (size_t b = tile_boundary; b < boundary; b += 32) {
+            const size_t mine = b + lane;
+            size_t at = tile_offset;
+            if (b > tile_boundary && mine < boundary)
+                at = (size_t)arrays.offsets[mine];
+            size_t previous = __shfl_up_sync(0xffffffff, (unsigned long long)at, 1);
+            if (lane == 0)
+                previous = before;
+            before = __shfl_sync(0xffffffff, (unsigned long long)at, 31);
+            if (mine < boundary && (previous > at || at + arrays.skip - tile > places))
+                __trap(); // an offset is less than the one before, or more than n
+            const bool head = mine < boundary && (mine == 0 || previous < at);
+            const unsigned int place = (unsigned int)(at + arrays.skip - tile);
+            const unsigned int last = head && place > lowest ? place - 1 : 0; // of the segment
+            const unsigned int other = last / COARSEN_LENGTH; // the lane that has it
+            COARSEN_ACC value = COARSEN_(of_lane)(lane_open, other);
+            const bool inside = __shfl_sync(0xffffffff, first_head, (int)other) <= last;
+            if (head && place > lowest) {
+                const COARSEN_ACC made = sums[last / COARSEN_ITEMS].item[last % COARSEN_ITEMS];
+                value = inside ? made : COARSEN_(op)(value, made);
+            } else {
+                value = open;
+            }
+            const unsigned int with = __ballot_sync(0xffffffff, head);
+            if (first_boundary == end.boundary && with != 0) { // the segment began in another run
+                const unsigned int that = __ffs((int)with) - 1;
+                first_boundary = b + that;
+                first_open = COARSEN_(of_lane)(value, that);
+                any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
+            }
+            if (mine > 0 && mine < boundary && mine != first_boundary)
+                arrays.out[mine - 1] = head ? value : COARSEN_(identity)();
+        }
+        if (boundary > tile_boundary)
+            before = (size_t)arrays.offsets[boundary - 1];
+        const unsigned int some = __ballot_sync(
+            0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
+        if (some != 0) {
+            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - __clz((int)some));
+            open = with_head != 0 ? tail : COARSEN_(op)(open, tail);
+        }
+
+        __syncwarp();
+        if (boundary > tile_boundary)
+            for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+                heads[i] = 0;
+        __syncwarp();
         COARSEN_(vector) *const done = stage;
         stage = next_stage, next_stage = done;
-        unsigned int *const read = boundary_at;
-        boundary_at = next_boundary_at, next_boundary_at = read;
     }
 
+    if (boundary != end.boundary)
+        __trap();
+
     // What the runs before have of the segment that ends at the run's first head.
-    if (warp > 0)
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
+    COARSEN_(publish)(slots, run, open);
+    if (first_boundary == end.boundary || first_boundary == 0)
         return;
-    COARSEN_(go_on)(&whole, parts + (turn + 1) % 2 * COARSEN_WARPS, ended);
-    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
-    COARSEN_(publish)(slots, number, whole.last);
-    const size_t b = run.first_boundary + whole.head;
-    if (whole.head == ~0u || b == 0)
-        return;
-    const size_t segment_start = (size_t)arrays.offsets[b - 1];
-    if (segment_start < run.first_element) {
-        const COARSEN_ACC before =
-            COARSEN_(left_by)(slots, (unsigned int)((segment_start + b - 1) / each), number);
-        whole.first = whole.any ? COARSEN_(op)(before, whole.first) : before;
+    const size_t segment_start = (size_t)arrays.offsets[first_boundary - 1];
+    if (segment_start < begin.element) {
+        const COARSEN_ACC others = COARSEN_(left_by)(
+            slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
+            run);
+        first_open = any ? COARSEN_(op)(others, first_open) : others;
     }
     if (lane == 0)
-        ended[whole.head] = whole.first;
+        arrays.out[first_boundary - 1] = first_open;
 }
 
 #ifndef __CUDACC_RTC__
-// A run is a tile or more, and there are no more than the device can hold, so that there is one wave.
+// A run is a tile or more, and there are no more runs than the device has room for, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
+    const size_t tiles = coarsen_ceil_div(n, COARSEN_PLACES) +
+                         COARSEN_WEIGHT * coarsen_ceil_div(segments + 1, COARSEN_PLACES) +
+                         COARSEN_WARPS;
     return COARSEN_(look_back_bytes)(coarsen_min(
-        coarsen_ceil_div(n, COARSEN_PLACES) + coarsen_ceil_div(segments, COARSEN_PLACES) + 1,
-        coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
+        tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
@@ -506,7 +481,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
 {
     if (segments == 0)
         return cudaSuccess;
-    const size_t most = (size_t)-1 / 4; // so that no sum of two overflows
+    const size_t most = (size_t)-1 / (4 * COARSEN_WEIGHT); // so that no sum overflows
     if (n > most || segments > most ||
         !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
         !coarsen_array_ok(offsets, segments + 1) || !coarsen_array_ok(out, segments) ||
@@ -515,9 +490,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
         return cudaErrorInvalidValue;
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
-    const size_t units = n + segments + 1;
+    const size_t units = n + COARSEN_WEIGHT * (segments + 1);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t shared_bytes = COARSEN_PLACES * COARSEN_PLACE_BYTES;
+    const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE;
     if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
@@ -527,18 +502,23 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                                                BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t runs = coarsen_min(coarsen_ceil_div(units, COARSEN_PLACES),
-                                    processors * (size_t)(resident > 0 ? resident : 1));
+    const size_t tiles = coarsen_ceil_div(units, COARSEN_PLACES);
+    const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
+                                      processors * (size_t)(resident > 0 ? resident : 1));
     const size_t skip = COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(*in) : 0;
     const COARSEN_(arrays) arrays = {in, skip, n, offsets, segments, out};
-    const cudaLaunchConfig_t config = coarsen_launch_config(runs, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, coarsen_ceil_div(units, runs),
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays,
+                              coarsen_ceil_div(units, blocks * COARSEN_WARPS),
                               (unsigned long long *)scratch);
 }
 #endif
-#undef COARSEN_PLACE_BYTES
+#undef COARSEN_WEIGHT
+#undef COARSEN_PLACE
 #undef COARSEN_FIT
 #undef COARSEN_ROWS
+#undef COARSEN_LENGTH
 #undef COARSEN_PLACES
 
 #define COARSEN_END
