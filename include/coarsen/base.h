@@ -378,7 +378,7 @@ typedef COARSEN_TYPE COARSEN_(acc);
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
 #if defined(COARSEN_ACC) || defined(COARSEN_OP) || defined(COARSEN_IDENTITY)
-#error "coarsen: a selection takes COARSEN_IF or COARSEN_SAME in place of COARSEN_ACC, _OP and _IDENTITY"
+#error "coarsen: a selection takes COARSEN_IF or COARSEN_SAME, not COARSEN_ACC, _OP or _IDENTITY"
 #endif
 #define COARSEN_ACC unsigned long long // what is added up: how many are kept
 #endif
