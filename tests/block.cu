@@ -1037,8 +1037,10 @@ int main(void)
     test_begin(); // 96 threads first, as they show most of faults.py's faults
 #if TESTED(reduce)
     dim_96_check_reduce();
+#ifndef TEST_FIRST
     dim_32_check_reduce();
     dim_1024_check_reduce();
+#endif
 #endif
 #if TESTED(scan)
     dim_32_check_scan();

@@ -14,6 +14,8 @@
 // A test has all rungs of its pattern. With TEST_ONLY defined, it has those rungs whose TEST_rung is defined:
 //
 //     #if TESTED(simple) ... #endif       // what the test has for reduce/simple.h
+//
+// With TEST_FIRST defined too, it leaves out what tests/faults.py needs for few faults: for these it builds all.
 
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H

@@ -15,6 +15,10 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 {
     return affine{f.a * g.a, f.b * g.a + g.b};
 }
+static inline __host__ __device__ affine affine_lift(affine f, size_t i)
+{
+    return affine{f.a, f.b + (unsigned int)i};
+}
 
 // 12 bytes: 16 is no multiple of it, so it goes an element at a time.
 typedef struct {

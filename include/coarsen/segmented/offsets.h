@@ -18,8 +18,8 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
+// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 3                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -51,10 +51,10 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 5
+#define COARSE_FACTOR 3
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -64,8 +64,8 @@
 #include "../block/vector.h"
 
 #define COARSEN_WARPS  (BLOCK_DIM / 32)
-// What a boundary costs, in elements.
-#define COARSEN_WEIGHT 4
+// What a boundary costs, in elements: measured, so that a run of tiny segments takes as long as another.
+#define COARSEN_WEIGHT 8
 // The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
 // that of the next tile, and a sum: 96 KiB for a block.
 #define COARSEN_PLACE  (2 * sizeof(COARSEN_TYPE) + sizeof(COARSEN_ACC))
