@@ -83,6 +83,8 @@ template <class T, class A, class O> struct kind {
     size_t (*scratch_bytes)(size_t, size_t);
     cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
     cudaError_t (*launch)(const T *, size_t, const O *, size_t, A *, void *, size_t, cudaStream_t);
+    cudaError_t (*launch_counted)(const T *, size_t, const O *, const unsigned long long *, size_t,
+                                  A *, void *, size_t, cudaStream_t);
     A identity;
     A (*op)(A, A);
     A (*lift)(T, size_t);
@@ -90,7 +92,7 @@ template <class T, class A, class O> struct kind {
 };
 #define KIND(stem, T, A, O, tile, ...)                                                             \
     (kind<T, A, O>{#stem, tile, stem##_scratch_bytes, stem##_scratch_init, stem##_launch,          \
-                   __VA_ARGS__})
+                   stem##_launch_counted, __VA_ARGS__})
 
 template <class T> static T itself(T x, size_t)
 {
@@ -139,28 +141,42 @@ template <class A> struct reduced {
     bool clean;
 };
 
+// most: 0, or the number of segments is in device memory, and there is room for that many, and the last offset,
+// which is the number of elements, is not.
 template <class T, class A, class O>
 static reduced<A> run(const kind<T, A, O> &k, const std::vector<T> &x,
                       const std::vector<O> &offsets, size_t in_offset = 0, size_t out_offset = 0,
-                      int times = 1)
+                      size_t most = 0)
 {
     const size_t n = x.size(), segments = offsets.size() - 1;
-    const test_array in(n * sizeof(T), in_offset * sizeof(T)), at(offsets.size() * sizeof(O));
-    const test_array out(segments * sizeof(A), out_offset * sizeof(A));
-    const test_array scratch(k.scratch_bytes(n, segments));
+    const size_t room = most > 0 ? most : segments;
+    const unsigned long long count = segments;
+    const test_array in(n * sizeof(T), in_offset * sizeof(T)), counted(8);
+    const test_array at((most > 0 ? room : segments + 1) * sizeof(O));
+    const test_array out(room * sizeof(A), out_offset * sizeof(A));
+    const test_array scratch(k.scratch_bytes(n, room));
+    std::vector<O> where(offsets);
+    where.resize(segments + 1 + room);
     reduced<A> got;
     in.fill(x.data());
-    at.fill(offsets.data());
+    at.fill(where.data());
+    counted.fill(&count);
     got.status = k.scratch_init(scratch.get(), scratch.bytes, 0);
-    for (int i = 0; i < times && got.status == cudaSuccess; i++)
-        got.status = k.launch((const T *)in.get(), n, (const O *)at.get(), segments, (A *)out.get(),
-                              scratch.get(), scratch.bytes, 0);
+    for (int i = 0; i < 2 && got.status == cudaSuccess; i++)
+        got.status = most > 0 ? k.launch_counted((const T *)in.get(), n, (const O *)at.get(),
+                                                 (const unsigned long long *)counted.get(), most,
+                                                 (A *)out.get(), scratch.get(), scratch.bytes, 0)
+                              : k.launch((const T *)in.get(), n, (const O *)at.get(), segments,
+                                         (A *)out.get(), scratch.get(), scratch.bytes, 0);
     if (got.status == cudaSuccess)
         got.status = cudaDeviceSynchronize();
-    got.result.resize(segments);
+    got.result.resize(room);
     if (got.status == cudaSuccess)
         out.read(got.result.data());
+    const unsigned char *const behind = (const unsigned char *)(got.result.data() + segments);
     got.clean = in.intact() && at.intact() && out.intact() && scratch.intact();
+    for (size_t i = 0; i < (room - segments) * sizeof(A) && got.status == cudaSuccess; i++)
+        got.clean &= behind[i] == POISON;
     return got;
 }
 
@@ -186,21 +202,23 @@ static bool check_lengths(const kind<T, A, O> &k, const lengths &of, size_t segm
     std::vector<O> offsets(1, (O)(test_random(seed, 1) % 3 == 0 ? test_random(seed, 2) % 100 : 0));
     for (size_t s = 0; s < segments; s++)
         offsets.push_back((O)((size_t)offsets[s] + of.of(test_random(seed + 5, s), s, k.tile)));
-    std::vector<T> x((size_t)offsets[segments] + test_random(seed, 3) % 4 * 7);
+    const size_t most = seed % 3 == 0 ? segments + seed % 5 : 0;
+    std::vector<T> x((size_t)offsets[segments] + (most > 0 ? 0 : test_random(seed, 3) % 4 * 7));
     for (size_t i = 0; i < x.size(); i++)
         x[i] = k.make(test_random(x.size(), i));
     const std::vector<A> want = expected(k, x, offsets);
     for (int order = (int)(seed % test_order_count()), o = 0; o < 2; o++, order++) {
         const char *name = test_order(order % test_order_count());
         const uint64_t bits = test_random(seed, 4 + o);
-        const reduced<A> got = run(k, x, offsets, bits % 17, (bits >> 8) % 5, 2);
+        const reduced<A> got = run(k, x, offsets, bits % 17, (bits >> 8) % 5, most);
         size_t wrong = 0;
         while (wrong < segments &&
                memcmp((const void *)&got.result[wrong], (const void *)&want[wrong], sizeof(A)) == 0)
             wrong++;
         if (got.status != cudaSuccess || !got.clean || wrong < segments) {
-            tap_ok(0, "%s: %zu segments of lengths %s, %zu elements, %s: %s, first at %zu%s",
-                   k.name, segments, of.name, x.size(), name,
+            tap_ok(0, "%s: %zu segments%s of lengths %s, %zu elements, %s: %s, first at %zu%s",
+                   k.name, segments, most > 0 ? ", counted on the device," : "", of.name, x.size(),
+                   name,
                    got.status != cudaSuccess ? cudaGetErrorString(got.status) : "wrong result",
                    wrong, got.clean ? "" : ", wrote outside its arrays");
             return false;
@@ -307,6 +325,19 @@ static void check_one_scratch(const kind<int, int, unsigned int> &k)
     test_order(0);
     tap_ok(ok && scratch.intact(), "%s: one scratch serves what is smaller, and the largest again",
            k.name);
+}
+
+// No segments, counted on the device, write nothing.
+static void check_none_counted(const kind<int, int, unsigned int> &k)
+{
+    const test_array in(400), at(40), out(40), count(8), scratch(k.scratch_bytes(100, 10));
+    in.zero(), at.zero(), count.zero();
+    CHECK(k.scratch_init(scratch.get(), scratch.bytes, 0));
+    bool ok = k.launch_counted((int *)in.get(), 100, (unsigned int *)at.get(),
+                               (unsigned long long *)count.get(), 10, (int *)out.get(),
+                               scratch.get(), scratch.bytes, 0) == cudaSuccess;
+    ok &= cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok && out.untouched(), "%s: no segments, counted on the device", k.name);
 }
 
 #ifdef SIMT
@@ -435,6 +466,7 @@ int main(void)
     check_errors(rounded);
     check_same_bits(rounded);
     check_one_scratch(sum);
+    check_none_counted(sum);
 #ifdef SIMT
     check_wrong_offsets(sum);
 #else

@@ -26,6 +26,12 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
 //                             size_t segments, COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
 //                             cudaStream_t stream)
+//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
+//                             const unsigned long long *segments, size_t most, COARSEN_ACC *out,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// The second is for what another kernel found, as select.h finds where runs of equal keys begin: *segments, in
+// device memory, is read when the kernel runs, and is `most` or less, or the launch ends with an error
+// (__trap). There is an offset for each segment, and the last segment ends at n. Else, of both:
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16). offsets:
 // segments + 1 of them in device memory, none less than the one before or more than n; what is before the
 // first and from the last on belongs to no segment. out: a COARSEN_ACC per segment, apart from both. scratch:
@@ -34,19 +40,21 @@
 // offsets, or a scratch that was not made ready, end the launch with an error (__trap). Errors:
 // cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, with nothing
 // written.
-// Deterministic: the same offsets at the same alignment give the same bits always.
+// Deterministic: on one model of device, the same offsets at the same alignment give the same bits always.
 //
 // Price saved: threads that wait for the longest segment. A thread, a warp or a block per segment is right
-// for one length. Here elements and boundaries between segments are counted alike, and a tile is so many of
-// both: where it begins is found by a search. So a million empty segments, and one of a million elements, are
-// the same number of tiles. Price paid: a search and a look at the tiles before, per tile.
-// How a tile is reduced: a boundary is a mark on the element behind it, the head of a segment. A warp reads
-// rows of vectors; each lane adds up from head to head, five shuffles add to that what the lanes before have
-// since their last head, and a lane that has a head writes what is before it: the segment that ends there.
-// What a tile has after its last head it leaves in a slot. The tile that has the next head adds these up.
-// Cost: n elements and segments + 1 offsets read, a result per segment written once.
+// for one length. Here the elements and the boundaries between segments are cut in as many runs as there are
+// warps, all of one cost: a boundary is as much as eight elements. So a million empty segments, and one of a
+// million elements, are no special cases. Price paid: a search for where a run begins, and shuffles.
+// A warp goes through its run by tiles. A boundary is a mark at the element behind it, the head of a segment.
+// Each lane adds up neighbours, begins anew at each head, and leaves its sums in shared memory. Five steps of
+// shuffles give it what the lanes before have since their last head. Then each lane takes a boundary: the
+// segment that ends there is the sum at the place before, and, if it began elsewhere, what was open there.
+// What a run has after its last head it leaves in a slot. The run that has the next head adds these up.
+// Cost: n elements and segments + 1 offsets read, these twice, once from the cache; a result per segment
+// written once.
 // Source: D. Merrill and M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication (2016), for
-// what a tile is.
+// how the work is cut.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
@@ -90,8 +98,16 @@ typedef struct {
     size_t skip, n; // in[0] is element skip of the first whole vector
     const COARSEN_OFFSET *offsets;
     size_t segments;
+    const unsigned long long *count; // if not null, of the segments, and the last offset is n
     COARSEN_ACC *out;
 } COARSEN_(arrays);
+
+COARSEN_DEVICE size_t COARSEN_(offset_at)(COARSEN_(arrays) arrays, size_t boundary)
+{
+    if (arrays.count && boundary == arrays.segments)
+        return arrays.n;
+    return (size_t)arrays.offsets[boundary];
+}
 
 // Where elements and boundaries are split in two.
 typedef struct {
@@ -107,12 +123,12 @@ COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t un
     while (count > 0) {
         const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
         const bool before = lane * step + step - 1 < count &&
-                            COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
+                            COARSEN_WEIGHT * b + COARSEN_(offset_at)(arrays, b) < units;
         const unsigned int steps = __popc(__ballot_sync(0xffffffff, before));
         first += steps * step;
         count = coarsen_min(count - steps * step, step - 1);
     }
-    COARSEN_(place) place = {first, first > 0 ? (size_t)arrays.offsets[first - 1] : 0};
+    COARSEN_(place) place = {first, first > 0 ? COARSEN_(offset_at)(arrays, first - 1) : 0};
     if (units > COARSEN_WEIGHT * first && units - COARSEN_WEIGHT * first > place.element)
         place.element = units - COARSEN_WEIGHT * first;
     place.element = coarsen_min(place.element, arrays.n);
@@ -294,7 +310,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
 
 // Warps share nothing but the ticket: each has a run of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t each, unsigned long long *scratch)
+    COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
     __shared__ unsigned int block;
@@ -316,6 +332,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         heads[i] = 0;
     __syncthreads();
     const unsigned int run = block * COARSEN_WARPS + warp;
+    if (arrays.count) {
+        if (*arrays.count > arrays.segments)
+            __trap(); // more than there is room for
+        arrays.segments = *arrays.count;
+    }
+    const size_t each = coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1),
+                                         (size_t)gridDim.x * COARSEN_WARPS);
     const COARSEN_(place) begin = COARSEN_(find)(arrays, run * each);
     const COARSEN_(place) end = COARSEN_(find)(arrays, (run + 1) * each);
     if (begin.boundary > end.boundary || begin.element > end.element)
@@ -331,9 +354,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // A lane looks at one of 32 boundaries, whose offset was read long before.
     size_t boundary = begin.boundary, before = 0, offset = 0;
     if (boundary > 0)
-        before = (size_t)arrays.offsets[boundary - 1];
+        before = COARSEN_(offset_at)(arrays, boundary - 1);
     if (boundary + lane < end.boundary)
-        offset = (size_t)arrays.offsets[boundary + lane];
+        offset = COARSEN_(offset_at)(arrays, boundary + lane);
     size_t start = before + arrays.skip; // where the open segment began
     // What is open since the run's last head; and what was, at its first one, of any element or not.
     COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
@@ -346,7 +369,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const size_t tile_boundary = boundary, tile_offset = offset;
         for (unsigned int count = 32; count == 32; boundary += count) {
             if (boundary > tile_boundary && boundary + lane < end.boundary)
-                offset = (size_t)arrays.offsets[boundary + lane];
+                offset = COARSEN_(offset_at)(arrays, boundary + lane);
             const size_t place =
                 offset + arrays.skip - tile; // if less than 0, more than all places
             const bool here = boundary + lane < end.boundary && place < COARSEN_PLACES;
@@ -355,7 +378,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             count = __popc(__ballot_sync(0xffffffff, here));
         }
         if (boundary + lane < end.boundary)
-            offset = (size_t)arrays.offsets[boundary + lane];
+            offset = COARSEN_(offset_at)(arrays, boundary + lane);
         COARSEN_(copies_wait)(1);
         __syncwarp();
 
@@ -396,7 +419,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             const size_t mine = b + lane;
             size_t at = tile_offset;
             if (b > tile_boundary && mine < boundary)
-                at = (size_t)arrays.offsets[mine];
+                at = COARSEN_(offset_at)(arrays, mine);
             size_t previous = __shfl_up_sync(0xffffffff, (unsigned long long)at, 1);
             if (lane == 0)
                 previous = before;
@@ -426,7 +449,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 arrays.out[mine - 1] = head ? value : COARSEN_(identity)();
         }
         if (boundary > tile_boundary)
-            before = (size_t)arrays.offsets[boundary - 1];
+            before = COARSEN_(offset_at)(arrays, boundary - 1);
         const unsigned int some = __ballot_sync(
             0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
         if (some != 0) {
@@ -451,7 +474,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(publish)(slots, run, open);
     if (first_boundary == end.boundary || first_boundary == 0)
         return;
-    const size_t segment_start = (size_t)arrays.offsets[first_boundary - 1];
+    const size_t segment_start = COARSEN_(offset_at)(arrays, first_boundary - 1);
     if (segment_start < begin.element) {
         const COARSEN_ACC others = COARSEN_(left_by)(
             slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
@@ -474,23 +497,23 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
         tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
-                                          const COARSEN_OFFSET *offsets, size_t segments,
-                                          COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
-                                          cudaStream_t stream)
+// arrays.in, n, offsets, segments, count and out are what a launcher got.
+COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
+                                         size_t scratch_bytes, cudaStream_t stream)
 {
-    if (segments == 0)
+    if (arrays.segments == 0)
         return cudaSuccess;
+    const size_t n = arrays.n, segments = arrays.segments;
     const size_t most = (size_t)-1 / (4 * COARSEN_WEIGHT); // so that no sum overflows
     if (n > most || segments > most ||
-        !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(offsets, segments + 1) || !coarsen_array_ok(out, segments) ||
+        !coarsen_bytes_ok(arrays.in, n, sizeof(*arrays.in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(arrays.offsets, segments + (arrays.count ? 0 : 1)) ||
+        !coarsen_array_ok(arrays.out, segments) ||
         !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n, segments), 16) ||
         scratch_bytes < COARSEN_(scratch_bytes)(n, segments))
         return cudaErrorInvalidValue;
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
-    const size_t units = n + COARSEN_WEIGHT * (segments + 1);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE;
     if (status == cudaSuccess)
@@ -502,16 +525,35 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                                                BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t tiles = coarsen_ceil_div(units, COARSEN_PLACES);
+    const size_t tiles = coarsen_ceil_div(n + COARSEN_WEIGHT * (segments + 1), COARSEN_PLACES);
     const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
                                       processors * (size_t)(resident > 0 ? resident : 1));
-    const size_t skip = COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(*in) : 0;
-    const COARSEN_(arrays) arrays = {in, skip, n, offsets, segments, out};
+    if (COARSEN_ITEMS > 1)
+        arrays.skip = (size_t)arrays.in % sizeof(COARSEN_(vector)) / sizeof(*arrays.in);
     const cudaLaunchConfig_t config =
         coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays,
-                              coarsen_ceil_div(units, blocks * COARSEN_WARPS),
-                              (unsigned long long *)scratch);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned long long *)scratch);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
+                                          const COARSEN_OFFSET *offsets, size_t segments,
+                                          COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
+                                          cudaStream_t stream)
+{
+    const COARSEN_(arrays) arrays = {in, 0, n, offsets, segments, NULL, out};
+    return COARSEN_(start)(arrays, scratch, scratch_bytes, stream);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t n,
+                                                  const COARSEN_OFFSET *offsets,
+                                                  const unsigned long long *segments, size_t most,
+                                                  COARSEN_ACC *out, void *scratch,
+                                                  size_t scratch_bytes, cudaStream_t stream)
+{
+    const COARSEN_(arrays) arrays = {in, 0, n, offsets, most, segments, out};
+    if (!coarsen_array_ok(segments, 1))
+        return cudaErrorInvalidValue;
+    return COARSEN_(start)(arrays, scratch, scratch_bytes, stream);
 }
 #endif
 #undef COARSEN_WEIGHT
