@@ -181,9 +181,9 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
         }
 #pragma unroll
     for (unsigned int w = 0; w < sizeof(*kept) / sizeof(kept->bits[0]); w++)
-        count += __popc(kept->bits[w]);
+        count += (unsigned int)__popc(kept->bits[w]);
 #pragma unroll
-    for (unsigned int delta = 16; delta > 0; delta /= 2)
+    for (int delta = 16; delta > 0; delta /= 2)
         count += __shfl_xor_sync(0xffffffff, count, delta);
     return count;
 }
@@ -210,8 +210,8 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
             const unsigned int step = r * COARSEN_ITEMS + s;
             mine[s] = kept->bits[step / 32] >> step % 32 & 1;
             const unsigned int votes = __ballot_sync(0xffffffff, mine[s]);
-            before[s] = count + __popc(votes & ((1u << lane) - 1));
-            count += __popc(votes);
+            before[s] = count + (unsigned int)__popc(votes & ((1u << lane) - 1));
+            count += (unsigned int)__popc(votes);
         }
 #pragma unroll
         for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
