@@ -13,7 +13,7 @@ INCLUDES = {
 # The preprocessor looks at the values of these only.
 NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": "64",
            "COARSEN_EXCLUSIVE": "1", "COARSEN_INPUTS": "2", "COARSEN_RADIUS": "2", "COARSEN_CHANNELS": "2",
-           "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
+           "COARSEN_PARTITION": "1", "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
            "COARSEN_SLICES": "1", "COARSEN_STAGES": "2"}
 
@@ -23,6 +23,9 @@ def macros(source, includes, folder):
     assert "exit status" not in said, said
     return set(said.splitlines())
 
+
+# Two ways to say one thing: with the one an inclusion cannot have the other.
+EITHER = {"COARSEN_IF": "COARSEN_SAME"}
 
 # What the user may have for himself when he includes a header of another pattern, or any.
 HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {
@@ -36,7 +39,8 @@ def test_macros_are_as_before(header, runtime, tmp_path):
         pytest.skip(NO_NVCC)
     own = {name for other in HEADERS if pattern(other) == pattern(header) for name in parameters(other)}
     clash = {"BLOCK_DIM", "COARSE_FACTOR", "CFACTOR"} | (  # errors, where they are not own: test_messages.py
-        {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own)
+        {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own) | (
+        {"COARSEN_ACC", "COARSEN_OP", "COARSEN_IDENTITY"} if pattern(header) == "SELECT" else set())
     his = "".join(f"#define {name} {value}\n" for name, value in sorted(HIS.items()) if name not in own | clash)
     every = {name: NUMBERS.get(name, "float") for name in parameters(header)}
     prefixed = {f"COARSEN_{name}": value for name, value in every.items() if not name.startswith("COARSEN_")}
@@ -44,7 +48,9 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     before = macros(once + his, INCLUDES[runtime], tmp_path)
     assert any("COARSEN_VERSION" in line for line in before)
     fewer = {name: None for name in every if f"COARSEN_{name}" in prefixed}
-    again = [once, inclusion(header, **every), inclusion(header, **prefixed | fewer)]
+    ways = [{name: None for name in EITHER.values()}, {name: None for name in EITHER}]
+    again = [once, inclusion(header, **prefixed | fewer),
+             *(inclusion(header, **every | way) for way in (ways if EITHER.keys() & every else [{}]))]
     if macros(once + his + "".join(again), INCLUDES[runtime], tmp_path) != before:
         for one in again:  # which of them
             assert macros(once + his + one, INCLUDES[runtime], tmp_path) ^ before == set()
