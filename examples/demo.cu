@@ -16,6 +16,7 @@
 #include "demo/measure.h"
 #include "demo/reduce.h"
 #include "demo/scan.h"
+#include "demo/select.h"
 #include "npy.h"
 
 #include <float.h>
@@ -23,9 +24,9 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder,    &scan_ladder, &matmul_ladder,
-                                        &histogram_ladder, &map_ladder,  &image_ladder,
-                                        &fuse_ladder};
+static const ladder *const ladders[] = {&reduce_ladder, &scan_ladder,      &select_ladder,
+                                        &matmul_ladder, &histogram_ladder, &map_ladder,
+                                        &image_ladder,  &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 

@@ -99,8 +99,8 @@ template <class T, class A, class O> struct kind {
     size_t (*scratch_bytes)(size_t, size_t);
     cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
     cudaError_t (*launch)(const T *, size_t, const O *, size_t, A *, void *, size_t, cudaStream_t);
-    cudaError_t (*launch_counted)(const T *, size_t, const O *, const unsigned long long *, size_t,
-                                  A *, void *, size_t, cudaStream_t);
+    cudaError_t (*launch_counted)(const T *, size_t, O *, const unsigned long long *, size_t, A *,
+                                  void *, size_t, cudaStream_t);
     A identity;
     A (*op)(A, A);
     A (*lift)(T, size_t);
@@ -168,11 +168,13 @@ static reduced<A> run(const kind<T, A, O> &k, const std::vector<T> &x,
     const size_t room = most > 0 ? most : segments;
     const unsigned long long count = segments;
     const test_array in(n * sizeof(T), in_offset * sizeof(T)), counted(8);
-    const test_array at((most > 0 ? room : segments + 1) * sizeof(O));
+    const test_array at((room + 1) * sizeof(O));
     const test_array out(room * sizeof(A), out_offset * sizeof(A));
     const test_array scratch(k.scratch_bytes(n, room));
     std::vector<O> where(offsets);
-    where.resize(segments + 1 + room);
+    where.resize(room + 1);
+    if (most > 0)
+        where[segments] = 0;
     reduced<A> got;
     in.fill(x.data());
     at.fill(where.data());
@@ -180,7 +182,7 @@ static reduced<A> run(const kind<T, A, O> &k, const std::vector<T> &x,
     got.status = k.scratch_init(scratch.get(), scratch.bytes, 0);
     const int times = n + segments < 10000 ? 2 : 1;
     for (int i = 0; i < times && got.status == cudaSuccess; i++)
-        got.status = most > 0 ? k.launch_counted((const T *)in.get(), n, (const O *)at.get(),
+        got.status = most > 0 ? k.launch_counted((const T *)in.get(), n, (O *)at.get(),
                                                  (const unsigned long long *)counted.get(), most,
                                                  (A *)out.get(), scratch.get(), scratch.bytes, 0)
                               : k.launch((const T *)in.get(), n, (const O *)at.get(), segments,

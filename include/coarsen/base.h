@@ -376,6 +376,13 @@ typedef COARSEN_TYPE COARSEN_(acc);
 
 // ---- Opening: the parameters of a reduction and a scan, and what blocks do together --------------------
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
+#if defined(COARSEN_ACC) || defined(COARSEN_OP) || defined(COARSEN_IDENTITY)
+#error "coarsen: a selection takes COARSEN_IF or COARSEN_SAME, not COARSEN_ACC, _OP or _IDENTITY"
+#endif
+#define COARSEN_ACC unsigned long long // what is added up: how many are kept
+#endif
+
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 #if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
 #error "coarsen: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
@@ -500,6 +507,66 @@ COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_by
 #endif
 #endif
 
+// ---- Opening: a value given at launch -------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SELECT || COARSEN_PATTERN == COARSEN_PATTERN_MAP ||         \
+    COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#ifdef COARSEN_SCALAR
+typedef COARSEN_SCALAR COARSEN_(scalar);
+#undef COARSEN_SCALAR
+#define COARSEN_SCALAR     COARSEN_(scalar)
+#define COARSEN_ALSO(item) , item
+#else
+#define COARSEN_ALSO(item)
+#endif
+#endif
+
+// ---- Opening: a selection's parameters ------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
+#if !defined(COARSEN_IF) && !defined(COARSEN_SAME)
+#error "coarsen: define COARSEN_IF, whether an element is kept, or COARSEN_SAME, before the include"
+#elif defined(COARSEN_IF) && defined(COARSEN_SAME)
+#error "coarsen: COARSEN_IF and COARSEN_SAME are two ways to select: define one of them"
+#endif
+#ifndef COARSEN_PARTITION
+#define COARSEN_PARTITION 0
+#elif COARSEN_PARTITION != 0 && COARSEN_PARTITION != 1
+#error "coarsen: COARSEN_PARTITION must be 0 or 1"
+#endif
+#ifndef COARSEN_OUT
+#define COARSEN_OUT COARSEN_TYPE
+#endif
+typedef COARSEN_OUT COARSEN_(out);
+#undef COARSEN_OUT
+#define COARSEN_OUT COARSEN_(out)
+#ifndef COARSEN_LIFT
+#define COARSEN_LIFT(x, ...) ((COARSEN_OUT)(x))
+#endif
+
+#ifdef COARSEN_IF
+COARSEN_DEVICE bool COARSEN_(keeps)(COARSEN_UNUSED COARSEN_TYPE coarsen_x,
+                                    COARSEN_UNUSED size_t coarsen_i
+                                        COARSEN_ALSO(COARSEN_UNUSED COARSEN_SCALAR coarsen_scalar))
+{
+    return COARSEN_CALL(COARSEN_IF, coarsen_x, coarsen_i COARSEN_ALSO(coarsen_scalar));
+}
+#else
+COARSEN_DEVICE bool COARSEN_(same)(COARSEN_UNUSED COARSEN_TYPE coarsen_a,
+                                   COARSEN_UNUSED COARSEN_TYPE coarsen_b)
+{
+    return COARSEN_SAME(coarsen_a, coarsen_b);
+}
+#endif
+
+COARSEN_DEVICE COARSEN_OUT COARSEN_(lift)(
+    COARSEN_UNUSED COARSEN_TYPE coarsen_x,
+    COARSEN_UNUSED size_t coarsen_i COARSEN_ALSO(COARSEN_UNUSED COARSEN_SCALAR coarsen_scalar))
+{
+    return COARSEN_CALL(COARSEN_LIFT, coarsen_x, coarsen_i COARSEN_ALSO(coarsen_scalar));
+}
+#endif
+
 // ---- Opening: the parameters of a reduction of segments ----------------------------------------------
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
@@ -547,14 +614,6 @@ typedef COARSEN_TYPE COARSEN_(mapped);
 #define COARSEN_EACH   COARSEN_JOIN(COARSEN_FIRST_, COARSEN_INPUTS)
 #define COARSEN_ARRAYS                                                                             \
     COARSEN_EACH(const COARSEN_TYPE *a, const COARSEN_TYPE_B *b, const COARSEN_TYPE_C *c)
-#ifdef COARSEN_SCALAR
-typedef COARSEN_SCALAR COARSEN_(scalar);
-#undef COARSEN_SCALAR
-#define COARSEN_SCALAR     COARSEN_(scalar)
-#define COARSEN_ALSO(item) , item
-#else
-#define COARSEN_ALSO(item)
-#endif
 
 COARSEN_DEVICE COARSEN_MAPPED COARSEN_(apply)(
     COARSEN_EACH(COARSEN_UNUSED COARSEN_TYPE coarsen_a, COARSEN_UNUSED COARSEN_TYPE_B coarsen_b,
@@ -759,7 +818,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
 #endif
-#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SEGMENTED
+#if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SELECT
 #undef COARSEN_LIFT
 #undef COARSEN_LIFTED
 #endif
@@ -776,13 +835,21 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_INPUTS
 #undef COARSEN_TYPE_B
 #undef COARSEN_TYPE_C
-#undef COARSEN_SCALAR
 #undef COARSEN_MAPPED
 #undef COARSEN_EACH
 #undef COARSEN_ARRAYS
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_SELECT || COARSEN_PATTERN == COARSEN_PATTERN_MAP ||         \
+    COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_SCALAR
 #undef COARSEN_ALSO
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_MAP
+#if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
+#undef COARSEN_IF
+#undef COARSEN_SAME
+#undef COARSEN_PARTITION
+#undef COARSEN_OUT
+#elif COARSEN_PATTERN == COARSEN_PATTERN_MAP
 #undef COARSEN_OUT
 #elif COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
 #undef NUM_BINS

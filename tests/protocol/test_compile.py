@@ -132,9 +132,10 @@ def test_copied(header, compiler, tmp_path):
 
 def used(header):
     parts, name = renamed(header), "example_" + re.sub(r"\W", "_", header)
-    signature = f"void {name}(const float *in, float *out, size_t n, void *scratch, cudaStream_t stream)"
+    signature = (f"void {name}(const float *in, float *out, size_t n, unsigned long long *count, void *scratch, "
+                 "cudaStream_t stream)")
     return "\n".join([*parts[:3], signature + ";", signature, "{",
-                      "    (void)in, (void)out, (void)n, (void)scratch, (void)stream;",
+                      "    (void)in, (void)out, (void)n, (void)count, (void)scratch, (void)stream;",
                       parts[3], "}", ""])
 
 

@@ -41,6 +41,7 @@ GLOBALS = "".join(f"static const int {name} = 1;\n" for name in NAMES) + f"#defi
 # A user's expressions, each of which reads all of his globals.
 EXPRESSIONS = {
     "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
+    "COARSEN_IF": "((x) + (float)(i) > 6 + ZERO)", "COARSEN_SAME": "((a) == (b) + ZERO)",
     "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)",
 }
 CALLS = {
@@ -79,6 +80,37 @@ static int check_{name}(void)
         if (result[e] != (wanted += host[e] * 2 + (float)e))
             return 1;
     return 0;
+}}
+""",
+    "SELECT": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result[N];
+    unsigned long long *count, counted = 0, kept = 0, runs = 0;
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)) ||
+        cudaMalloc((void **)&count, 8) || cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0) ||
+        cudaMemset(out, 0, sizeof(host)))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 7);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) ||
+        {name}_launch(in, out, N, count, scratch, bytes, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost) ||
+        cudaMemcpy(&counted, count, 8, cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++)
+        if (host[e] + (float)e > 6 && result[kept++] != host[e] * 2 + (float)e)
+            return 1;
+    if (counted != kept || {name}_runs_launch(in, out, N, count, scratch, bytes, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost) ||
+        cudaMemcpy(&counted, count, 8, cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++)
+        if ((e == 0 || host[e - 1] != host[e]) && result[runs++] != host[e] * 2 + (float)e)
+            return 1;
+    return counted != runs;
 }}
 """,
     "HISTOGRAM": """
@@ -176,7 +208,13 @@ def included(header, name):
                     if key in taken}
     if kind == "HISTOGRAM":
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
+    if kind == "SELECT":  # by each of its two expressions
+        changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],
+                    "COARSEN_IF": EXPRESSIONS["COARSEN_IF"]}
     source = inclusion(header, again=True, **changes)
+    if kind == "SELECT":
+        source += inclusion(header, again=True, **changes | {
+            "COARSEN_NAME": f"{name}_runs", "COARSEN_IF": None, "COARSEN_SAME": EXPRESSIONS["COARSEN_SAME"]})
     if kind in ("MAP", "FUSE"):
         changes |= {"COARSEN_INPUTS": "3", "COARSEN_SCALAR": "float", "COARSEN_MAP": None, "COARSEN_TYPE": "float"}
         source = ("#define COARSEN_MAP(a, b, c, s) ((a) * (b) + (c) * (s) + ZERO)\n" +

@@ -13,7 +13,7 @@ INCLUDES = {
 # The preprocessor looks at the values of these only.
 NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": "64",
            "COARSEN_EXCLUSIVE": "1", "COARSEN_INPUTS": "2", "COARSEN_RADIUS": "2", "COARSEN_CHANNELS": "2",
-           "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
+           "COARSEN_PARTITION": "1", "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
            "COARSEN_SLICES": "1", "COARSEN_STAGES": "2", "COARSEN_AXIS": "0"}
 
@@ -25,7 +25,7 @@ def macros(source, includes, folder):
 
 
 # Two ways to say one thing: with the one an inclusion cannot have the other.
-EITHER = {"COARSEN_AXIS": "COARSEN_OFFSET"}
+EITHER = {"COARSEN_IF": "COARSEN_SAME", "COARSEN_AXIS": "COARSEN_OFFSET"}
 
 # What the user may have for himself when he includes a header of another pattern, or any.
 HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {
@@ -39,7 +39,8 @@ def test_macros_are_as_before(header, runtime, tmp_path):
         pytest.skip(NO_NVCC)
     own = {name for other in HEADERS if pattern(other) == pattern(header) for name in parameters(other)}
     clash = {"BLOCK_DIM", "COARSE_FACTOR", "CFACTOR"} | (  # errors, where they are not own: test_messages.py
-        {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own)
+        {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own) | (
+        {"COARSEN_ACC", "COARSEN_OP", "COARSEN_IDENTITY"} if pattern(header) == "SELECT" else set())
     his = "".join(f"#define {name} {value}\n" for name, value in sorted(HIS.items()) if name not in own | clash)
     every = {name: NUMBERS.get(name, "float") for name in parameters(header)}
     prefixed = {f"COARSEN_{name}": value for name, value in every.items() if not name.startswith("COARSEN_")}

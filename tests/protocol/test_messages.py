@@ -31,8 +31,8 @@ CASES = {
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGMENTED", "FUSE"}
-BLOCKS = OPERATOR | {"MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
-FACTOR = OPERATOR | {"MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+BLOCKS = OPERATOR | {"SELECT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"SELECT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
@@ -68,6 +68,11 @@ BASE = {
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "a selection takes COARSEN_IF": ({"SELECT"}, [
+        {"COARSEN_ACC": "int"}, {"COARSEN_OP": "((a) + (b))"}, {"COARSEN_IDENTITY": "0"}]),
+    "define COARSEN_IF": ({"SELECT"}, [{"COARSEN_IF": None}]),
+    "COARSEN_IF and COARSEN_SAME are two": ({"SELECT"}, [{"COARSEN_SAME": "((a) == (b))"}]),
+    "COARSEN_PARTITION must be": ({"SELECT"}, [{"COARSEN_PARTITION": value} for value in ("2", "-1", "3 - 1")]),
     "define COARSEN_MAP": ({"MAP", "FUSE"}, [{"COARSEN_MAP": None}]),
     "COARSEN_INPUTS must be": ({"MAP", "FUSE"}, [{"COARSEN_INPUTS": value} for value in ("0", "4", "-1", "kInputs", "1 + 1")]),
     "COARSEN_RADIUS must be": ({"BLUR"}, [{"COARSEN_RADIUS": value} for value in ("0", "32", "-1", "kRadius", "1 + 2")]),

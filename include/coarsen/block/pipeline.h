@@ -2,12 +2,17 @@
 //
 // coarsen/block/pipeline.h: one pass over an array by tiles, each of which needs what all tiles before it
 // hold: the kernels of a scan, and of what stands on one. The header that includes it says what a tile holds
-// and what is written for it.
-//
+// and what is written for it: before the include by
 //     typedef struct { const COARSEN_TYPE *in; size_t skip, end; ... } COARSEN_(arrays);
 //     typedef struct { ... } COARSEN_(kept);
-//     #include "../block/pipeline.h"
-//     // and after it the four functions below
+// and after it by the four functions below.
+//
+// It is a part of the inclusion that such a header has opened. In one of its own, as here,
+//     #define COARSEN_NAME place
+//     #define COARSEN_TYPE unsigned long long
+//     #define BLOCK_DIM    256
+//     #include <coarsen/block/pipeline.h>
+// nobody says what a tile holds, so there are the functions that it stands on, and no kernel.
 //
 // Before the include: COARSEN_NAME, COARSEN_TYPE and the operator on COARSEN_ACC as for block/scan.h;
 // BLOCK_DIM, a multiple of 32 from 64 to 1024; COARSE_FACTOR, the most vectors per thread and tile; and
@@ -49,6 +54,8 @@
 #include "copy.h"
 #include "look_back.h"
 #include "vector.h"
+
+#if COARSEN_PATTERN != COARSEN_PATTERN_REDUCE // which it is in an inclusion of its own
 
 #define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
 #define COARSEN_WORKERS    (32 * COARSEN_WARPS)
@@ -325,9 +332,11 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned int)rows,
                               (unsigned long long *)scratch);
 }
-#endif
+#endif // __CUDACC_RTC__
+
 #undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
+#endif // COARSEN_PATTERN
 
 #define COARSEN_END
 #include "../base.h"

@@ -26,12 +26,13 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
 //                             size_t segments, COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
 //                             cudaStream_t stream)
-//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
+//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, size_t n, COARSEN_OFFSET *offsets,
 //                             const unsigned long long *segments, size_t most, COARSEN_ACC *out,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 // The second is for what another kernel found, as select.h finds where runs of equal keys begin: *segments, in
 // device memory, is read when the kernel runs, and is `most` or less, or the launch ends with an error
-// (__trap). There is an offset for each segment, and the last segment ends at n. Else, of both:
+// (__trap). There is an offset for each segment, and room for most + 1: the launch writes n behind them, where
+// the last segment ends. Else, of both:
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16). offsets:
 // segments + 1 of them in device memory, none less than the one before or more than n; what is before the
 // first and from the last on belongs to no segment. out: a COARSEN_ACC per segment, apart from both. scratch:
@@ -98,16 +99,9 @@ typedef struct {
     size_t skip, n; // in[0] is element skip of the first whole vector
     const COARSEN_OFFSET *offsets;
     size_t segments;
-    const unsigned long long *count; // if not null, of the segments, and the last offset is n
+    const unsigned long long *count; // if not null, of the segments, and these are the most
     COARSEN_ACC *out;
 } COARSEN_(arrays);
-
-COARSEN_DEVICE size_t COARSEN_(offset_at)(COARSEN_(arrays) arrays, size_t boundary)
-{
-    if (arrays.count && boundary == arrays.segments)
-        return arrays.n;
-    return (size_t)arrays.offsets[boundary];
-}
 
 // Where elements and boundaries are split in two.
 typedef struct {
@@ -123,12 +117,12 @@ COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t un
     while (count > 0) {
         const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
         const bool before = lane * step + step - 1 < count &&
-                            COARSEN_WEIGHT * b + COARSEN_(offset_at)(arrays, b) < units;
-        const unsigned int steps = __popc(__ballot_sync(0xffffffff, before));
+                            COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
+        const unsigned int steps = (unsigned int)__popc(__ballot_sync(0xffffffff, before));
         first += steps * step;
         count = coarsen_min(count - steps * step, step - 1);
     }
-    COARSEN_(place) place = {first, first > 0 ? COARSEN_(offset_at)(arrays, first - 1) : 0};
+    COARSEN_(place) place = {first, first > 0 ? (size_t)arrays.offsets[first - 1] : 0};
     if (units > COARSEN_WEIGHT * first && units - COARSEN_WEIGHT * first > place.element)
         place.element = units - COARSEN_WEIGHT * first;
     place.element = coarsen_min(place.element, arrays.n);
@@ -163,7 +157,7 @@ COARSEN_DEVICE unsigned int COARSEN_(first_head)(const unsigned int *heads)
         const unsigned int place = threadIdx.x % 32 * COARSEN_LENGTH + (r - 1) * COARSEN_ITEMS;
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            first = place + __ffs((int)marks) - 1;
+            first = place + (unsigned int)__ffs((int)marks) - 1;
     }
     return first;
 }
@@ -177,7 +171,7 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads)
         const unsigned int place = lane * COARSEN_LENGTH + r * COARSEN_ITEMS;
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            behind = place + 32 - __clz((int)marks);
+            behind = place + 32 - (unsigned int)__clz((int)marks);
     }
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -192,7 +186,7 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
 {
     for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
         if (heads[w - 1] != 0)
-            return w * 32 - 1 - __clz((int)heads[w - 1]);
+            return w * 32 - 1 - (unsigned int)__clz((int)heads[w - 1]);
     return ~0u;
 }
 
@@ -308,6 +302,15 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
     return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
+// The end of the last segment, which those who counted them did not write.
+COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
+                                         const unsigned long long *segments, size_t most, size_t n)
+{
+    if (*segments > most)
+        __trap(); // more than there is room for
+    offsets[*segments] = (COARSEN_OFFSET)n;
+}
+
 // Warps share nothing but the ticket: each has a run of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
@@ -332,11 +335,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         heads[i] = 0;
     __syncthreads();
     const unsigned int run = block * COARSEN_WARPS + warp;
-    if (arrays.count) {
-        if (*arrays.count > arrays.segments)
-            __trap(); // more than there is room for
+    if (arrays.count)
         arrays.segments = *arrays.count;
-    }
     const size_t each = coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1),
                                          (size_t)gridDim.x * COARSEN_WARPS);
     const COARSEN_(place) begin = COARSEN_(find)(arrays, run * each);
@@ -354,9 +354,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // A lane looks at one of 32 boundaries, whose offset was read long before.
     size_t boundary = begin.boundary, before = 0, offset = 0;
     if (boundary > 0)
-        before = COARSEN_(offset_at)(arrays, boundary - 1);
+        before = (size_t)arrays.offsets[boundary - 1];
     if (boundary + lane < end.boundary)
-        offset = COARSEN_(offset_at)(arrays, boundary + lane);
+        offset = (size_t)arrays.offsets[boundary + lane];
     size_t start = before + arrays.skip; // where the open segment began
     // What is open since the run's last head; and what was, at its first one, of any element or not.
     COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
@@ -369,16 +369,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const size_t tile_boundary = boundary, tile_offset = offset;
         for (unsigned int count = 32; count == 32; boundary += count) {
             if (boundary > tile_boundary && boundary + lane < end.boundary)
-                offset = COARSEN_(offset_at)(arrays, boundary + lane);
+                offset = (size_t)arrays.offsets[boundary + lane];
             const size_t place =
                 offset + arrays.skip - tile; // if less than 0, more than all places
             const bool here = boundary + lane < end.boundary && place < COARSEN_PLACES;
             if (here)
                 atomicOr(&heads[place / 32], 1u << place % 32);
-            count = __popc(__ballot_sync(0xffffffff, here));
+            count = (unsigned int)__popc(__ballot_sync(0xffffffff, here));
         }
         if (boundary + lane < end.boundary)
-            offset = COARSEN_(offset_at)(arrays, boundary + lane);
+            offset = (size_t)arrays.offsets[boundary + lane];
         COARSEN_(copies_wait)(1);
         __syncwarp();
 
@@ -400,7 +400,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                   : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
         const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
         const unsigned int upto = with_head & ((2u << lane) - 1);
-        const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+        const unsigned int back = upto != 0 ? lane - 31 + (unsigned int)__clz((int)upto) : lane;
 #pragma unroll
         for (unsigned int delta = 1; delta < 32; delta *= 2) {
             const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
@@ -419,7 +419,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             const size_t mine = b + lane;
             size_t at = tile_offset;
             if (b > tile_boundary && mine < boundary)
-                at = COARSEN_(offset_at)(arrays, mine);
+                at = (size_t)arrays.offsets[mine];
             size_t previous = __shfl_up_sync(0xffffffff, (unsigned long long)at, 1);
             if (lane == 0)
                 previous = before;
@@ -440,7 +440,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             }
             const unsigned int with = __ballot_sync(0xffffffff, head);
             if (first_boundary == end.boundary && with != 0) { // the segment began in another run
-                const unsigned int that = __ffs((int)with) - 1;
+                const unsigned int that = (unsigned int)__ffs((int)with) - 1;
                 first_boundary = b + that;
                 first_open = COARSEN_(of_lane)(value, that);
                 any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
@@ -449,11 +449,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 arrays.out[mine - 1] = head ? value : COARSEN_(identity)();
         }
         if (boundary > tile_boundary)
-            before = COARSEN_(offset_at)(arrays, boundary - 1);
+            before = (size_t)arrays.offsets[boundary - 1];
         const unsigned int some = __ballot_sync(
             0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
         if (some != 0) {
-            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - __clz((int)some));
+            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - (unsigned int)__clz((int)some));
             open = with_head != 0 ? tail : COARSEN_(op)(open, tail);
         }
 
@@ -474,7 +474,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(publish)(slots, run, open);
     if (first_boundary == end.boundary || first_boundary == 0)
         return;
-    const size_t segment_start = COARSEN_(offset_at)(arrays, first_boundary - 1);
+    const size_t segment_start = (size_t)arrays.offsets[first_boundary - 1];
     if (segment_start < begin.element) {
         const COARSEN_ACC others = COARSEN_(left_by)(
             slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
@@ -497,21 +497,26 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
         tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
 
-// arrays.in, n, offsets, segments, count and out are what a launcher got.
-COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
-                                         size_t scratch_bytes, cudaStream_t stream)
+// arrays: what a launcher got.
+COARSEN_HOST cudaError_t COARSEN_(check)(COARSEN_(arrays) arrays, const void *scratch,
+                                         size_t scratch_bytes)
 {
-    if (arrays.segments == 0)
-        return cudaSuccess;
     const size_t n = arrays.n, segments = arrays.segments;
     const size_t most = (size_t)-1 / (4 * COARSEN_WEIGHT); // so that no sum overflows
-    if (n > most || segments > most ||
-        !coarsen_bytes_ok(arrays.in, n, sizeof(*arrays.in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(arrays.offsets, segments + (arrays.count ? 0 : 1)) ||
-        !coarsen_array_ok(arrays.out, segments) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n, segments), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n, segments))
+    if (segments > 0 &&
+        (n > most || segments > most ||
+         !coarsen_bytes_ok(arrays.in, n, sizeof(*arrays.in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+         !coarsen_array_ok(arrays.offsets, segments + 1) ||
+         !coarsen_array_ok(arrays.out, segments) ||
+         !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n, segments), 16) ||
+         scratch_bytes < COARSEN_(scratch_bytes)(n, segments)))
         return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
+                                         cudaStream_t stream)
+{
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
@@ -525,7 +530,8 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
                                                                BLOCK_DIM, shared_bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t tiles = coarsen_ceil_div(n + COARSEN_WEIGHT * (segments + 1), COARSEN_PLACES);
+    const size_t tiles =
+        coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1), COARSEN_PLACES);
     const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
                                       processors * (size_t)(resident > 0 ? resident : 1));
     if (COARSEN_ITEMS > 1)
@@ -541,19 +547,26 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                           cudaStream_t stream)
 {
     const COARSEN_(arrays) arrays = {in, 0, n, offsets, segments, NULL, out};
-    return COARSEN_(start)(arrays, scratch, scratch_bytes, stream);
+    const cudaError_t status = COARSEN_(check)(arrays, scratch, scratch_bytes);
+    return status != cudaSuccess || segments == 0 ? status
+                                                  : COARSEN_(start)(arrays, scratch, stream);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t n,
-                                                  const COARSEN_OFFSET *offsets,
+                                                  COARSEN_OFFSET *offsets,
                                                   const unsigned long long *segments, size_t most,
                                                   COARSEN_ACC *out, void *scratch,
                                                   size_t scratch_bytes, cudaStream_t stream)
 {
     const COARSEN_(arrays) arrays = {in, 0, n, offsets, most, segments, out};
+    cudaError_t status = COARSEN_(check)(arrays, scratch, scratch_bytes);
     if (!coarsen_array_ok(segments, 1))
-        return cudaErrorInvalidValue;
-    return COARSEN_(start)(arrays, scratch, scratch_bytes, stream);
+        status = cudaErrorInvalidValue;
+    if (status != cudaSuccess || most == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(1, 1, 0, stream);
+    status = cudaLaunchKernelEx(&config, COARSEN_(end_kernel), offsets, segments, most, n);
+    return status != cudaSuccess ? status : COARSEN_(start)(arrays, scratch, stream);
 }
 #endif
 #undef COARSEN_WEIGHT

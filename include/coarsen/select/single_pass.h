@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/select/single_pass.h: the elements that an expression selects, one after the other and in their
+// order; or a partition, those selected first and the rest behind; or each run of equal elements as one.
+//
+//     #define COARSEN_NAME     positive_f32
+//     #define COARSEN_TYPE     float
+//     #define COARSEN_IF(x, i) ((x) > 0)
+//     #include <coarsen/select/single_pass.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | element type                                         |
+// | COARSEN_IF(x, i, s)  | this or SAME     | whether element x at index i (a size_t) is kept      |
+// | COARSEN_SAME(a, b)   | this or IF       | whether b, which follows a, is left out; the first element is kept |
+// | COARSEN_OUT          | COARSEN_TYPE     | element type of out                                  |
+// | COARSEN_LIFT(x, i, s) | (COARSEN_OUT)(x) | what is written for element x at index i            |
+// | COARSEN_SCALAR       | none             | type of s, a value given at launch: a number or a struct; without it IF and LIFT take x and i |
+// | COARSEN_PARTITION    | 0                | 1: the rest is written too, from out's end backwards |
+// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
+// | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// Defines what block/pipeline.h does, whose NAME_kernel or NAME_short_kernel NAME_launch launches, and
+//     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
+//     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
+//                             unsigned long long *count, [COARSEN_SCALAR scalar,]
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, at any element's alignment (its size, if that divides 16). count: in
+// device memory, set to how many are kept; 0 if n is 0. out: room for those, and for n with
+// COARSEN_PARTITION: then out[n - 1] is the first element of the rest, out[n - 2] the second, and so on. What
+// is behind the last one written stays as it was. out and count are apart from in and from each other: in
+// place, a block could write where another has yet to read. IF, SAME and LIFT may be evaluated more
+// than once for an element; in SAME(a, b) both are neighbours in `in`, whether a is kept or not.
+// scratch: as in scan/single_pass.h. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
+// array (out as if n were written) or too small a scratch, or elements so large that shared memory cannot
+// hold four for each thread (take a lower BLOCK_DIM), with nothing written; those of the runtime's device
+// queries. Deterministic.
+//
+// Each element that is kept goes to the place whose number is how many are kept before it: an exclusive scan
+// of ones and zeros. So this is block/pipeline.h, the kernel of that scan; what a tile holds is how many it
+// keeps. A warp looks at 32 neighbours at a time. The vote of its lanes is a mask of those kept, from
+// which each lane counts the bits below its own, and those kept are written as one run.
+// Price saved: memory. Each element is read once, and nothing but the elements kept is written.
+// Price paid: that of scan/single_pass.h; and a warp's run begins anywhere, so the ends of runs share
+// 32-byte sectors.
+// Cost: n elements read and those kept written; with COARSEN_SAME, one element per warp and tile read twice.
+// Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016);
+// M. Billeter, O. Olsson, U. Assarsson, Efficient Stream Compaction on Wide SIMD Many-Core Architectures
+// (2009), for the votes.
+
+#define COARSEN_BEGIN COARSEN_PATTERN_SELECT
+#include "../base.h"
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 512
+#elif BLOCK_DIM < 64
+#error "coarsen/select: BLOCK_DIM must be 64 or more, as one warp looks back for the others"
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 8
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
+#error "coarsen/select: COARSE_FACTOR must be from 1 to 16"
+#endif
+
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t skip, end;
+    COARSEN_OUT *out;
+    unsigned long long *count;
+#ifdef COARSEN_SCALAR
+    COARSEN_SCALAR scalar;
+#endif
+} COARSEN_(arrays);
+
+// Of each element that the thread looks at, whether it is kept.
+typedef struct {
+    unsigned int bits[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32];
+} COARSEN_(kept);
+
+#include "../block/pipeline.h"
+
+// Whether element i is kept. It is at *here and in the array, as is the one before it; *nearer is that too,
+// unless it is null.
+COARSEN_DEVICE bool COARSEN_(kept_at)(const COARSEN_TYPE *here,
+                                      COARSEN_UNUSED const COARSEN_TYPE *nearer,
+                                      COARSEN_UNUSED COARSEN_(arrays) arrays,
+                                      COARSEN_UNUSED size_t i)
+{
+#ifdef COARSEN_IF
+    return COARSEN_(keeps)(*here, i COARSEN_ALSO(arrays.scalar));
+#else
+    return i == 0 || !COARSEN_(same)(nearer ? *nearer : arrays.in[i - 1], *here);
+#endif
+}
+
+// The place in out of element i, of which `before` are kept before it.
+COARSEN_DEVICE size_t COARSEN_(place_of)(COARSEN_(arrays) arrays, size_t i, COARSEN_ACC before,
+                                         bool kept)
+{
+    const size_t n = arrays.end - arrays.skip;
+    return kept ? before : n - 1 - (i - before);
+}
+
+// ---- a vector, of a short array -------------------------------------------------------------------
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
+                                         size_t element)
+{
+    COARSEN_ACC sum = 0;
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+        if (COARSEN_(there)(arrays, element + j, 1))
+            sum += COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays,
+                                     element + j - arrays.skip);
+    return sum;
+}
+
+COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
+                                    size_t element, COARSEN_ACC before)
+{
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        if (!COARSEN_(there)(arrays, element + j, 1))
+            continue;
+        const size_t i = element + j - arrays.skip;
+        const bool kept =
+            COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays, i);
+        if (kept || COARSEN_PARTITION)
+            arrays.out[COARSEN_(place_of)(arrays, i, before, kept)] =
+                COARSEN_(lift)(from->item[j], i COARSEN_ALSO(arrays.scalar));
+        before += kept;
+        if (element + j == arrays.end - 1)
+            *arrays.count = before;
+    }
+}
+
+// ---- a warp's part of a tile ----------------------------------------------------------------------
+
+// In step s of row r the lanes take 32 neighbours; this is the calling lane's, in shared memory.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(item)(const COARSEN_(vector) * stage, unsigned int r,
+                                                  unsigned int s)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    return (const COARSEN_TYPE *)(stage - lane + r * COARSEN_WORKERS) + s * 32 + lane;
+}
+
+// Which of a part's elements, counted from `first`, are there: from *begin on, so many.
+COARSEN_DEVICE unsigned int COARSEN_(there_of)(COARSEN_(arrays) arrays, size_t first,
+                                               unsigned int rows, unsigned int *begin)
+{
+    const size_t most = rows * 32 * COARSEN_ITEMS;
+    *begin = first < arrays.skip ? (unsigned int)(arrays.skip - first) : 0;
+    return first < arrays.end ? (unsigned int)coarsen_min(arrays.end - first, most) - *begin : 0;
+}
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+                                            COARSEN_(arrays) arrays, size_t element,
+                                            unsigned int rows)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    const size_t first = element - lane * COARSEN_ITEMS;
+    const COARSEN_(kept) none = {};
+    unsigned int begin, count = 0;
+    const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
+
+    __syncwarp(); // the copies of the other lanes
+    *kept = none;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+#pragma unroll
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int step = r * COARSEN_ITEMS + s, e = step * 32 + lane;
+            const COARSEN_TYPE *const here = COARSEN_(item)(stage, r, s);
+            const COARSEN_TYPE *const nearer =
+                s > 0 || lane > 0 ? here - 1
+                : r > 0           ? COARSEN_(item)(stage, r - 1, COARSEN_ITEMS - 1) + 31
+                                  : NULL;
+            if (r < rows && e - begin < there &&
+                COARSEN_(kept_at)(here, nearer, arrays, first + e - arrays.skip))
+                kept->bits[step / 32] |= 1u << step % 32;
+        }
+#pragma unroll
+    for (unsigned int w = 0; w < sizeof(*kept) / sizeof(kept->bits[0]); w++)
+        count += (unsigned int)__popc(kept->bits[w]);
+#pragma unroll
+    for (int delta = 16; delta > 0; delta /= 2)
+        count += __shfl_xor_sync(0xffffffff, count, delta);
+    return count;
+}
+
+COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
+                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
+                                         size_t element, unsigned int rows, COARSEN_ACC start)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    const size_t first = element - lane * COARSEN_ITEMS;
+    unsigned int begin, count = 0;
+    const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
+    COARSEN_OUT *const out = arrays.out + start;
+
+#pragma unroll
+    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
+        if (r >= rows)
+            break;
+        // Row by row, so that what one step waits for leaves time for the others.
+        unsigned int before[COARSEN_ITEMS];
+        bool mine[COARSEN_ITEMS];
+#pragma unroll
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int step = r * COARSEN_ITEMS + s;
+            mine[s] = kept->bits[step / 32] >> step % 32 & 1;
+            const unsigned int votes = __ballot_sync(0xffffffff, mine[s]);
+            before[s] = count + (unsigned int)__popc(votes & ((1u << lane) - 1));
+            count += (unsigned int)__popc(votes);
+        }
+#pragma unroll
+        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+            const unsigned int e = (r * COARSEN_ITEMS + s) * 32 + lane;
+            const size_t i = first + e - arrays.skip;
+            if (mine[s])
+                out[before[s]] =
+                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
+            else if (COARSEN_PARTITION && e - begin < there)
+                arrays.out[COARSEN_(place_of)(arrays, i, start + before[s], false)] =
+                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
+        }
+    }
+    if (lane == 0 && there > 0 && first + begin + there == arrays.end)
+        *arrays.count = start + count;
+    __syncwarp(); // before another tile is copied there
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST cudaError_t
+COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
+                 unsigned long long *count COARSEN_ALSO(COARSEN_SCALAR scalar), void *scratch,
+                 size_t scratch_bytes, cudaStream_t stream)
+{
+    if (!coarsen_array_ok(count, 1) ||
+        !coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_array_ok(out, n))
+        return cudaErrorInvalidValue;
+    if (n == 0)
+        return cudaMemsetAsync(count, 0, sizeof(*count), stream);
+    if (!coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        return cudaErrorInvalidValue;
+    const size_t skip = COARSEN_(skip)(in);
+    const COARSEN_(arrays) arrays = {in, skip, n + skip, out, count COARSEN_ALSO(scalar)};
+    return COARSEN_(pass)(arrays, scratch, stream);
+}
+#endif
+
+#define COARSEN_END
+#include "../base.h"
