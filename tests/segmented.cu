@@ -310,8 +310,8 @@ template <class T, class A, class O> static void check_errors(const kind<T, A, O
     wrong(x, n, offsets, segments, y, scratch.get(), bytes - 1);
     wrong(x, n, offsets, segments, y, (char *)scratch.get() + 1, bytes);
     for (const size_t misaligned : {0, 4}) // null, or no place for a count
-        ok &= k.launch_counted(x, n, offsets, (const unsigned long long *)misaligned, segments, y,
-                               scratch.get(), bytes, 0) == cudaErrorInvalidValue;
+        ok &= k.launch_counted(x, n, (O *)at.get(), (const unsigned long long *)misaligned,
+                               segments, y, scratch.get(), bytes, 0) == cudaErrorInvalidValue;
     tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", k.name);
     ok = k.launch(NULL, 0, NULL, 0, NULL, NULL, 0, 0) == cudaSuccess;
     ok &= k.launch(x, n, offsets, 0, y, scratch.get(), bytes, 0) == cudaSuccess;
@@ -420,7 +420,7 @@ static void check_wrong_offsets(const kind<int, int, unsigned int> &k)
     CHECK(cudaMalloc(&count, 8));
     CHECK(cudaMemcpy(count, &more, 8, cudaMemcpyHostToDevice));
     cudaError_t status = k.launch_counted(
-        (const int *)test_zeros(n * 4), n, (const unsigned int *)test_zeros(40),
+        (const int *)test_zeros(n * 4), n, (unsigned int *)test_zeros(40),
         (const unsigned long long *)count, 9, (int *)test_zeros(40), scratch, bytes, 0);
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
