@@ -58,7 +58,8 @@ COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(pick)(COARSEN_NAME a, COARSEN_NAME b, 
     const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
     const bool none = (a.index == ~(size_t)0) | (b.index == ~(size_t)0);
     const bool tie = none | ((a_nan == b_nan) & (a_wins == b_wins));
-    const bool take_a = (tie & (a.index < b.index)) | (!tie & (a_nan | a_wins));
+    const bool wins = a_nan | a_wins;
+    const bool take_a = tie ? a.index < b.index : wins;
     a.value = take_a ? a.value : b.value;
     a.index = take_a ? a.index : b.index;
     return a;

@@ -118,7 +118,7 @@ COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t un
         const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
         const bool before = lane * step + step - 1 < count &&
                             COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
-        const unsigned int steps = __popc(__ballot_sync(0xffffffff, before));
+        const unsigned int steps = (unsigned int)__popc(__ballot_sync(0xffffffff, before));
         first += steps * step;
         count = coarsen_min(count - steps * step, step - 1);
     }
@@ -127,6 +127,23 @@ COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t un
         place.element = units - COARSEN_WEIGHT * first;
     place.element = coarsen_min(place.element, arrays.n);
     return place;
+}
+
+// Of bits that are not all 0.
+COARSEN_DEVICE unsigned int COARSEN_(lowest_bit)(unsigned int bits)
+{
+    return (unsigned int)__ffs((int)bits) - 1;
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(highest_bit)(unsigned int bits)
+{
+    return 31 - (unsigned int)__clz((int)bits);
+}
+
+// Where a lane's vector r is in the tile.
+COARSEN_DEVICE unsigned int COARSEN_(place_of)(unsigned int lane, unsigned int r)
+{
+    return (unsigned int)(lane * COARSEN_LENGTH + r * COARSEN_ITEMS);
 }
 
 // The marks of the vector at a place of the tile: bit k for a head at its element k.
@@ -154,10 +171,10 @@ COARSEN_DEVICE unsigned int COARSEN_(first_head)(const unsigned int *heads)
     unsigned int first = ~0u;
 #pragma unroll
     for (unsigned int r = COARSEN_ROWS; r > 0; r--) {
-        const unsigned int place = threadIdx.x % 32 * COARSEN_LENGTH + (r - 1) * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r - 1);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            first = place + __ffs((int)marks) - 1;
+            first = place + COARSEN_(lowest_bit)(marks);
     }
     return first;
 }
@@ -168,10 +185,10 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads)
     unsigned int behind = 0; // the last head of the lane's part; 0: none
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = lane * COARSEN_LENGTH + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(lane, r);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            behind = place + 32 - __clz((int)marks);
+            behind = place + COARSEN_(highest_bit)(marks) + 1;
     }
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -186,7 +203,7 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
 {
     for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
         if (heads[w - 1] != 0)
-            return w * 32 - 1 - __clz((int)heads[w - 1]);
+            return (w - 1) * 32 + COARSEN_(highest_bit)(heads[w - 1]);
     return ~0u;
 }
 
@@ -225,12 +242,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN
                                             size_t tile, unsigned int lowest, unsigned int places,
                                             const unsigned int *heads, size_t start)
 {
-    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     const bool whole = lowest == 0 && places == COARSEN_PLACES;
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         const unsigned int there = whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
         COARSEN_(vector) load = {};
@@ -256,11 +272,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN
 COARSEN_DEVICE COARSEN_ACC COARSEN_(add_all)(const COARSEN_(vector) * stage, size_t tile,
                                              size_t start)
 {
-    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r);
         const COARSEN_(vector) load = stage[place / COARSEN_ITEMS];
 #pragma unroll
         for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
@@ -374,7 +389,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             const bool here = boundary + lane < end.boundary && place < COARSEN_PLACES;
             if (here)
                 atomicOr(&heads[place / 32], 1u << place % 32);
-            count = __popc(__ballot_sync(0xffffffff, here));
+            count = (unsigned int)__popc(__ballot_sync(0xffffffff, here));
         }
         if (boundary + lane < end.boundary)
             offset = (size_t)arrays.offsets[boundary + lane];
@@ -399,7 +414,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                   : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
         const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
         const unsigned int upto = with_head & ((2u << lane) - 1);
-        const unsigned int back = upto != 0 ? lane - (31 - __clz((int)upto)) : lane;
+        const unsigned int back = upto != 0 ? lane - COARSEN_(highest_bit)(upto) : lane;
 #pragma unroll
         for (unsigned int delta = 1; delta < 32; delta *= 2) {
             const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
@@ -439,7 +454,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             }
             const unsigned int with = __ballot_sync(0xffffffff, head);
             if (first_boundary == end.boundary && with != 0) { // the segment began in another run
-                const unsigned int that = __ffs((int)with) - 1;
+                const unsigned int that = COARSEN_(lowest_bit)(with);
                 first_boundary = b + that;
                 first_open = COARSEN_(of_lane)(value, that);
                 any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
@@ -452,7 +467,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const unsigned int some = __ballot_sync(
             0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
         if (some != 0) {
-            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - __clz((int)some));
+            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, COARSEN_(highest_bit)(some));
             open = with_head != 0 ? tail : COARSEN_(op)(open, tail);
         }
 
