@@ -317,7 +317,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
     return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
-// Warps share nothing but the ticket: each has a run of its own.
+// Writes where the last of counted segments ends.
 COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
                                          const unsigned long long *segments, size_t most, size_t n)
 {
@@ -326,6 +326,7 @@ COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
     offsets[*segments] = (COARSEN_OFFSET)n;
 }
 
+// Warps share nothing but the ticket: each has a run of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
 {
@@ -481,7 +482,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 
     if (boundary != end.boundary)
-        __trap();
+        __trap(); // an offset is more than n
 
     // What the runs before have of the segment that ends at the run's first head.
     const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
