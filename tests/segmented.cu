@@ -10,6 +10,12 @@
 
 // ---- What is reduced ------------------------------------------------------------------------------
 
+static inline __host__ __device__ affine affine_at(affine x, size_t i)
+{
+    x.b += (unsigned int)i;
+    return x;
+}
+
 #if TESTED(offsets)
 
 #define COARSEN_NAME offsets_default
@@ -30,6 +36,16 @@
 #define COARSEN_IDENTITY (affine{1, 0})
 #define BLOCK_DIM        96
 #define COARSE_FACTOR    3
+#include <coarsen/segmented/offsets.h>
+
+// A tile of 64 elements, and few warps: so each warp has many tiles one after the other.
+#define COARSEN_NAME       offsets_small
+#define COARSEN_TYPE       affine
+#define COARSEN_LIFT(x, i) affine_at(x, i)
+#define COARSEN_OP         affine_then
+#define COARSEN_IDENTITY   (affine{1, 0})
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
 #define COARSEN_NAME       offsets_indices
@@ -79,7 +95,7 @@
 
 template <class T, class A, class O> struct kind {
     const char *name;
-    size_t tile; // of elements and boundaries
+    size_t tile; // elements that a warp takes at once
     size_t (*scratch_bytes)(size_t, size_t);
     cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
     cudaError_t (*launch)(const T *, size_t, const O *, size_t, A *, void *, size_t, cudaStream_t);
@@ -164,7 +180,8 @@ static reduced<A> run(const kind<T, A, O> &k, const std::vector<T> &x,
     at.fill(where.data());
     counted.fill(&count);
     got.status = k.scratch_init(scratch.get(), scratch.bytes, 0);
-    for (int i = 0; i < 2 && got.status == cudaSuccess; i++)
+    const int times = n + segments < 10000 ? 2 : 1;
+    for (int i = 0; i < times && got.status == cudaSuccess; i++)
         got.status = most > 0 ? k.launch_counted((const T *)in.get(), n, (O *)at.get(),
                                                  (const unsigned long long *)counted.get(), most,
                                                  (A *)out.get(), scratch.get(), scratch.bytes, 0)
@@ -243,6 +260,28 @@ template <class T, class A, class O> static void check(const kind<T, A, O> &k)
     test_order(0);
 }
 
+// Enough for several tiles per warp, one after the other, in all blocks that the device can hold.
+template <class T, class A, class O> static void check_long_runs(const kind<T, A, O> &k)
+{
+    int processors = 0;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const size_t most = 4 * k.tile * 32 * (size_t)processors;
+    uint64_t seed = 77;
+    for (const lengths &of : all_lengths) {
+        const bool one = &of == &all_lengths[sizeof(all_lengths) / sizeof(*all_lengths) - 1];
+        const size_t tile = one ? most / 50 : k.tile;
+        size_t segments = 0, n = 0;
+        while (one ? segments < 300 : n + 4 * segments < most)
+            n += of.of(test_random(seed + 5, segments), segments, tile), segments++;
+        kind<T, A, O> larger = k;
+        larger.tile = tile;
+        if (check_lengths(larger, of, segments, seed++))
+            tap_ok(1, "%s: %zu segments of lengths %s, in runs of many tiles", k.name, segments,
+                   of.name);
+    }
+    test_order(0);
+}
+
 // ---- What is promised beyond the result -----------------------------------------------------------
 
 template <class T, class A, class O> static void check_errors(const kind<T, A, O> &k)
@@ -270,6 +309,9 @@ template <class T, class A, class O> static void check_errors(const kind<T, A, O
     wrong(x, n, offsets, segments, y, NULL, bytes);
     wrong(x, n, offsets, segments, y, scratch.get(), bytes - 1);
     wrong(x, n, offsets, segments, y, (char *)scratch.get() + 1, bytes);
+    for (const size_t misaligned : {0, 4}) // null, or no place for a count
+        ok &= k.launch_counted(x, n, offsets, (const unsigned long long *)misaligned, segments, y,
+                               scratch.get(), bytes, 0) == cudaErrorInvalidValue;
     tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", k.name);
     ok = k.launch(NULL, 0, NULL, 0, NULL, NULL, 0, 0) == cudaSuccess;
     ok &= k.launch(x, n, offsets, 0, y, scratch.get(), bytes, 0) == cudaSuccess;
@@ -370,6 +412,22 @@ static void check_wrong_offsets(const kind<int, int, unsigned int> &k)
                offsets[0], offsets[1], simt_kind_name(what));
         cudaDeviceReset();
     }
+    void *scratch = NULL, *count = NULL;
+    const size_t bytes = k.scratch_bytes(n, 9);
+    const unsigned long long more = 10;
+    CHECK(cudaMalloc(&scratch, bytes));
+    CHECK(cudaMemset(scratch, 0, bytes));
+    CHECK(cudaMalloc(&count, 8));
+    CHECK(cudaMemcpy(count, &more, 8, cudaMemcpyHostToDevice));
+    cudaError_t status = k.launch_counted(
+        (const int *)test_zeros(n * 4), n, (const unsigned int *)test_zeros(40),
+        (const unsigned long long *)count, 9, (int *)test_zeros(40), scratch, bytes, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    tap_ok(status != cudaSuccess && simt_last_report()->kind == SIMT_TRAP,
+           "%s: more segments, counted on the device, than there is room for: %s", k.name,
+           simt_kind_name(simt_last_report()->kind));
+    cudaDeviceReset();
     simt_print_reports(1);
 }
 #endif
@@ -447,22 +505,23 @@ int main(void)
     test_begin();
 #if TESTED(offsets)
     const kind<float, float, int> rounded =
-        KIND(offsets_default, float, float, int, 255 * 8 * 4 + 7 * 4, 0.0f, plus<float>,
-             itself<float>, [](uint64_t bits) { return (float)((double)(int64_t)bits * 1e-19); });
+        KIND(offsets_default, float, float, int, 32 * 5 * 4, 0.0f, plus<float>, itself<float>,
+             [](uint64_t bits) { return (float)((double)(int64_t)bits * 1e-19); });
     const kind<int, int, unsigned int> sum =
-        KIND(offsets_sum, int, int, unsigned int, 63 * 4, 0, plus<int>, itself<int>,
+        KIND(offsets_sum, int, int, unsigned int, 32 * 4, 0, plus<int>, itself<int>,
              [](uint64_t bits) { return (int)(bits % 2001) - 1000; });
     check(sum);
-    check(KIND(offsets_composed, affine, affine, long long, (96 * 3 - 1) * 2, {1, 0}, affine_then,
+    check(KIND(offsets_composed, affine, affine, long long, 32 * 3 * 2, {1, 0}, affine_then,
                itself<affine>, affine_of));
-    check(KIND(offsets_indices, signed char, int, int, (64 * 2 - 1) * 16, 0, plus<int>,
-               indices_lift, of_bits<signed char>));
-    check(
-        KIND(offsets_last, int, int, int, (64 * 2 - 1) * 4, 7, last_of, itself<int>, of_bits<int>));
+    check_long_runs(KIND(offsets_small, affine, affine, int, 32 * 2, {1, 0}, affine_then, affine_at,
+                         affine_of));
+    check(KIND(offsets_indices, signed char, int, int, 32 * 2 * 16, 0, plus<int>, indices_lift,
+               of_bits<signed char>));
+    check(KIND(offsets_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));
 #ifndef TEST_ONLY
-    check(KIND(offsets_triples, triple, triple, int, 64 * 8 - 1, {0, 0, 0}, triple_add,
-               itself<triple>, triple_of));
-    check(KIND(offsets_counters, unsigned short, counter, int, (1024 * 2 - 1) * 8, counter(0, 0),
+    check(KIND(offsets_triples, triple, triple, int, 32 * 5, {0, 0, 0}, triple_add, itself<triple>,
+               triple_of));
+    check(KIND(offsets_counters, unsigned short, counter, int, 32 * 2 * 8, counter(0, 0),
                counter_add, counter_lift, of_bits<unsigned short>));
 #endif
     check_errors(rounded);

@@ -89,6 +89,15 @@ def test_runs(tmp_path):
     assert subprocess.run([tmp_path / "test"], check=True, stdout=subprocess.PIPE, text=True).stdout == str(20000 * 19999)
 
 
+@pytest.mark.parametrize("header, choice", [("coarsen/segmented.h", {"COARSEN_OFFSET": "int"}),
+                                            ("coarsen/segmented.h", {"COARSEN_AXIS": "0"}),
+                                            ("coarsen/image.h", {"COARSEN_RADIUS": "3"})])
+def test_a_header_that_chooses(header, choice, tmp_path):
+    """Each choice is whole, and not only the first in the file."""
+    source = re.sub(r"#include .*", f'#include "{bundle(header, tmp_path)}"', inclusion(header, again=True, **choice))
+    assert compile_source(COMPILERS["simt"], source, tmp_path) == ""
+
+
 def test_no_such_header():
     made = subprocess.run([sys.executable, ROOT / "run", "bundle", "sum.h"], stderr=subprocess.PIPE, text=True)
     assert made.returncode != 0 and "no header sum.h; there are" in made.stderr

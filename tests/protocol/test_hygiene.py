@@ -168,11 +168,32 @@ static int check_{name}(void)
 # A reduction of each row or column of a matrix, which has one here.
 CALLS["MATRIX"] = CALLS["REDUCE"].replace("scratch_bytes(N)", "scratch_bytes({rows}, {width})").replace(
     "launch(in, out, N, ", "launch(in, {width}, out, {rows}, {width}, ")
+# A reduction of segments: two of them.
+CALLS["SEGMENTED"] = """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result[2], wanted[2] = {{0, 0}};
+    int *where;
+    const int ends[3] = {{0, 7, N}};
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N, 2);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, 8) || cudaMalloc((void **)&where, 12) ||
+        cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0))
+        return 1;
+    for (int e = 0; e < N; e++)
+        wanted[e >= 7] += (host[e] = (float)(e % 7)) * 2 + (float)(e < 7 ? e : e - 7);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) ||
+        cudaMemcpy(where, ends, 12, cudaMemcpyHostToDevice) || {name}_launch(in, N, where, 2, out, scratch, bytes, 0) ||
+        cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost))
+        return 1;
+    return memcmp(result, wanted, 8) != 0;
+}}
+"""
 RUNGS = [header for header in HEADERS if pattern(header) in CALLS and "/block/" not in header]
 
 
 def kind_of(header):
-    return "MATRIX" if "/segmented/" in header else pattern(header)
+    return "MATRIX" if pattern(header) == "SEGMENTED" and "offsets" not in header else pattern(header)
 
 
 def included(header, name):
@@ -181,7 +202,7 @@ def included(header, name):
     changes = {"COARSEN_NAME": name}
     taken = parameters(header)
     lift = "COARSEN_LIFT" in taken
-    if kind in ("REDUCE", "MATRIX", "SCAN", "FUSE"):
+    if kind in ("REDUCE", "MATRIX", "SEGMENTED", "SCAN", "FUSE"):
         changes |= {"COARSEN_TYPE": "float"}
         changes |= {key: EXPRESSIONS[key] for key in ("COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_ATOMIC")
                     if key in taken}
@@ -199,7 +220,7 @@ def included(header, name):
         source = ("#define COARSEN_MAP(a, b, c, s) ((a) * (b) + (c) * (s) + ZERO)\n" +
                   inclusion(header, again=True, **changes))
     return source + CALLS[kind].format(name=name, twice=2 if lift else 1, index=1 if lift else 0,
-                                       rows=1 if "rows" in header else "N", width="N" if "rows" in header else 1,
+                                       rows="N" if "columns" in header else 1, width=1 if "columns" in header else "N",
                                        scratch="scratch, 1 << 16, " if "private_global" in header else "")
 
 

@@ -15,7 +15,7 @@ NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": 
            "COARSEN_EXCLUSIVE": "1", "COARSEN_INPUTS": "2", "COARSEN_RADIUS": "2", "COARSEN_CHANNELS": "2",
            "COARSEN_PARTITION": "1", "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
-           "COARSEN_SLICES": "1", "COARSEN_STAGES": "2"}
+           "COARSEN_SLICES": "1", "COARSEN_STAGES": "2", "COARSEN_AXIS": "0"}
 
 
 def macros(source, includes, folder):
@@ -25,7 +25,7 @@ def macros(source, includes, folder):
 
 
 # Two ways to say one thing: with the one an inclusion cannot have the other.
-EITHER = {"COARSEN_IF": "COARSEN_SAME"}
+EITHER = {"COARSEN_IF": "COARSEN_SAME", "COARSEN_AXIS": "COARSEN_OFFSET"}
 
 # What the user may have for himself when he includes a header of another pattern, or any.
 HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {
@@ -49,8 +49,8 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     assert any("COARSEN_VERSION" in line for line in before)
     fewer = {name: None for name in every if f"COARSEN_{name}" in prefixed}
     ways = [{name: None for name in EITHER.values()}, {name: None for name in EITHER}]
-    again = [once, inclusion(header, **prefixed | fewer),
-             *(inclusion(header, **every | way) for way in (ways if EITHER.keys() & every else [{}]))]
+    again = [once, *(inclusion(header, **some | way) for some in (every, prefixed | fewer)
+                     for way in (ways if EITHER.keys() & every else [{}]))]
     if macros(once + his + "".join(again), INCLUDES[runtime], tmp_path) != before:
         for one in again:  # which of them
             assert macros(once + his + one, INCLUDES[runtime], tmp_path) ^ before == set()

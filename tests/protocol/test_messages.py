@@ -20,6 +20,8 @@ CASES = {
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
     "COARSE_FACTOR must be a power of two": [{"COARSE_FACTOR": value} for value in ("3", "-2", "64")],
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
+    "COARSEN_AXIS is a matrix's": [{"COARSEN_AXIS": axis, "COARSEN_OFFSET": "int"} for axis in ("0", "1")],
+    "COARSEN_AXIS must be": [{"COARSEN_AXIS": axis} for axis in ("2", "-1", "1 + 1")],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
@@ -28,7 +30,7 @@ CASES = {
 }
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
-OPERATOR = {"REDUCE", "SCAN", "FUSE"}
+OPERATOR = {"REDUCE", "SCAN", "SEGMENTED", "FUSE"}
 BLOCKS = OPERATOR | {"SELECT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"SELECT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
@@ -232,13 +234,16 @@ def test_wrong_type():
     cases = [
         *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
           for name in ("BM", "BN", "BK", "TM", "TN")],
+        ("coarsen/segmented/offsets.h", "COARSEN_OFFSET must be an integer type", {"COARSEN_OFFSET": "float"}),
+        # A name has no value for #if, and would be 0.
+        ("coarsen/segmented.h", "COARSEN_AXIS must be a number for #if", {"COARSEN_AXIS": "one"}),
         ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
         *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
           for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
         # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
         ("coarsen/histogram.h", "atomicAdd(", {"COARSEN_COUNT": "unsigned long"}),
     ]
-    said = compile_each(CHECK, {label(header, changes): without(inclusion(header, **changes))
+    said = compile_each(CHECK, {label(header, changes): "enum { one = 1 };\n" + without(inclusion(header, **changes))
                                 for header, _, changes in cases})
     for header, message, changes in cases:
         assert message in said[label(header, changes)], label(header, changes)

@@ -45,7 +45,7 @@
 // Source: the lanes across columns are those of M. Harris, An Efficient Matrix Transpose in CUDA
 // C/C++ (2013); for the slots, see block/slots.h.
 
-#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
+#define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512

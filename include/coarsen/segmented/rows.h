@@ -50,7 +50,7 @@
 // exchange of halves is recursive halving, R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
 // Collective Communication Operations in MPICH (2005).
 
-#define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
+#define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
