@@ -49,19 +49,19 @@ COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(none)(void)
     return COARSEN_(lift)((COARSEN_TYPE)0, ~(size_t)0);
 }
 
-// a or b: the one that is an element, else the NaN, else the one said to win, else the first. Without a branch, as
-// this is most of what an argmax does.
+// a or b: the one that is an element, else the NaN, else the one said to win, else the first.
 COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(pick)(COARSEN_NAME a, COARSEN_NAME b, bool a_wins,
                                                 bool b_wins)
 {
     const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
     const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
-    const bool none = (a.index == ~(size_t)0) | (b.index == ~(size_t)0);
-    const bool tie = none | ((a_nan == b_nan) & (a_wins == b_wins));
-    const bool take_a = (tie & (a.index < b.index)) | (!tie & (a_nan | a_wins));
-    a.value = take_a ? a.value : b.value;
-    a.index = take_a ? a.index : b.index;
-    return a;
+    if (a.index == ~(size_t)0 || b.index == ~(size_t)0)
+        return a.index < b.index ? a : b;
+    if (a_nan != b_nan)
+        return a_nan ? a : b;
+    if (a_wins != b_wins)
+        return a_wins ? a : b;
+    return a.index < b.index ? a : b;
 }
 
 COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(min)(COARSEN_NAME a, COARSEN_NAME b)

@@ -129,6 +129,23 @@ COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t un
     return place;
 }
 
+// Of bits that are not all 0.
+COARSEN_DEVICE unsigned int COARSEN_(lowest_bit)(unsigned int bits)
+{
+    return (unsigned int)__ffs((int)bits) - 1;
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(highest_bit)(unsigned int bits)
+{
+    return 31 - (unsigned int)__clz((int)bits);
+}
+
+// Where a lane's vector r is in the tile.
+COARSEN_DEVICE unsigned int COARSEN_(place_of)(unsigned int lane, unsigned int r)
+{
+    return (unsigned int)(lane * COARSEN_LENGTH + r * COARSEN_ITEMS);
+}
+
 // The marks of the vector at a place of the tile: bit k for a head at its element k.
 COARSEN_DEVICE unsigned int COARSEN_(heads_at)(const unsigned int *heads, unsigned int place)
 {
@@ -154,10 +171,10 @@ COARSEN_DEVICE unsigned int COARSEN_(first_head)(const unsigned int *heads)
     unsigned int first = ~0u;
 #pragma unroll
     for (unsigned int r = COARSEN_ROWS; r > 0; r--) {
-        const unsigned int place = threadIdx.x % 32 * COARSEN_LENGTH + (r - 1) * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r - 1);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            first = place + (unsigned int)__ffs((int)marks) - 1;
+            first = place + COARSEN_(lowest_bit)(marks);
     }
     return first;
 }
@@ -168,10 +185,10 @@ COARSEN_DEVICE unsigned int COARSEN_(head_before)(const unsigned int *heads)
     unsigned int behind = 0; // the last head of the lane's part; 0: none
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = lane * COARSEN_LENGTH + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(lane, r);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         if (marks != 0)
-            behind = place + 32 - (unsigned int)__clz((int)marks);
+            behind = place + COARSEN_(highest_bit)(marks) + 1;
     }
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -186,7 +203,7 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
 {
     for (unsigned int w = COARSEN_PLACES / 32; w > 0; w--)
         if (heads[w - 1] != 0)
-            return w * 32 - 1 - (unsigned int)__clz((int)heads[w - 1]);
+            return (w - 1) * 32 + COARSEN_(highest_bit)(heads[w - 1]);
     return ~0u;
 }
 
@@ -225,12 +242,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN
                                             size_t tile, unsigned int lowest, unsigned int places,
                                             const unsigned int *heads, size_t start)
 {
-    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     const bool whole = lowest == 0 && places == COARSEN_PLACES;
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r);
         const unsigned int marks = COARSEN_(heads_at)(heads, place);
         const unsigned int there = whole ? ~0u : COARSEN_(places_between)(place, lowest, places);
         COARSEN_(vector) load = {};
@@ -256,11 +272,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(sums) * sums, const COARSEN
 COARSEN_DEVICE COARSEN_ACC COARSEN_(add_all)(const COARSEN_(vector) * stage, size_t tile,
                                              size_t start)
 {
-    const unsigned int mine = threadIdx.x % 32 * COARSEN_LENGTH;
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_ROWS; r++) {
-        const unsigned int place = mine + r * COARSEN_ITEMS;
+        const unsigned int place = COARSEN_(place_of)(threadIdx.x % 32, r);
         const COARSEN_(vector) load = stage[place / COARSEN_ITEMS];
 #pragma unroll
         for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
@@ -302,7 +317,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int
     return COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
 }
 
-// The end of the last segment, which those who counted them did not write.
+// Writes where the last of counted segments ends.
 COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
                                          const unsigned long long *segments, size_t most, size_t n)
 {
@@ -400,7 +415,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                   : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
         const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
         const unsigned int upto = with_head & ((2u << lane) - 1);
-        const unsigned int back = upto != 0 ? lane - 31 + (unsigned int)__clz((int)upto) : lane;
+        const unsigned int back = upto != 0 ? lane - COARSEN_(highest_bit)(upto) : lane;
 #pragma unroll
         for (unsigned int delta = 1; delta < 32; delta *= 2) {
             const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
@@ -440,7 +455,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             }
             const unsigned int with = __ballot_sync(0xffffffff, head);
             if (first_boundary == end.boundary && with != 0) { // the segment began in another run
-                const unsigned int that = (unsigned int)__ffs((int)with) - 1;
+                const unsigned int that = COARSEN_(lowest_bit)(with);
                 first_boundary = b + that;
                 first_open = COARSEN_(of_lane)(value, that);
                 any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
@@ -453,7 +468,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const unsigned int some = __ballot_sync(
             0xffffffff, first_head != ~0u || (lane * COARSEN_LENGTH < places && lowest < places));
         if (some != 0) {
-            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, 31 - (unsigned int)__clz((int)some));
+            const COARSEN_ACC tail = COARSEN_(of_lane)(sum, COARSEN_(highest_bit)(some));
             open = with_head != 0 ? tail : COARSEN_(op)(open, tail);
         }
 
@@ -467,7 +482,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 
     if (boundary != end.boundary)
-        __trap();
+        __trap(); // an offset is more than n
 
     // What the runs before have of the segment that ends at the run's first head.
     const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
