@@ -49,8 +49,8 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     assert any("COARSEN_VERSION" in line for line in before)
     fewer = {name: None for name in every if f"COARSEN_{name}" in prefixed}
     ways = [{name: None for name in EITHER.values()}, {name: None for name in EITHER}]
-    again = [once, *(inclusion(header, **some | way) for some in (every, prefixed | fewer)
-                     for way in (ways if EITHER.keys() & every else [{}]))]
+    again = [once, inclusion(header, **prefixed | fewer),
+             *(inclusion(header, **every | way) for way in (ways if EITHER.keys() & every else [{}]))]
     if macros(once + his + "".join(again), INCLUDES[runtime], tmp_path) != before:
         for one in again:  # which of them
             assert macros(once + his + one, INCLUDES[runtime], tmp_path) ^ before == set()
