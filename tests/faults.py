@@ -434,7 +434,7 @@ FAULTS = {
         ("do not wait for a run", "all &= COARSEN_(value_of)(seen[k], &value[k]) == slots.flag;", "COARSEN_(value_of)(seen[k], &value[k]);"),
         ("take an offset less than the one before", "(previous > at || at + arrays.skip - tile > places)", "(at + arrays.skip - tile > places)"),
         ("take an offset past the run", "(previous > at || at + arrays.skip - tile > places)", "(previous > at)"),
-        ("take boundaries that no tile has", "    if (boundary != end.boundary)\n        __trap();\n", ""),
+        ("take boundaries that no tile has", "    if (boundary != end.boundary)\n        __trap(); // an offset is more than n\n", ""),
         ("take no number of segments", "    if (!coarsen_array_ok(segments, 1))\n        status = cudaErrorInvalidValue;\n", ""),
         ("take more segments than there is room for", "if (*segments > most)", "if (false)"),
         ("take as many segments as there is room for", "    if (arrays.count)\n        arrays.segments = *arrays.count;\n", ""),

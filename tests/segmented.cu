@@ -93,6 +93,16 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 
 #endif
 
+// Where runs of equal keys begin.
+#if TESTED(offsets) && !defined(TEST_ONLY)
+#define COARSEN_NAME       run_starts
+#define COARSEN_TYPE       short
+#define COARSEN_SAME(a, b) ((a) == (b))
+#define COARSEN_OUT        unsigned int
+#define COARSEN_LIFT(x, i) ((unsigned int)(i))
+#include <coarsen/select.h>
+#endif
+
 template <class T, class A, class O> struct kind {
     const char *name;
     size_t tile; // elements that a warp takes at once
@@ -371,6 +381,42 @@ static void check_one_scratch(const kind<int, int, unsigned int> &k)
            k.name);
 }
 
+#if TESTED(offsets) && !defined(TEST_ONLY)
+// Runs of equal keys: select.h finds where they begin and how many they are, and the launch after it reads both
+// from device memory.
+static void check_keys(const kind<int, int, unsigned int> &k, size_t n, unsigned int about)
+{
+    std::vector<short> keys(n);
+    std::vector<int> x(n), want;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = k.make(test_random(n, i));
+        keys[i] = i > 0 && test_random(about, i) % about != 0 ? keys[i - 1]
+                                                              : (short)(test_random(3, i) % 5);
+        if (i == 0 || keys[i] != keys[i - 1])
+            want.push_back(0);
+        want.back() += x[i];
+    }
+    const test_array key(n * 2), in(n * 4), at((n + 1) * 4), count(8), out(n * 4);
+    const test_array first(run_starts_scratch_bytes(n)), second(k.scratch_bytes(n, n));
+    unsigned long long found = 0;
+    std::vector<int> got(n);
+    key.fill(keys.data());
+    in.fill(x.data());
+    CHECK(run_starts_scratch_init(first.get(), first.bytes, 0));
+    CHECK(k.scratch_init(second.get(), second.bytes, 0));
+    CHECK(run_starts_launch((short *)key.get(), (unsigned int *)at.get(), n,
+                            (unsigned long long *)count.get(), first.get(), first.bytes, 0));
+    CHECK(k.launch_counted((int *)in.get(), n, (unsigned int *)at.get(),
+                           (unsigned long long *)count.get(), n, (int *)out.get(), second.get(),
+                           second.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    count.read(&found);
+    out.read(got.data());
+    tap_ok(found == want.size() && memcmp(got.data(), want.data(), want.size() * 4) == 0,
+           "%s: %zu elements, %llu runs of equal keys", k.name, n, found);
+}
+#endif
+
 // No segments, counted on the device, write nothing.
 static void check_none_counted(const kind<int, int, unsigned int> &k)
 {
@@ -528,6 +574,11 @@ int main(void)
     check_same_bits(rounded);
     check_one_scratch(sum);
     check_none_counted(sum);
+#ifndef TEST_ONLY
+    check_keys(sum, 1, 1);
+    check_keys(sum, 5000, 2);
+    check_keys(sum, 20003, 700);
+#endif
 #ifdef SIMT
     check_wrong_offsets(sum);
 #else
