@@ -115,6 +115,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     __shared__ unsigned long long first;
     __shared__ unsigned int next[2];
 
+    // Computed again: a kernel's parameter it would be read each time, which takes 2% with 8-byte elements.
+    arrays.end -= arrays.skip;
+    arrays.skip = (size_t)arrays.in / sizeof(COARSEN_TYPE) % COARSEN_ITEMS;
+    arrays.end += arrays.skip;
     // The first warp, which the hardware prefers, looks back. The others work, numbered from 0.
     const bool works = threadIdx.x >= 32;
     const unsigned int warp = threadIdx.x / 32 - 1, lane = threadIdx.x % 32;
@@ -124,7 +128,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
     const unsigned int step = rows * COARSEN_WORKERS;
     COARSEN_(vector) *at_added =
-        (COARSEN_(vector) *)coarsen_shared + (works ? threadIdx.x - 32 : 0);
+        (COARSEN_(vector) *)coarsen_shared + threadIdx.x; // 32 are not used
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
@@ -264,7 +268,8 @@ COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
     const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
     const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
     const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const size_t other = 1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC); // that a block has there
+    const size_t other = 1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC) +
+                         32 * sizeof(COARSEN_(vector)); // that a block has there
     const size_t fit = shared > other ? (shared - other) / (COARSEN_TILES * row_bytes) : 0;
     const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
     const size_t rows = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS),
@@ -312,7 +317,8 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     }
     const size_t rows = COARSEN_(rows)(arrays.end - arrays.skip, &status);
     const size_t tiles = coarsen_ceil_div(arrays.end, rows * COARSEN_WORKERS * COARSEN_ITEMS);
-    const size_t shared_bytes = COARSEN_TILES * rows * COARSEN_WORKERS * sizeof(COARSEN_(vector));
+    const size_t shared_bytes =
+        (32 + COARSEN_TILES * rows * COARSEN_WORKERS) * sizeof(COARSEN_(vector));
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     int resident = 0; // blocks per multiprocessor
     if (status == cudaSuccess)
