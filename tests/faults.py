@@ -761,7 +761,7 @@ BASE = {
         ("commit without the lock", "    COARSEN_(lock)(coarsen_lock);\n", ""),
     ],
     ("fuse", "fuse"): [
-        ("forget the scalar", "COARSEN_ALSO(coarsen_scalar));", "COARSEN_ALSO(COARSEN_SCALAR{}));"),
+        ("forget the scalar", "coarsen_c) COARSEN_ALSO(coarsen_scalar));", "coarsen_c) COARSEN_ALSO(COARSEN_SCALAR{}));"),
         ("take a null second input", "           && coarsen_array_ok(in.b, n)\n", ""),
         ("leave a scratch as it was", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)", "cudaSuccess"),
     ],
