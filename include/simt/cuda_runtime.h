@@ -38,6 +38,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <cstring> // now, as it undefines memcpy and memset, which are macros below
 #include <new>
 #include <type_traits>
 #include <utility>

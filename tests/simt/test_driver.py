@@ -273,6 +273,30 @@ def test_standard_headers(tmp_path):
         assert driver("-c", "x.cu", f"-std=c++{standard}", cwd=tmp_path) == ""
 
 
+def test_memset_of_shared_memory(tmp_path):
+    """Its bytes are written, also in a file that includes <cstring>, which undefines macros of those names."""
+    (tmp_path / "x.cu").write_text("""#include <cstring>
+#include <cstdio>
+__global__ void k(int *out) {
+    __shared__ int s[64];
+    if (threadIdx.x == 0) { std::memset(s, 0, sizeof s); memcpy(s + 8, out, 32); }
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x] + 1;
+}
+int main() {
+    int *out, first = 0;
+    cudaMalloc((void **)&out, 256);
+    cudaMemset(out, 0, 256);
+    k<<<1, 64>>>(out);
+    cudaMemcpy(&first, out, 4, cudaMemcpyDeviceToHost);
+    printf("%d\\n", first);
+}
+""")
+    for level in 0, 2:
+        assert driver("x.cu", "-o", "x", f"-O{level}", cwd=tmp_path) == ""
+        assert run(tmp_path / "x") == "1\n"
+
+
 @pytest.mark.parametrize("device, host, says", [
     ("constexpr int N = 1;\n", "constexpr int N = 2;\n", "N depends on __CUDA_ARCH__, and the host gets the device's"),
     ("using T = float;\n", "using T = double;\n", "T depends on __CUDA_ARCH__"),
