@@ -21,8 +21,8 @@
 //     chained.h        + one kernel: each block hands the sum of all before it to the next
 //     single_pass.h    + look-back: a block adds up what those before it leave as soon as they have read
 //
-// Why the last: each element is read once and each result written once, and tiles wait
-// for one another only to be read, but for one hand-over per 128 tiles. It takes any associative operator on any type, and gives the same bits
-// on every run.
+// Why the last: each element is read once and each result written once, and tiles wait for one another only
+// to be read, except for one hand-over per 128 tiles. It takes any associative operator on any type, and
+// gives the same bits on every run.
 
 #include "scan/single_pass.h"

@@ -37,10 +37,10 @@
 // no meaning. For the grid: all threads of all blocks call NAME_enter, and then NAME_grid, once per
 // launch, which writes *out. For some blocks of a grid: all threads of those blocks call
 // NAME_enter(counter, ticket) and NAME_meet, each block with its index among them; slots has a slot
-// per block, and it and counter are zeros before and after. *ticket is in shared memory. scratch: NAME_grid_bytes() bytes of
-// device memory, 16-byte aligned. NAME_scratch_init makes it ready once; each launch leaves it
-// ready for the next. A scratch that was not made ready ends the launch with an error (__trap). For
-// one number of blocks the result has the same bits always.
+// per block, and it and counter are zeros before and after. *ticket is in shared memory. scratch:
+// NAME_grid_bytes() bytes of device memory, 16-byte aligned. NAME_scratch_init makes it ready once;
+// each launch leaves it ready for the next. A scratch that was not made ready ends the launch with
+// an error (__trap). For one number of blocks the result has the same bits always.
 //
 // How the blocks meet: each leaves its result in a slot of its own. The block that entered last
 // collects them. All others have entered by then, so it waits for none that cannot run, whatever

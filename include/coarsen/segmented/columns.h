@@ -42,8 +42,7 @@
 // Where rows are not all aligned to 16 bytes, a thread loads as many single elements, lanes apart.
 // Price paid: registers, 4 COARSE_FACTOR per thread, for the loads.
 // Cost: each element read once; 8 bytes per 4-byte word of a block's sums, written and read.
-// Source: the lanes across columns are those of M. Harris, An Efficient Matrix Transpose in CUDA
-// C/C++ (2013); for the slots, see block/slots.h.
+// Source: for the slots, see block/slots.h.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"

@@ -18,9 +18,9 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 3                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
-// Defines the functions of block/look_back.h and block/vector.h; NAME_kernel; and
+// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
+// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
@@ -39,8 +39,9 @@
 // device memory, 16-byte aligned, which NAME_scratch_init makes ready once, by zeros; each launch leaves it
 // ready for the next, for any n and segments. One scratch per launch that may run at the same time. Wrong
 // offsets, or a scratch that was not made ready, end the launch with an error (__trap). Errors:
-// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, with nothing
-// written.
+// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, or elements or
+// results so large that shared memory cannot hold two and one of them for each thread (take a lower BLOCK_DIM),
+// with nothing written; those of the runtime's device queries.
 // Deterministic: on one model of device, the same offsets at the same alignment give the same bits always.
 //
 // Price saved: threads that wait for the longest segment. A thread, a warp or a block per segment is right
@@ -60,10 +61,10 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 512
+#define BLOCK_DIM 256
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 3
+#define COARSE_FACTOR 5
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -76,9 +77,9 @@
 // What a boundary costs, in elements: measured, so that a run of tiny segments takes as long as another.
 #define COARSEN_WEIGHT 8
 // The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
-// that of the next tile, and a sum: 96 KiB for a block.
+// that of the next tile, and a sum: 62 KiB for a block, as there are 64 since compute capability 7.5.
 #define COARSEN_PLACE  (2 * sizeof(COARSEN_TYPE) + sizeof(COARSEN_ACC))
-#define COARSEN_FIT    (98304 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE))
+#define COARSEN_FIT    (63488 / (BLOCK_DIM * COARSEN_ITEMS * COARSEN_PLACE))
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
 #define COARSEN_LENGTH (COARSEN_ROWS * COARSEN_ITEMS) // of a lane's part

@@ -53,8 +53,6 @@
 #include "../base.h"
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 512
-#elif BLOCK_DIM < 64
-#error "coarsen/select: BLOCK_DIM must be 64 or more, as one warp looks back for the others"
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
