@@ -110,13 +110,14 @@
 #define COARSEN_PATTERN_VALUE      3 // device functions that take a type
 #define COARSEN_PATTERN_REDUCE     4 // and all else with an operator
 #define COARSEN_PATTERN_SCAN       5
-#define COARSEN_PATTERN_SEGMENTED  6
-#define COARSEN_PATTERN_SELECT     7
-#define COARSEN_PATTERN_FUSE       8
-#define COARSEN_PATTERN_MAP        9
-#define COARSEN_PATTERN_HISTOGRAM  10
-#define COARSEN_PATTERN_IMAGE      11
-#define COARSEN_PATTERN_MATMUL     12
+#define COARSEN_PATTERN_SEGSCAN    6 // of each of many segments
+#define COARSEN_PATTERN_SEGMENTED  7
+#define COARSEN_PATTERN_SELECT     8
+#define COARSEN_PATTERN_FUSE       9
+#define COARSEN_PATTERN_MAP        10
+#define COARSEN_PATTERN_HISTOGRAM  11
+#define COARSEN_PATTERN_IMAGE      12
+#define COARSEN_PATTERN_MATMUL     13
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -154,6 +155,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_REDUCE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SCAN
 #define COARSEN_PATTERN COARSEN_PATTERN_SCAN
+#elif COARSEN_BEGIN == COARSEN_PATTERN_SEGSCAN
+#define COARSEN_PATTERN COARSEN_PATTERN_SEGSCAN
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SEGMENTED
 #define COARSEN_PATTERN COARSEN_PATTERN_SEGMENTED
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SELECT
@@ -401,17 +404,22 @@ static_assert(
 #ifndef COARSEN_IDENTITY
 #define COARSEN_IDENTITY ((COARSEN_ACC)0)
 #endif
-typedef COARSEN_ACC COARSEN_(acc);
+#if COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN // what it adds up is a value with more beside it
+#define COARSEN_OF_VALUE(what) COARSEN_(value_##what)
+#else
+#define COARSEN_OF_VALUE(what) COARSEN_(what)
+#endif
+typedef COARSEN_ACC COARSEN_OF_VALUE(acc);
 #undef COARSEN_ACC
-#define COARSEN_ACC COARSEN_(acc)
+#define COARSEN_ACC COARSEN_OF_VALUE(acc)
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(op)(COARSEN_UNUSED COARSEN_ACC coarsen_a,
-                                        COARSEN_UNUSED COARSEN_ACC coarsen_b)
+COARSEN_DEVICE COARSEN_ACC COARSEN_OF_VALUE(op)(COARSEN_UNUSED COARSEN_ACC coarsen_a,
+                                                COARSEN_UNUSED COARSEN_ACC coarsen_b)
 {
     return COARSEN_OP(coarsen_a, coarsen_b);
 }
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
+COARSEN_DEVICE COARSEN_ACC COARSEN_OF_VALUE(identity)(void)
 {
     return COARSEN_IDENTITY;
 }
@@ -499,7 +507,7 @@ COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_by
 
 // ---- Opening: a scan's parameters -----------------------------------------------------------------
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#if COARSEN_PATTERN == COARSEN_PATTERN_SCAN || COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN
 #ifndef COARSEN_EXCLUSIVE
 #define COARSEN_EXCLUSIVE 0
 #elif COARSEN_EXCLUSIVE != 0 && COARSEN_EXCLUSIVE != 1
@@ -567,9 +575,18 @@ COARSEN_DEVICE COARSEN_OUT COARSEN_(lift)(
 }
 #endif
 
-// ---- Opening: the parameters of a reduction of segments ----------------------------------------------
+// ---- Opening: what says where segments are ------------------------------------------------------------
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
+#if COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN && defined(COARSEN_FLAG)
+#ifdef COARSEN_OFFSET
+#error "coarsen: COARSEN_FLAG and COARSEN_OFFSET are two ways to tell segments: define one of them"
+#endif
+typedef COARSEN_FLAG COARSEN_(flag);
+#undef COARSEN_FLAG
+#define COARSEN_FLAG COARSEN_(flag)
+static_assert((COARSEN_FLAG)0.5 == 0 || sizeof(COARSEN_FLAG) == 1,
+              "coarsen: COARSEN_FLAG must be an integer type, or bool");
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN || COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
 #ifndef COARSEN_OFFSET
 #define COARSEN_OFFSET int
 #endif
@@ -817,6 +834,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_ACC
 #undef COARSEN_OP
 #undef COARSEN_IDENTITY
+#undef COARSEN_OF_VALUE
 #endif
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SELECT
 #undef COARSEN_LIFT
@@ -824,8 +842,10 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC
-#elif COARSEN_PATTERN == COARSEN_PATTERN_SCAN
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SCAN || COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN
 #undef COARSEN_EXCLUSIVE
+#undef COARSEN_FLAG
+#undef COARSEN_OFFSET
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
 #undef COARSEN_AXIS
 #undef COARSEN_OFFSET
@@ -894,6 +914,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_MADE_LOOK_BACK
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
+#undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_ITEMS

@@ -20,9 +20,14 @@
 //     three_kernel.h   + many blocks: scan sections, scan their totals, add those
 //     chained.h        + one kernel: each block hands the sum of all before it to the next
 //     single_pass.h    + look-back: a block adds up what those before it leave as soon as they have read
+//     segmented.h      + heads: of each of many segments, if COARSEN_FLAG or COARSEN_OFFSET says where they begin
 //
 // Why the last: each element is read once and each result written once, and tiles wait for one another only
 // to be read, except for one hand-over per 128 tiles. It takes any associative operator on any type, and
 // gives the same bits on every run.
 
+#if defined(COARSEN_FLAG) || defined(COARSEN_OFFSET)
+#include "scan/segmented.h"
+#else
 #include "scan/single_pass.h"
+#endif

@@ -5,7 +5,7 @@
 // and what is written for it: before the include by
 //     typedef struct { const COARSEN_TYPE *in; size_t skip, end; ... } COARSEN_(arrays);
 //     typedef struct { ... } COARSEN_(kept);
-// and after it by the four functions below.
+// and after it by the three functions below.
 //
 // It is a part of the inclusion that such a header has opened. In one of its own, as here,
 //     #define COARSEN_NAME place
@@ -19,23 +19,22 @@
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
 //                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
 //     NAME_kept     what a thread keeps of a tile from adding it up to writing it
-// After it, device functions
-//     COARSEN_ACC NAME_sum(const NAME_vector *from, NAME_arrays arrays, size_t element)
-//     void NAME_write(const NAME_vector *from, NAME_arrays arrays, size_t element, COARSEN_ACC before)
+// After it, COARSEN_INLINE functions
+//     void NAME_fetch(NAME_kept *kept, NAME_arrays arrays, size_t element, unsigned int rows, unsigned int most)
 //     COARSEN_ACC NAME_add_up(NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays, size_t element,
-//                             unsigned int rows)
+//                             unsigned int rows, unsigned int most)
 //     void NAME_write_tile(const NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays,
-//                          size_t element, unsigned int rows, COARSEN_ACC start)
-// NAME_sum is what there is of the vector at an element, combined; NAME_write writes its results, given what
-// is before it. The other two are for a warp's part of a tile: `rows` rows of 32 vectors, one run of the
-// array. The calling lane's are stage[r * COARSEN_WORKERS], at element + 32 r COARSEN_ITEMS, which it has
-// copied itself: who reads another lane's calls __syncwarp() first. NAME_add_up gives what the part holds, in
-// lane 0. NAME_write_tile gets what is before the part.
+//                          size_t element, unsigned int rows, unsigned int most, COARSEN_ACC start)
+// Each is for a warp's part of a tile: `rows` rows of 32 vectors, one run of the array. The calling lane's are
+// stage[r * COARSEN_WORKERS], at element + 32 r COARSEN_ITEMS, which it has copied itself: who reads another
+// lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is inlined.
+// NAME_fetch begins to read what else there is for the part, and does not wait for it. NAME_add_up gives what
+// the part holds, in all lanes. NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_short_kernel(arrays, scratch)
 //     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays; host
-//     size_t NAME_scratch_bytes(size_t n)         for the current device; never falls as n grows; host
+//     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
 //     cudaError_t NAME_pass(NAME_arrays arrays, void *scratch, cudaStream_t stream)   launches one; host
 //
 // How it hides the wait for memory: a block has four tiles in shared memory. While one is copied there, the
@@ -62,16 +61,17 @@
 #define COARSEN_SHORT_ROWS 4 // of one block
 #define COARSEN_TILES      4
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                         size_t element);
-COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                    size_t element, COARSEN_ACC before);
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+#define COARSEN_INLINE     COARSEN_DEVICE __attribute__((always_inline))
+
+COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arrays, size_t element,
+                                    unsigned int rows, unsigned int most);
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
-                                            unsigned int rows);
-COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
+                                            unsigned int rows, unsigned int most);
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, COARSEN_ACC start);
+                                         size_t element, unsigned int rows, unsigned int most,
+                                         COARSEN_ACC start);
 
 COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, size_t count)
 {
@@ -144,12 +144,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
     // whose sum the others read, and the first is written.
     unsigned int copied = tiles, added = next[0], read = tiles, written = tiles;
-    COARSEN_(kept) kept_added, kept_read, kept_written;
+    COARSEN_(kept) kept_copied, kept_added, kept_read, kept_written;
     // In the first warp, in lane w: what is before warp w in the tile; and the tile's sum.
     COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read;
     COARSEN_ACC sum_read = below_read, sum_written = below_read;
-    if (works && added < tiles)
+    if (works && added < tiles) {
         COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows);
+        COARSEN_(fetch)(&kept_added, arrays, added * items + mine, rows, COARSE_FACTOR);
+    }
     if (threadIdx.x == 0)
         next[1] =
             added < tiles ? COARSEN_(tile_of)(scratch, COARSEN_(take)(scratch), takes) : tiles;
@@ -157,15 +159,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int turn = 1; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
         copied = next[turn];
         if (works) {
-            if (copied < tiles)
+            if (copied < tiles) {
                 COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows);
-            if (copied < tiles)
+                COARSEN_(fetch)(&kept_copied, arrays, copied * items + mine, rows, COARSE_FACTOR);
                 COARSEN_(copies_wait)(1);
-            else
+            } else {
                 COARSEN_(copies_wait)(0);
+            }
             if (added < tiles) {
-                const COARSEN_ACC total =
-                    COARSEN_(add_up)(&kept_added, at_added, arrays, added * items + mine, rows);
+                const COARSEN_ACC total = COARSEN_(add_up)(
+                    &kept_added, at_added, arrays, added * items + mine, rows, COARSE_FACTOR);
                 if (lane == 0)
                     totals[turn * COARSEN_WARPS + warp] = total;
             }
@@ -197,13 +200,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         __syncthreads();
         if (works && written < tiles)
             COARSEN_(write_tile)
-        (&kept_written, at_written, arrays, written * items + mine, rows,
+        (&kept_written, at_written, arrays, written * items + mine, rows, COARSE_FACTOR,
          starts[turn * COARSEN_WARPS + warp]);
 
         COARSEN_(vector) *const free = at_written;
         at_written = at_read, at_read = at_added, at_added = at_copied, at_copied = free;
         written = read, read = added, added = copied;
-        kept_written = kept_read, kept_read = kept_added;
+        kept_written = kept_read, kept_read = kept_added, kept_added = kept_copied;
     }
 }
 
@@ -231,8 +234,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     COARSEN_ACC before = COARSEN_(identity)(), total;
     for (unsigned int r = 0; r < rows; r++) {
-        const COARSEN_ACC mine = COARSEN_(exclusive)(
-            COARSEN_(sum)(vectors + r * BLOCK_DIM, arrays, first + r * row), &total);
+        COARSEN_(kept) kept;
+        const size_t element = first + r * row;
+        COARSEN_(fetch)(&kept, arrays, element, 1, 1);
+        const COARSEN_ACC warps = COARSEN_(warps_before)(
+            COARSEN_(add_up)(&kept, vectors + r * BLOCK_DIM, arrays, element, 1, 1), &total);
         if (tiles > 1) {
             if (threadIdx.x < 32) {
                 const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, tiles);
@@ -246,9 +252,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             __syncthreads();
             before = start[0];
         }
-        COARSEN_(write)
-        (vectors + r * BLOCK_DIM, arrays, first + r * row,
-         threadIdx.x == 0 ? before : COARSEN_(op)(before, mine));
+        COARSEN_(write_tile)
+        (&kept, vectors + r * BLOCK_DIM, arrays, element, 1, 1,
+         threadIdx.x < 32 ? before : COARSEN_(op)(before, warps));
         before = r == 0 ? total : COARSEN_(op)(before, total);
         __syncthreads();
     }
@@ -277,7 +283,7 @@ COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
     return coarsen_ceil_div(rows, coarsen_ceil_div(rows, most));
 }
 
-COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+COARSEN_HOST size_t COARSEN_(pass_bytes)(size_t n)
 {
     cudaError_t status = cudaSuccess;
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;

@@ -132,20 +132,25 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         arrays.out[i + j] = results.item[j];
 }
 
+COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, unsigned int,
+                                    unsigned int)
+{
+}
+
 // The rows go side by side, as what one of them waits for leaves time for the others.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
-                                            unsigned int rows)
+                                            unsigned int rows, unsigned int most)
 {
     COARSEN_ACC sum[COARSE_FACTOR], total = COARSEN_(identity)();
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+    for (unsigned int r = 0; r < most; r++)
         sum[r] = r < rows ? COARSEN_(sum)(stage + r * COARSEN_WORKERS, arrays,
                                           element + r * 32 * COARSEN_ITEMS)
                           : COARSEN_(identity)();
-    COARSEN_(inclusive_rows)(sum, COARSE_FACTOR);
+    COARSEN_(inclusive_rows)(sum, most);
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
+    for (unsigned int r = 0; r < most; r++) {
         const COARSEN_ACC below = COARSEN_(from_below)(sum[r], 1);
         const COARSEN_ACC row = COARSEN_(of_lane)(sum[r], 31);
         kept->before[r] = threadIdx.x % 32 == 0 ? total : COARSEN_(op)(total, below);
@@ -155,12 +160,13 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     return total;
 }
 
-COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, COARSEN_ACC start)
+                                         size_t element, unsigned int rows, unsigned int most,
+                                         COARSEN_ACC start)
 {
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+    for (unsigned int r = 0; r < most; r++)
         if (r < rows)
             COARSEN_(write)
     (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS,
@@ -168,6 +174,11 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
 }
 
 #ifndef __CUDACC_RTC__
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    return COARSEN_(pass_bytes)(n);
+}
+
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {

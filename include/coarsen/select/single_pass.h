@@ -99,41 +99,6 @@ COARSEN_DEVICE size_t COARSEN_(place_of)(COARSEN_(arrays) arrays, size_t i, COAR
     return kept ? before : n - 1 - (i - before);
 }
 
-// ---- a vector, of a short array -------------------------------------------------------------------
-
-COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                         size_t element)
-{
-    COARSEN_ACC sum = 0;
-#pragma unroll
-    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-        if (COARSEN_(there)(arrays, element + j, 1))
-            sum += COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays,
-                                     element + j - arrays.skip);
-    return sum;
-}
-
-COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
-                                    size_t element, COARSEN_ACC before)
-{
-#pragma unroll
-    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-        if (!COARSEN_(there)(arrays, element + j, 1))
-            continue;
-        const size_t i = element + j - arrays.skip;
-        const bool kept =
-            COARSEN_(kept_at)(from->item + j, j > 0 ? from->item + j - 1 : NULL, arrays, i);
-        if (kept || COARSEN_PARTITION)
-            arrays.out[COARSEN_(place_of)(arrays, i, before, kept)] =
-                COARSEN_(lift)(from->item[j], i COARSEN_ALSO(arrays.scalar));
-        before += kept;
-        if (element + j == arrays.end - 1)
-            *arrays.count = before;
-    }
-}
-
-// ---- a warp's part of a tile ----------------------------------------------------------------------
-
 // In step s of row r the lanes take 32 neighbours; this is the calling lane's, in shared memory.
 COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(item)(const COARSEN_(vector) * stage, unsigned int r,
                                                   unsigned int s)
@@ -151,9 +116,14 @@ COARSEN_DEVICE unsigned int COARSEN_(there_of)(COARSEN_(arrays) arrays, size_t f
     return first < arrays.end ? (unsigned int)coarsen_min(arrays.end - first, most) - *begin : 0;
 }
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, unsigned int,
+                                    unsigned int)
+{
+}
+
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
-                                            unsigned int rows)
+                                            unsigned int rows, unsigned int most)
 {
     const unsigned int lane = threadIdx.x % 32;
     const size_t first = element - lane * COARSEN_ITEMS;
@@ -164,7 +134,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     __syncwarp(); // the copies of the other lanes
     *kept = none;
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+    for (unsigned int r = 0; r < most; r++)
 #pragma unroll
         for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
             const unsigned int step = r * COARSEN_ITEMS + s, e = step * 32 + lane;
@@ -186,9 +156,10 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     return count;
 }
 
-COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, COARSEN_ACC start)
+                                         size_t element, unsigned int rows, unsigned int most,
+                                         COARSEN_ACC start)
 {
     const unsigned int lane = threadIdx.x % 32;
     const size_t first = element - lane * COARSEN_ITEMS;
@@ -197,7 +168,7 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
     COARSEN_OUT *const out = arrays.out + start;
 
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++) {
+    for (unsigned int r = 0; r < most; r++) {
         if (r >= rows)
             break;
         // Row by row, so that what one step waits for leaves time for the others.
@@ -229,6 +200,11 @@ COARSEN_DEVICE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
 }
 
 #ifndef __CUDACC_RTC__
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    return COARSEN_(pass_bytes)(n);
+}
+
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
                  unsigned long long *count COARSEN_ALSO(COARSEN_SCALAR scalar), void *scratch,
