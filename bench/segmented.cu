@@ -20,6 +20,7 @@ static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
 #else // ---- the bench ------------------------------------------------------------------------------
 
 #include "harness.h"
+#include "segments.h"
 
 #include <coarsen/base.h>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -86,39 +87,9 @@ __global__ void check_sums(const float *out, const int *offsets, const double *w
 
 // ---- contests -------------------------------------------------------------------------------------
 
-struct shape {
-    const char *name;
-    std::function<size_t(uint64_t bits, size_t s)> length;
-};
-
-static const shape shapes[] = {
-    {"mean 16", [](uint64_t bits, size_t) { return bits % 33; }},
-    {"mean 256", [](uint64_t bits, size_t) { return bits % 513; }},
-    {"mean 4096", [](uint64_t bits, size_t) { return bits % 8193; }},
-    // As many of length l or more as 1 / l says, up to 2^20.
-    {"power law, mean 16",
-     [](uint64_t bits, size_t) {
-         return (size_t)std::min(1.155 * 0x1p64 / ((double)bits + 1), 0x1p20);
-     }},
-    {"power law, mean 256",
-     [](uint64_t bits, size_t) {
-         return (size_t)std::min(27.6 * 0x1p64 / ((double)bits + 1), 0x1p20);
-     }},
-    {"4 huge among 1000000 tiny",
-     [](uint64_t bits, size_t s) { return s % 250000 == 125000 ? (size_t)0 : bits % 8; }},
-};
-
 static void sums(bench &b, const shape &of, const std::vector<rung> &list, size_t n)
 {
-    std::vector<int> offsets(1, 0);
-    const bool huge = std::string(of.name).find("huge") != std::string::npos;
-    while (huge ? offsets.size() <= 1000000 : (size_t)offsets.back() < n) {
-        const size_t s = offsets.size() - 1;
-        size_t length = of.length(bench_random(3, s), s);
-        if (huge && s % 250000 == 125000)
-            length = n / 4 - 1000000;
-        offsets.push_back((int)std::min(n, (size_t)offsets.back() + length));
-    }
+    const std::vector<int> offsets = shape_offsets(of, n);
     const size_t segments = offsets.size() - 1;
     n = (size_t)offsets.back();
     const std::shared_ptr<void> input = bench_alloc(n * 4), at = bench_alloc(offsets.size() * 4);
@@ -199,9 +170,8 @@ int main(int argc, char **argv)
                        offsets_launch};
     for (int e : b.exponents(4))
         for (const shape &of : shapes)
-            if ((e >= 24 || &of != &shapes[sizeof(shapes) / sizeof(shapes[0]) - 1]) &&
-                b.fits(6 * 4.0 * (double)(1ull << e),
-                       ("segmented, n = 2^" + std::to_string(e)).c_str()))
+            if (shape_fits(of, e) && b.fits(6 * 4.0 * (double)(1ull << e),
+                                            ("segmented, n = 2^" + std::to_string(e)).c_str()))
                 sums(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
     return b.finish();
 }

@@ -66,35 +66,48 @@
 
 typedef COARSEN_ACC COARSEN_(value);
 
-// What is added up. Nothing pads it.
+// What is added up: a value, by its words, so that nothing pads it; and whether a segment begins in it.
 typedef struct {
-    COARSEN_(value) value;
-    unsigned char head[__alignof__(COARSEN_(value))]; // the first: whether a segment begins here
+    unsigned int word[(sizeof(COARSEN_(value)) + 3) / 4], head;
 } COARSEN_(acc);
 #undef COARSEN_ACC
 #define COARSEN_ACC COARSEN_(acc)
 
+COARSEN_DEVICE COARSEN_ACC COARSEN_(pair_of)(COARSEN_(value) value, bool head)
+{
+    COARSEN_ACC pair = {};
+    memcpy((void *)pair.word, (const void *)&value, sizeof(value));
+    pair.head = head;
+    return pair;
+}
+
+COARSEN_DEVICE COARSEN_(value) COARSEN_(value_in)(COARSEN_ACC pair)
+{
+    COARSEN_(value) value;
+    memcpy((void *)&value, (const void *)pair.word, sizeof(value));
+    return value;
+}
+
 COARSEN_DEVICE COARSEN_ACC COARSEN_(op)(COARSEN_ACC a, COARSEN_ACC b)
 {
-    if (!b.head[0]) {
-        b.value = COARSEN_(value_op)(a.value, b.value);
-        b.head[0] = a.head[0];
-    }
-    return b;
+    if (b.head)
+        return b;
+    return COARSEN_(pair_of)(COARSEN_(value_op)(COARSEN_(value_in)(a), COARSEN_(value_in)(b)),
+                             a.head);
 }
 
 COARSEN_DEVICE COARSEN_ACC COARSEN_(identity)(void)
 {
-    const COARSEN_ACC identity = {COARSEN_(value_identity)(), {0}};
-    return identity;
+    return COARSEN_(pair_of)(COARSEN_(value_identity)(), false);
 }
 
-// The heads of a vector's elements, as they are read: its flags; or a word that has its bits.
+// The heads of a vector's elements, as they are read: its flags, by words, which take the fewest registers; or a
+// word that has its bits.
 #ifdef COARSEN_FLAG
 #define COARSEN_FLAGS_BYTES (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) * sizeof(COARSEN_FLAG))
-typedef struct __attribute__((aligned(COARSEN_FLAGS_BYTES < 16 ? COARSEN_FLAGS_BYTES : 16),
-                              may_alias)) {
-    COARSEN_FLAG item[COARSEN_VECTOR_ITEMS(COARSEN_TYPE)];
+#define COARSEN_FLAGS_ALIGN (COARSEN_FLAGS_BYTES < 16 ? COARSEN_FLAGS_BYTES : 16)
+typedef struct {
+    unsigned int word[(COARSEN_FLAGS_BYTES + 3) / 4];
 } COARSEN_(heads);
 #else
 typedef unsigned int COARSEN_(heads);
@@ -146,12 +159,13 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arra
 #ifdef COARSEN_FLAG
         const COARSEN_FLAG *const flags = arrays.flags + (e - arrays.skip);
         if (r < rows && arrays.wide_flags && COARSEN_(there)(arrays, e, COARSEN_ITEMS)) {
-            heads = *(const COARSEN_(heads) *)flags;
+            memcpy(&heads, __builtin_assume_aligned(flags, COARSEN_FLAGS_ALIGN),
+                   COARSEN_FLAGS_BYTES);
         } else if (r < rows) {
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (COARSEN_(there)(arrays, e + j, 1))
-                    heads.item[j] = flags[j];
+                    memcpy((char *)&heads + j * sizeof(*flags), flags + j, sizeof(*flags));
         }
 #else
         if (r < rows && e < arrays.end)
@@ -167,8 +181,11 @@ COARSEN_DEVICE unsigned int COARSEN_(bits_of)(COARSEN_(heads) heads, COARSEN_UNU
 #ifdef COARSEN_FLAG
     unsigned int bits = 0;
 #pragma unroll
-    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-        bits |= (heads.item[j] != 0 ? 1u : 0u) << j;
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        COARSEN_FLAG flag;
+        memcpy(&flag, (const char *)&heads + j * sizeof(flag), sizeof(flag));
+        bits |= (flag != 0 ? 1u : 0u) << j;
+    }
     return bits;
 #else
     return heads >> element % 32 & ((2u << (COARSEN_ITEMS - 1)) - 1);
@@ -264,22 +281,20 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
 // Another lane's value; every lane calls these.
 COARSEN_DEVICE COARSEN_(value) COARSEN_(value_below)(COARSEN_(value) value, unsigned int delta)
 {
-    const COARSEN_ACC with = {value, {0}};
-    COARSEN_(words) words = COARSEN_(to_words)(with);
+    COARSEN_ACC pair = COARSEN_(pair_of)(value, false);
 #pragma unroll
-    for (unsigned int w = 0; w < (sizeof(value) + 3) / 4; w++)
-        words.word[w] = __shfl_up_sync(0xffffffff, words.word[w], delta);
-    return COARSEN_(from_words)(words).value;
+    for (unsigned int w = 0; w < sizeof(pair.word) / 4; w++)
+        pair.word[w] = __shfl_up_sync(0xffffffff, pair.word[w], delta);
+    return COARSEN_(value_in)(pair);
 }
 
 COARSEN_DEVICE COARSEN_(value) COARSEN_(value_of_lane)(COARSEN_(value) value, unsigned int lane)
 {
-    const COARSEN_ACC with = {value, {0}};
-    COARSEN_(words) words = COARSEN_(to_words)(with);
+    COARSEN_ACC pair = COARSEN_(pair_of)(value, false);
 #pragma unroll
-    for (unsigned int w = 0; w < (sizeof(value) + 3) / 4; w++)
-        words.word[w] = __shfl_sync(0xffffffff, words.word[w], (int)lane);
-    return COARSEN_(from_words)(words).value;
+    for (unsigned int w = 0; w < sizeof(pair.word) / 4; w++)
+        pair.word[w] = __shfl_sync(0xffffffff, pair.word[w], (int)lane);
+    return COARSEN_(value_in)(pair);
 }
 
 // The bits of kept->bits that are of row r.
@@ -297,7 +312,8 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     const unsigned int lane = threadIdx.x % 32, below_lane = (1u << lane) - 1;
     COARSEN_(value) sum[COARSE_FACTOR];
     unsigned int votes[COARSE_FACTOR], reach[COARSE_FACTOR]; // lanes down to the segment's first
-    COARSEN_ACC total = COARSEN_(identity)();
+    COARSEN_(value) total = COARSEN_(value_identity)(); // of the rows so far, since their last head
+    bool begun = false;                                 // whether they have one
 
 #pragma unroll
     for (unsigned int w = 0; w < sizeof(kept->bits) / sizeof(kept->bits[0]); w++)
@@ -328,16 +344,14 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
         const COARSEN_(value) below = COARSEN_(value_below)(sum[r], 1);
         const COARSEN_(value) row = COARSEN_(value_of_lane)(sum[r], 31);
         const bool begins = votes[r] & below_lane; // in this row, before the lane
-        kept->before[r] = lane == 0 ? total.value
-                          : begins  ? below
-                                    : COARSEN_(value_op)(total.value, below);
-        kept->open |= (begins || total.head[0] ? 0u : 1u) << r;
+        kept->before[r] = lane == 0 ? total : begins ? below : COARSEN_(value_op)(total, below);
+        kept->open |= (begins || begun ? 0u : 1u) << r;
         if (r < rows) {
-            total.value = votes[r] != 0 ? row : COARSEN_(value_op)(total.value, row);
-            total.head[0] |= votes[r] != 0;
+            total = votes[r] != 0 ? row : COARSEN_(value_op)(total, row);
+            begun |= votes[r] != 0;
         }
     }
-    return total;
+    return COARSEN_(pair_of)(total, begun);
 }
 
 COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
@@ -345,13 +359,14 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          size_t element, unsigned int rows, unsigned int most,
                                          COARSEN_ACC start)
 {
+    const COARSEN_(value) first = COARSEN_(value_in)(start);
 #pragma unroll
     for (unsigned int r = 0; r < most; r++) {
         COARSEN_(value) before = kept->before[r];
         if (r == 0 && threadIdx.x % 32 == 0)
-            before = start.value;
+            before = first;
         else if (kept->open >> r & 1)
-            before = COARSEN_(value_op)(start.value, before);
+            before = COARSEN_(value_op)(first, before);
         if (r < rows)
             COARSEN_(write)
         (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS,
@@ -392,12 +407,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, const COARSEN_
         return cudaErrorInvalidValue;
     const size_t skip = COARSEN_(skip)(in);
     const bool wide = ((size_t)out - skip * sizeof(*out)) % COARSEN_ALIGN == 0;
-    const bool wide_flags =
-        ((size_t)flags - skip * sizeof(*flags)) % __alignof__(COARSEN_(heads)) == 0;
+    const bool wide_flags = ((size_t)flags - skip * sizeof(*flags)) % COARSEN_FLAGS_ALIGN == 0;
     const COARSEN_(arrays) arrays = {in, skip, n + skip, out, wide, flags, wide_flags};
     return COARSEN_(pass)(arrays, scratch, stream);
 }
 #undef COARSEN_FLAGS_BYTES
+#undef COARSEN_FLAGS_ALIGN
 #else
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                           const COARSEN_OFFSET *offsets, size_t segments,
