@@ -20,6 +20,7 @@
 //     void NAME_copies_end(void)                 closes a group of copies
 //     void NAME_copies_wait(unsigned int few)    waits until at most so many of the calling thread's
 //                                                groups, the last ones, are not done; 0 to 7, a constant
+//     void NAME_prefetch(const void *from)       begins to bring what is there near, to the L2 cache
 // to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16 for
 // NAME_copy_async, 4 or 8 for NAME_copy_or_zero_async, which writes zeros and reads nothing if the
 // element is not there. Until the wait, what is at to is unknown. Below compute capability 8.0 the
@@ -40,6 +41,13 @@ typedef struct __attribute__((aligned(8), may_alias)) {
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(words_4);
+
+COARSEN_DEVICE void COARSEN_(prefetch)(COARSEN_UNUSED const void *from)
+{
+#if COARSEN_PTX
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#endif
+}
 
 #if COARSEN_PTX >= 800
 

@@ -113,31 +113,35 @@ COARSEN_DEVICE void COARSEN_(ask)(COARSEN_(slots) slots, unsigned int tile, COAR
                 COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
 }
 
-// Whether all is there, and what: the sums, and what is before the group.
-COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
-                                       const COARSEN_(sight) * sight, COARSEN_ACC *sums,
-                                       COARSEN_ACC *before)
-{
-    const unsigned int lane = threadIdx.x % 32, count = tile % COARSEN_GROUP;
-    bool all = tile < COARSEN_GROUP || COARSEN_(value_of)(sight->group, before) == slots.flag;
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        if (k * 32 + lane < count)
-            all &= COARSEN_(value_of)(sight->sums[k], &sums[k]) == slots.flag;
-    return all;
-}
-
 COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
                                                COARSEN_(sight) * sight, COARSEN_ACC sum)
 {
     const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
-    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
     COARSEN_ACC before = COARSEN_(identity)(), row[COARSEN_GROUP / 32];
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
         row[k] = before;
-    while (!COARSEN_(answered)(slots, tile, sight, row, &before))
-        COARSEN_(ask)(slots, tile, sight);
+    // What is not there yet is asked for again, and nothing else: the others need the L2 cache too.
+    for (bool all = false; !all;) {
+        all = true;
+        if (group > 0 && COARSEN_(value_of)(sight->group, &before) != slots.flag) {
+            sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
+            all = false;
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
+            if (k * 32 + lane < count &&
+                COARSEN_(value_of)(sight->sums[k], &row[k]) != slots.flag) {
+                sight->sums[k] =
+                    COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
+                all = false;
+            }
+#ifdef X_SLEEP
+        if (!all)
+            __nanosleep(X_SLEEP);
+#endif
+    }
     __syncwarp();
     COARSEN_(inclusive_rows)(row, COARSEN_GROUP / 32);
 #pragma unroll

@@ -25,14 +25,14 @@
 //                             unsigned int rows, unsigned int most)
 //     void NAME_write_tile(const NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays,
 //                          size_t element, unsigned int rows, unsigned int most, COARSEN_ACC start)
-// Each is for a warp's part of a tile: `rows` rows of 32 vectors, one run of the array. The calling lane's are
-// stage[r * COARSEN_WORKERS], at element + 32 r COARSEN_ITEMS, which it has copied itself: who reads another
-// lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is inlined.
+// Each is for a warp's part of a tile: `rows` rows of 32 vectors, one run of the array, and of stage. The
+// calling lane's are stage[32 r], at element + 32 r COARSEN_ITEMS, which it has copied itself: who reads
+// another lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is inlined.
 // NAME_fetch begins to read what else there is for the part, and does not wait for it. NAME_add_up gives what
 // the part holds, in all lanes. NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
-//     NAME_kernel(arrays, rows, scratch), NAME_short_kernel(arrays, scratch)
+//     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_tile_kernel, likewise
 //     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays; host
 //     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
 //     cudaError_t NAME_pass(NAME_arrays arrays, void *scratch, cudaStream_t stream)   launches one; host
@@ -40,8 +40,9 @@
 // How it hides the wait for memory: a block has four tiles in shared memory. While one is copied there, the
 // one before is added up, the sum of the next is on its way to the other blocks, and the first is written.
 // Meanwhile the first warp takes tickets and looks back, and does nothing else. What that costs: a barrier
-// per tile, and shared memory for four of them, so that a multiprocessor has one block. On short arrays the
-// steps come one after the other, so a kernel without the pipeline takes those.
+// per tile, and shared memory for four of them, so that a multiprocessor has one block. Where a block would
+// have but one tile, the steps come one after the other, and the fetching of instructions counts. So such
+// arrays have kernels without the pipeline: of one block, of a row of vectors per block, or of a tile.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
@@ -56,12 +57,12 @@
 
 #if COARSEN_PATTERN != COARSEN_PATTERN_REDUCE // which it is in an inclusion of its own
 
-#define COARSEN_WARPS      (BLOCK_DIM / 32 - 1) // that work
-#define COARSEN_WORKERS    (32 * COARSEN_WARPS)
-#define COARSEN_SHORT_ROWS 4 // of one block
-#define COARSEN_TILES      4
+#define COARSEN_WARPS   (BLOCK_DIM / 32 - 1) // that work
+#define COARSEN_WORKERS (32 * COARSEN_WARPS)
+#define COARSEN_TILES   4
+#define COARSEN_ALONE   (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4) // rows of one block alone
 
-#define COARSEN_INLINE     COARSEN_DEVICE __attribute__((always_inline))
+#define COARSEN_INLINE  COARSEN_DEVICE __attribute__((always_inline))
 
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arrays, size_t element,
                                     unsigned int rows, unsigned int most);
@@ -94,15 +95,17 @@ COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) array
     }
 }
 
-// Begins to copy the calling thread's vectors of a tile.
-COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                        size_t element, unsigned int rows)
+// Begins to copy the calling lane's vectors of a part, and to fetch what else there is for it.
+COARSEN_INLINE void COARSEN_(copy_tile)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                        COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                        unsigned int most)
 {
 #pragma unroll
-    for (unsigned int r = 0; r < COARSE_FACTOR; r++)
+    for (unsigned int r = 0; r < most; r++)
         if (r < rows)
-            COARSEN_(fill)(stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS);
+            COARSEN_(fill)(stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS);
     COARSEN_(copies_end)();
+    COARSEN_(fetch)(kept, arrays, element, rows, most);
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -125,10 +128,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t items = (size_t)rows * COARSEN_WORKERS * COARSEN_ITEMS; // of a tile
     const unsigned int tiles = (unsigned int)coarsen_ceil_div(arrays.end, items);
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
-    const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
+    const unsigned int vector = works ? warp * rows * 32 + lane : 0; // of the tile
     const unsigned int step = rows * COARSEN_WORKERS;
-    COARSEN_(vector) *at_added =
-        (COARSEN_(vector) *)coarsen_shared + threadIdx.x; // 32 are not used
+    const size_t mine = (size_t)vector * COARSEN_ITEMS;
+    COARSEN_(vector) *at_added = (COARSEN_(vector) *)coarsen_shared + vector;
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
@@ -148,10 +151,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // In the first warp, in lane w: what is before warp w in the tile; and the tile's sum.
     COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read;
     COARSEN_ACC sum_read = below_read, sum_written = below_read;
-    if (works && added < tiles) {
-        COARSEN_(copy_tile)(at_added, arrays, added * items + mine, rows);
-        COARSEN_(fetch)(&kept_added, arrays, added * items + mine, rows, COARSE_FACTOR);
-    }
+    if (works && added < tiles)
+        COARSEN_(copy_tile)
+    (&kept_added, at_added, arrays, added * items + mine, rows, COARSE_FACTOR);
     if (threadIdx.x == 0)
         next[1] =
             added < tiles ? COARSEN_(tile_of)(scratch, COARSEN_(take)(scratch), takes) : tiles;
@@ -160,8 +162,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         copied = next[turn];
         if (works) {
             if (copied < tiles) {
-                COARSEN_(copy_tile)(at_copied, arrays, copied * items + mine, rows);
-                COARSEN_(fetch)(&kept_copied, arrays, copied * items + mine, rows, COARSE_FACTOR);
+                COARSEN_(copy_tile)
+                (&kept_copied, at_copied, arrays, copied * items + mine, rows, COARSE_FACTOR);
                 COARSEN_(copies_wait)(1);
             } else {
                 COARSEN_(copies_wait)(0);
@@ -210,88 +212,103 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 }
 
-// A short array: a row of vectors per block, or a few rows and one block. It is over so soon that the
-// fetching of its instructions counts, hence a kernel of its own.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(short_kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
+// A tile, by a block that has no other one: `rows` rows of a vector per thread. alone: so has no other block.
+COARSEN_INLINE void COARSEN_(take_one)(COARSEN_(arrays) arrays, unsigned int rows,
+                                       unsigned int most, unsigned long long *scratch, bool alone)
 {
     COARSEN_SHARED(COARSEN_ACC, start, 1);
     __shared__ unsigned long long ticket;
     __shared__ unsigned int tile;
-    const unsigned int tiles = gridDim.x;
-    if (threadIdx.x == 0) {
-        ticket = tiles > 1 ? COARSEN_(take)(scratch) : 0;
-        tile = tiles > 1 ? COARSEN_(tile_of)(scratch, ticket, tiles) : 0;
+    COARSEN_(kept) kept;
+    const unsigned int vector = threadIdx.x / 32 * rows * 32 + threadIdx.x % 32;
+    COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared + vector;
+    const size_t items = (size_t)rows * BLOCK_DIM * COARSEN_ITEMS,
+                 mine = (size_t)vector * COARSEN_ITEMS;
+    size_t element = mine;
+    if (!alone) {
+        // Blocks mostly get tickets in their order, so this is mostly what the block will copy.
+#pragma unroll
+        for (unsigned int r = 0; r < most; r++) {
+            const size_t e = blockIdx.x * items + mine + r * 32 * COARSEN_ITEMS;
+            if (r < rows && COARSEN_(there)(arrays, e, 1))
+                COARSEN_(prefetch)(arrays.in + (e - arrays.skip));
+        }
+        if (threadIdx.x == 0) {
+            ticket = COARSEN_(take)(scratch);
+            tile = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+        }
+        __syncthreads();
+        element += tile * items;
     }
-    __syncthreads();
-    COARSEN_(vector) *const vectors = (COARSEN_(vector) *)coarsen_shared + threadIdx.x;
-    const size_t row = BLOCK_DIM * COARSEN_ITEMS, first = tile * row + threadIdx.x * COARSEN_ITEMS;
-    const unsigned int rows = tiles > 1 ? 1 : (unsigned int)coarsen_ceil_div(arrays.end, row);
-    for (unsigned int r = 0; r < rows; r++)
-        COARSEN_(fill)(vectors + r * BLOCK_DIM, arrays, first + r * row);
-    COARSEN_(copies_end)();
+    COARSEN_(copy_tile)(&kept, stage, arrays, element, rows, most);
     COARSEN_(copies_wait)(0);
 
     COARSEN_ACC before = COARSEN_(identity)(), total;
-    for (unsigned int r = 0; r < rows; r++) {
-        COARSEN_(kept) kept;
-        const size_t element = first + r * row;
-        COARSEN_(fetch)(&kept, arrays, element, 1, 1);
-        const COARSEN_ACC warps = COARSEN_(warps_before)(
-            COARSEN_(add_up)(&kept, vectors + r * BLOCK_DIM, arrays, element, 1, 1), &total);
-        if (tiles > 1) {
-            if (threadIdx.x < 32) {
-                const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, tiles);
-                COARSEN_(sight) sight;
-                COARSEN_(publish)(slots, tile, total);
-                COARSEN_(ask)(slots, tile, &sight);
-                before = COARSEN_(look_back)(slots, tile, &sight, total);
-                if (threadIdx.x == 0)
-                    start[0] = before;
-            }
-            __syncthreads();
-            before = start[0];
+    const COARSEN_ACC warps =
+        COARSEN_(warps_before)(COARSEN_(add_up)(&kept, stage, arrays, element, rows, most), &total);
+    if (!alone) {
+        if (threadIdx.x < 32) {
+            const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x);
+            COARSEN_(sight) sight;
+            COARSEN_(publish)(slots, tile, total);
+            COARSEN_(ask)(slots, tile, &sight);
+            before = COARSEN_(look_back)(slots, tile, &sight, total);
+            if (threadIdx.x == 0)
+                start[0] = before;
         }
-        COARSEN_(write_tile)
-        (&kept, vectors + r * BLOCK_DIM, arrays, element, 1, 1,
-         threadIdx.x < 32 ? before : COARSEN_(op)(before, warps));
-        before = r == 0 ? total : COARSEN_(op)(before, total);
         __syncthreads();
+        before = start[0];
     }
+    COARSEN_(write_tile)
+    (&kept, stage, arrays, element, rows, most,
+     threadIdx.x < 32 ? before : COARSEN_(op)(before, warps));
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(alone_kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
+{
+    COARSEN_(take_one)(arrays, rows, COARSEN_ALONE, scratch, true);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(row_kernel)(COARSEN_(arrays) arrays, unsigned int, unsigned long long *scratch)
+{
+    COARSEN_(take_one)(arrays, 1, 1, scratch, false);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(tile_kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
+{
+    COARSEN_(take_one)(arrays, rows, COARSE_FACTOR, scratch, false);
 }
 
 #ifndef __CUDACC_RTC__
-// Blocks that the kernel for short arrays may have.
-COARSEN_HOST size_t COARSEN_(short_blocks)(cudaError_t *status)
+// The most rows of a tile for which there is shared memory: `rows_bytes` for each, and what else a block has.
+COARSEN_HOST size_t COARSEN_(most_rows)(size_t row_bytes, cudaError_t *status)
 {
-    return coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+    const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
+    const size_t other = 1024 + 4 * (COARSEN_WARPS + 1) * sizeof(COARSEN_ACC);
+    const size_t fit = shared > other ? (shared - other) / row_bytes : 0;
+    return coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
 }
 
-// The rows of a tile: as many as let four tiles fit in shared memory, or fewer, where the last turn would
-// otherwise be for few.
-COARSEN_HOST size_t COARSEN_(rows)(size_t n, cudaError_t *status)
+// So many rows of so many blocks' vectors, in tiles of which none has more than `most` and few have less.
+COARSEN_HOST size_t COARSEN_(even_rows)(size_t rows, size_t blocks, size_t most)
 {
-    const size_t row_bytes = COARSEN_WORKERS * sizeof(COARSEN_(vector));
-    const size_t shared = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
-    const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const size_t other = 1024 + 4 * COARSEN_WARPS * sizeof(COARSEN_ACC) +
-                         32 * sizeof(COARSEN_(vector)); // that a block has there
-    const size_t fit = shared > other ? (shared - other) / (COARSEN_TILES * row_bytes) : 0;
-    const size_t most = coarsen_min(COARSE_FACTOR, fit > 0 ? fit : 1);
-    const size_t rows = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_WORKERS * COARSEN_ITEMS),
-                                         blocks > 0 ? blocks : 1);
-    return coarsen_ceil_div(rows, coarsen_ceil_div(rows, most));
+    const size_t each = coarsen_ceil_div(rows, blocks > 0 ? blocks : 1);
+    return coarsen_ceil_div(each, coarsen_ceil_div(each, most));
 }
 
 COARSEN_HOST size_t COARSEN_(pass_bytes)(size_t n)
 {
     cudaError_t status = cudaSuccess;
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
+    const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     // Tiles have at least half of the most rows if there are more of them than blocks.
-    const size_t half = (COARSEN_(rows)((size_t)-1, &status) + 1) / 2;
+    const size_t most =
+        COARSEN_(most_rows)(COARSEN_TILES * COARSEN_WORKERS * sizeof(COARSEN_(vector)), &status);
     const size_t tiles =
-        coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), COARSEN_(short_blocks)(&status)) +
-        n / row / half + 2;
+        coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), blocks) + n / row / ((most + 1) / 2) + 2;
     return COARSEN_(look_back_bytes)(tiles);
 }
 
@@ -303,51 +320,52 @@ COARSEN_HOST size_t COARSEN_(skip)(const COARSEN_TYPE *in)
 // At least one element.
 COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
 {
+    typedef void (*kernel)(COARSEN_(arrays), unsigned int, unsigned long long *);
+    const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector)), free_bytes = 32 << 10;
+    const size_t all = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS);
     cudaError_t status = cudaSuccess;
-    const size_t short_rows = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS);
-    if (short_rows <= COARSEN_(short_blocks)(&status)) {
-        const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector));
-        const bool alone = short_rows <= COARSEN_SHORT_ROWS && short_rows * row_bytes <= 32 << 10;
-        const size_t shared_bytes = (alone ? short_rows : 1) * row_bytes;
-        // More than there is without asking for it, with what else a block has there?
-        if (shared_bytes > 32 << 10)
-            status = cudaFuncSetAttribute((const void *)COARSEN_(short_kernel),
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          (int)shared_bytes);
-        if (status != cudaSuccess)
-            return status;
-        const cudaLaunchConfig_t config =
-            coarsen_launch_config(alone ? 1 : short_rows, BLOCK_DIM, shared_bytes, stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays,
-                                  (unsigned long long *)scratch);
-    }
-    const size_t rows = COARSEN_(rows)(arrays.end - arrays.skip, &status);
-    const size_t tiles = coarsen_ceil_div(arrays.end, rows * COARSEN_WORKERS * COARSEN_ITEMS);
-    const size_t shared_bytes =
-        (32 + COARSEN_TILES * rows * COARSEN_WORKERS) * sizeof(COARSEN_(vector));
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    int resident = 0; // blocks per multiprocessor
-    if (status == cudaSuccess)
-        status =
-            cudaFuncSetAttribute((const void *)COARSEN_(kernel),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                               BLOCK_DIM, shared_bytes);
+    size_t rows = all, blocks = 1, shared_bytes = all * row_bytes;
+    kernel launch = COARSEN_(alone_kernel);
+    if (all > COARSEN_ALONE || shared_bytes > free_bytes) {
+        rows = COARSEN_(even_rows)(all, processors, (size_t)-1);
+        launch = rows > 1 ? COARSEN_(tile_kernel) : COARSEN_(row_kernel);
+        blocks = coarsen_ceil_div(all, rows);
+        shared_bytes = rows * row_bytes;
+    }
+    if (rows > COARSEN_(most_rows)(row_bytes, &status)) {
+        const size_t step_bytes = COARSEN_TILES * COARSEN_WORKERS * sizeof(COARSEN_(vector));
+        rows = COARSEN_(even_rows)(
+            coarsen_ceil_div(arrays.end - arrays.skip, COARSEN_WORKERS * COARSEN_ITEMS), processors,
+            COARSEN_(most_rows)(step_bytes, &status));
+        launch = COARSEN_(kernel);
+        blocks = coarsen_ceil_div(arrays.end, rows * COARSEN_WORKERS * COARSEN_ITEMS);
+        shared_bytes = rows * step_bytes;
+    }
+    // More than there is without asking for it, with what else a block has there?
+    if (status == cudaSuccess && shared_bytes > free_bytes)
+        status = cudaFuncSetAttribute(
+            (const void *)launch, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (status == cudaSuccess && launch == COARSEN_(kernel)) {
+        int resident = 0; // blocks per multiprocessor
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch, BLOCK_DIM,
+                                                               shared_bytes);
+        const size_t tiles = blocks;
+        blocks = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
+        if (tiles > 0xffffffff - blocks)
+            return cudaErrorInvalidValue;
+    }
     if (status != cudaSuccess)
         return status;
-    const size_t at_a_time = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
-    if (tiles > 0xffffffff - at_a_time)
-        return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config =
-        coarsen_launch_config(at_a_time, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned int)rows,
+        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, launch, arrays, (unsigned int)rows,
                               (unsigned long long *)scratch);
 }
 #endif // __CUDACC_RTC__
 
-#undef COARSEN_SHORT_ROWS
 #undef COARSEN_TILES
+#undef COARSEN_ALONE
 #endif // COARSEN_PATTERN
 
 #define COARSEN_END

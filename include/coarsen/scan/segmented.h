@@ -324,8 +324,8 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
         const size_t e = element + r * 32 * COARSEN_ITEMS;
         const unsigned int bits = COARSEN_(bits_of)(kept->fetched[r], e);
         kept->bits[at / 32] |= bits << at % 32;
-        sum[r] = r < rows ? COARSEN_(sum)(stage + r * COARSEN_WORKERS, arrays, e, bits)
-                          : COARSEN_(value_identity)();
+        sum[r] =
+            r < rows ? COARSEN_(sum)(stage + r * 32, arrays, e, bits) : COARSEN_(value_identity)();
         votes[r] = __ballot_sync(0xffffffff, bits != 0);
         const unsigned int upto = votes[r] & (below_lane << 1 | 1);
         reach[r] = upto != 0 ? lane + (unsigned int)__clz((int)upto) - 31 : lane;
@@ -369,8 +369,8 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
             before = COARSEN_(value_op)(first, before);
         if (r < rows)
             COARSEN_(write)
-        (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS,
-         COARSEN_(bits_of_row)(kept, r), before);
+        (stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS, COARSEN_(bits_of_row)(kept, r),
+         before);
     }
 }
 

@@ -145,8 +145,7 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     COARSEN_ACC sum[COARSE_FACTOR], total = COARSEN_(identity)();
 #pragma unroll
     for (unsigned int r = 0; r < most; r++)
-        sum[r] = r < rows ? COARSEN_(sum)(stage + r * COARSEN_WORKERS, arrays,
-                                          element + r * 32 * COARSEN_ITEMS)
+        sum[r] = r < rows ? COARSEN_(sum)(stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS)
                           : COARSEN_(identity)();
     COARSEN_(inclusive_rows)(sum, most);
 #pragma unroll
@@ -169,7 +168,7 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
     for (unsigned int r = 0; r < most; r++)
         if (r < rows)
             COARSEN_(write)
-    (stage + r * COARSEN_WORKERS, arrays, element + r * 32 * COARSEN_ITEMS,
+    (stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS,
      r == 0 && threadIdx.x % 32 == 0 ? start : COARSEN_(op)(start, kept->before[r]));
 }
 

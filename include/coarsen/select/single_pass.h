@@ -20,7 +20,7 @@
 // | COARSEN_PARTITION    | 0                | 1: the rest is written too, from out's end backwards |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
 // | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
-// Defines what block/pipeline.h does, whose NAME_kernel or NAME_short_kernel NAME_launch launches, and
+// Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
@@ -70,24 +70,28 @@ typedef struct {
 #endif
 } COARSEN_(arrays);
 
-// Of each element that the thread looks at, whether it is kept.
 typedef struct {
+    // Of each element that the thread looks at, whether it is kept: in step s of a part, element 32 s + lane.
     unsigned int bits[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32];
+    unsigned int count; // of the warp's part
 } COARSEN_(kept);
 
 #include "../block/pipeline.h"
 
-// Whether element i is kept. It is at *here and in the array, as is the one before it; *nearer is that too,
-// unless it is null.
-COARSEN_DEVICE bool COARSEN_(kept_at)(const COARSEN_TYPE *here,
-                                      COARSEN_UNUSED const COARSEN_TYPE *nearer,
+#ifndef COARSEN_FEW
+#define COARSEN_FEW 4 // of 32 elements: with so few, stores that are apart cost less than the votes
+#endif
+
+// Whether element i is kept, which is at *here and in the array, as is the one before it. first: of a part, which
+// has no other one before it in shared memory.
+COARSEN_DEVICE bool COARSEN_(kept_at)(const COARSEN_TYPE *here, COARSEN_UNUSED bool first,
                                       COARSEN_UNUSED COARSEN_(arrays) arrays,
                                       COARSEN_UNUSED size_t i)
 {
 #ifdef COARSEN_IF
     return COARSEN_(keeps)(*here, i COARSEN_ALSO(arrays.scalar));
 #else
-    return i == 0 || !COARSEN_(same)(nearer ? *nearer : arrays.in[i - 1], *here);
+    return i == 0 || !COARSEN_(same)(first ? arrays.in[i - 1] : here[-1], *here);
 #endif
 }
 
@@ -97,14 +101,6 @@ COARSEN_DEVICE size_t COARSEN_(place_of)(COARSEN_(arrays) arrays, size_t i, COAR
 {
     const size_t n = arrays.end - arrays.skip;
     return kept ? before : n - 1 - (i - before);
-}
-
-// In step s of row r the lanes take 32 neighbours; this is the calling lane's, in shared memory.
-COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(item)(const COARSEN_(vector) * stage, unsigned int r,
-                                                  unsigned int s)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    return (const COARSEN_TYPE *)(stage - lane + r * COARSEN_WORKERS) + s * 32 + lane;
 }
 
 // Which of a part's elements, counted from `first`, are there: from *begin on, so many.
@@ -121,39 +117,83 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, 
 {
 }
 
+// whole: all elements of the part are there.
+COARSEN_INLINE void COARSEN_(look)(COARSEN_(kept) * kept, const COARSEN_TYPE *part,
+                                   COARSEN_(arrays) arrays, size_t first, unsigned int rows,
+                                   unsigned int most, bool whole, unsigned int begin,
+                                   unsigned int there)
+{
+    const unsigned int lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned int s = 0; s < most * COARSEN_ITEMS; s++) {
+        const unsigned int e = s * 32 + lane;
+        if (s / COARSEN_ITEMS < rows && (whole || e - begin < there) &&
+            COARSEN_(kept_at)(part + e, e == 0, arrays, first + e - arrays.skip))
+            kept->bits[s / 32] |= 1u << s % 32;
+    }
+}
+
 COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most)
 {
     const unsigned int lane = threadIdx.x % 32;
+    const COARSEN_TYPE *const part = (const COARSEN_TYPE *)(stage - lane);
     const size_t first = element - lane * COARSEN_ITEMS;
     const COARSEN_(kept) none = {};
-    unsigned int begin, count = 0;
+    unsigned int begin;
     const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
 
     __syncwarp(); // the copies of the other lanes
     *kept = none;
+    if (there == rows * 32 * COARSEN_ITEMS)
+        COARSEN_(look)(kept, part, arrays, first, rows, most, true, begin, there);
+    else
+        COARSEN_(look)(kept, part, arrays, first, rows, most, false, begin, there);
 #pragma unroll
-    for (unsigned int r = 0; r < most; r++)
-#pragma unroll
-        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
-            const unsigned int step = r * COARSEN_ITEMS + s, e = step * 32 + lane;
-            const COARSEN_TYPE *const here = COARSEN_(item)(stage, r, s);
-            const COARSEN_TYPE *const nearer =
-                s > 0 || lane > 0 ? here - 1
-                : r > 0           ? COARSEN_(item)(stage, r - 1, COARSEN_ITEMS - 1) + 31
-                                  : NULL;
-            if (r < rows && e - begin < there &&
-                COARSEN_(kept_at)(here, nearer, arrays, first + e - arrays.skip))
-                kept->bits[step / 32] |= 1u << step % 32;
-        }
-#pragma unroll
-    for (unsigned int w = 0; w < sizeof(*kept) / sizeof(kept->bits[0]); w++)
-        count += (unsigned int)__popc(kept->bits[w]);
+    for (unsigned int w = 0; w < sizeof(kept->bits) / sizeof(kept->bits[0]); w++)
+        kept->count += (unsigned int)__popc(kept->bits[w]);
 #pragma unroll
     for (int delta = 16; delta > 0; delta /= 2)
-        count += __shfl_xor_sync(0xffffffff, count, delta);
-    return count;
+        kept->count += __shfl_xor_sync(0xffffffff, kept->count, delta);
+    return kept->count;
+}
+
+// Of a 32 x 32 matrix of bits, of which each lane has a row, each lane's column.
+COARSEN_DEVICE unsigned int COARSEN_(transposed)(unsigned int bits)
+{
+    unsigned int mask = 0x0000ffff;
+#pragma unroll
+    for (unsigned int delta = 16; delta > 0; delta /= 2, mask ^= mask << delta) {
+        const unsigned int other = __shfl_xor_sync(0xffffffff, bits, delta);
+        bits = threadIdx.x & delta ? (bits & ~mask) | (other >> delta & mask)
+                                   : (bits & mask) | (other & mask) << delta;
+    }
+    return bits;
+}
+
+// Where a part keeps few: each lane writes what one step of 32 neighbours keeps.
+COARSEN_DEVICE void COARSEN_(write_few)(const COARSEN_(kept) * kept, const COARSEN_TYPE *part,
+                                        COARSEN_(arrays) arrays, size_t first, COARSEN_OUT *out)
+{
+    const unsigned int lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned int w = 0; w < sizeof(kept->bits) / sizeof(kept->bits[0]); w++) {
+        unsigned int votes = COARSEN_(transposed)(kept->bits[w]); // of step 32 w + lane
+        const unsigned int count = (unsigned int)__popc(votes);
+        unsigned int upto = count;
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2) {
+            const unsigned int below = __shfl_up_sync(0xffffffff, upto, delta);
+            upto += lane >= delta ? below : 0;
+        }
+        COARSEN_OUT *to = out + (upto - count);
+        out += __shfl_sync(0xffffffff, upto, 31);
+        for (; votes != 0; votes &= votes - 1, to++) {
+            const unsigned int e = (32 * w + lane) * 32 + (unsigned int)__ffs((int)votes) - 1;
+            *to = COARSEN_(lift)(part[e], first + e - arrays.skip COARSEN_ALSO(arrays.scalar));
+        }
+    }
 }
 
 COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
@@ -162,40 +202,44 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          COARSEN_ACC start)
 {
     const unsigned int lane = threadIdx.x % 32;
+    const COARSEN_TYPE *const part = (const COARSEN_TYPE *)(stage - lane);
     const size_t first = element - lane * COARSEN_ITEMS;
     unsigned int begin, count = 0;
     const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
     COARSEN_OUT *const out = arrays.out + start;
 
+    if (lane == 0 && there > 0 && first + begin + there == arrays.end)
+        *arrays.count = start + kept->count;
+    if (!COARSEN_PARTITION && kept->count <= rows * COARSEN_ITEMS * COARSEN_FEW) {
+        COARSEN_(write_few)(kept, part, arrays, first, out);
+    } else {
 #pragma unroll
-    for (unsigned int r = 0; r < most; r++) {
-        if (r >= rows)
-            break;
-        // Row by row, so that what one step waits for leaves time for the others.
-        unsigned int before[COARSEN_ITEMS];
-        bool mine[COARSEN_ITEMS];
+        for (unsigned int r = 0; r < most; r++) {
+            if (r >= rows)
+                break;
+            // Row by row, so that what one step waits for leaves time for the others.
+            unsigned int before[COARSEN_ITEMS];
+            bool mine[COARSEN_ITEMS];
 #pragma unroll
-        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
-            const unsigned int step = r * COARSEN_ITEMS + s;
-            mine[s] = kept->bits[step / 32] >> step % 32 & 1;
-            const unsigned int votes = __ballot_sync(0xffffffff, mine[s]);
-            before[s] = count + (unsigned int)__popc(votes & ((1u << lane) - 1));
-            count += (unsigned int)__popc(votes);
-        }
+            for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+                const unsigned int step = r * COARSEN_ITEMS + s;
+                mine[s] = kept->bits[step / 32] >> step % 32 & 1;
+                const unsigned int votes = __ballot_sync(0xffffffff, mine[s]);
+                before[s] = count + (unsigned int)__popc(votes & ((1u << lane) - 1));
+                count += (unsigned int)__popc(votes);
+            }
 #pragma unroll
-        for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
-            const unsigned int e = (r * COARSEN_ITEMS + s) * 32 + lane;
-            const size_t i = first + e - arrays.skip;
-            if (mine[s])
-                out[before[s]] =
-                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
-            else if (COARSEN_PARTITION && e - begin < there)
-                arrays.out[COARSEN_(place_of)(arrays, i, start + before[s], false)] =
-                    COARSEN_(lift)(*COARSEN_(item)(stage, r, s), i COARSEN_ALSO(arrays.scalar));
+            for (unsigned int s = 0; s < COARSEN_ITEMS; s++) {
+                const unsigned int e = (r * COARSEN_ITEMS + s) * 32 + lane;
+                const size_t i = first + e - arrays.skip;
+                if (mine[s])
+                    out[before[s]] = COARSEN_(lift)(part[e], i COARSEN_ALSO(arrays.scalar));
+                else if (COARSEN_PARTITION && e - begin < there)
+                    arrays.out[COARSEN_(place_of)(arrays, i, start + before[s], false)] =
+                        COARSEN_(lift)(part[e], i COARSEN_ALSO(arrays.scalar));
+            }
         }
     }
-    if (lane == 0 && there > 0 && first + begin + there == arrays.end)
-        *arrays.count = start + count;
     __syncwarp(); // before another tile is copied there
 }
 
