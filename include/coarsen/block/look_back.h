@@ -24,6 +24,7 @@
 //     NAME_slots   NAME_find_slots(unsigned long long *scratch, unsigned long long ticket, unsigned int tiles)
 //     void         NAME_publish(NAME_slots slots, unsigned int tile, COARSEN_TYPE sum)
 //     void         NAME_ask(NAME_slots slots, unsigned int tile, NAME_sight *sight)
+//     bool         NAME_answered(NAME_slots slots, unsigned int tile, NAME_sight *sight)
 //     COARSEN_TYPE NAME_look_back(NAME_slots slots, unsigned int tile, NAME_sight *sight, COARSEN_TYPE sum)
 //     size_t       NAME_look_back_bytes(size_t tiles)               of scratch; host
 //     cudaError_t  NAME_scratch_init(void *scratch, size_t bytes, cudaStream_t stream)   host
@@ -113,36 +114,44 @@ COARSEN_DEVICE void COARSEN_(ask)(COARSEN_(slots) slots, unsigned int tile, COAR
                 COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
 }
 
+// Whether all is there. What is not is asked for again, and nothing else: the others need the L2 cache too.
+COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
+                                       COARSEN_(sight) * sight)
+{
+    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
+    const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
+    COARSEN_ACC value;
+    bool all = true;
+    if (group > 0 && COARSEN_(value_of)(sight->group, &value) != slots.flag) {
+        sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
+        all = false;
+    }
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
+        if (k * 32 + lane < count && COARSEN_(value_of)(sight->sums[k], &value) != slots.flag) {
+            sight->sums[k] =
+                COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
+            all = false;
+        }
+    return __all_sync(0xffffffff, all);
+}
+
 COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
                                                COARSEN_(sight) * sight, COARSEN_ACC sum)
 {
     const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
-    const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
+    const unsigned int lane = threadIdx.x % 32;
     COARSEN_ACC before = COARSEN_(identity)(), row[COARSEN_GROUP / 32];
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        row[k] = before;
-    // What is not there yet is asked for again, and nothing else: the others need the L2 cache too.
-    for (bool all = false; !all;) {
-        all = true;
-        if (group > 0 && COARSEN_(value_of)(sight->group, &before) != slots.flag) {
-            sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
-            all = false;
-        }
-#pragma unroll
-        for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-            if (k * 32 + lane < count &&
-                COARSEN_(value_of)(sight->sums[k], &row[k]) != slots.flag) {
-                sight->sums[k] =
-                    COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
-                all = false;
-            }
-#ifdef X_SLEEP
-        if (!all)
-            __nanosleep(X_SLEEP);
-#endif
+    while (!COARSEN_(answered)(slots, tile, sight)) {
     }
-    __syncwarp();
+    if (group > 0)
+        COARSEN_(value_of)(sight->group, &before);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++) {
+        row[k] = COARSEN_(identity)();
+        if (k * 32 + lane < count)
+            COARSEN_(value_of)(sight->sums[k], &row[k]);
+    }
     COARSEN_(inclusive_rows)(row, COARSEN_GROUP / 32);
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++) {

@@ -108,12 +108,39 @@ COARSEN_INLINE void COARSEN_(copy_tile)(COARSEN_(kept) * kept, COARSEN_(vector) 
     COARSEN_(fetch)(kept, arrays, element, rows, most);
 }
 
+// The slot in shared memory where a warp leaves its total in a turn. Two of them, as one may be read while the other
+// is written.
+COARSEN_DEVICE unsigned long long *COARSEN_(slot_of)(unsigned long long *totals, unsigned int turn,
+                                                     unsigned int warp)
+{
+    return totals + (turn % 2 * COARSEN_WARPS + warp) * COARSEN_(words_of_slot);
+}
+
+// Whether all warps have left their totals of a turn; if so, what is before warp w in the tile, in lane w, and the
+// tile's sum, which the other blocks can read then. By the first warp.
+COARSEN_DEVICE bool COARSEN_(leave_sum)(COARSEN_(slots) slots, unsigned int tile,
+                                        unsigned long long *totals, unsigned int turn,
+                                        COARSEN_ACC *below, COARSEN_ACC *sum)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_ACC warps = COARSEN_(identity)();
+    if (!__all_sync(0xffffffff,
+                    lane >= COARSEN_WARPS ||
+                        COARSEN_(look)(COARSEN_(slot_of)(totals, turn, lane), &warps) == turn))
+        return false;
+    warps = COARSEN_(warp_inclusive)(warps);
+    *below = COARSEN_(from_below)(warps, 1);
+    *sum = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
+    COARSEN_(publish)(slots, tile, *sum);
+    return true;
+}
+
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
 {
     // In turns, as one is written while the other is read: of each warp its total and what is before it,
     // and the tile to copy.
-    COARSEN_SHARED(COARSEN_ACC, totals, 2 * COARSEN_WARPS);
+    __shared__ unsigned long long totals[2 * COARSEN_WARPS * COARSEN_(words_of_slot)];
     COARSEN_SHARED(COARSEN_ACC, starts, 2 * COARSEN_WARPS);
     __shared__ unsigned long long first;
     __shared__ unsigned int next[2];
@@ -137,6 +164,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     // Each block asks until there is no tile left.
     const unsigned int takes = tiles + gridDim.x;
+    for (unsigned int i = threadIdx.x; i < 2 * COARSEN_WARPS * COARSEN_(words_of_slot);
+         i += BLOCK_DIM)
+        totals[i] = 0;
     if (threadIdx.x == 0) {
         first = COARSEN_(take)(scratch);
         next[0] = COARSEN_(tile_of)(scratch, first, takes);
@@ -151,6 +181,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // In the first warp, in lane w: what is before warp w in the tile; and the tile's sum.
     COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read;
     COARSEN_ACC sum_read = below_read, sum_written = below_read;
+    bool left = false; // whether the other blocks can read the sum of the tile `read` already
     if (works && added < tiles)
         COARSEN_(copy_tile)
     (&kept_added, at_added, arrays, added * items + mine, rows, COARSE_FACTOR);
@@ -158,8 +189,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         next[1] =
             added < tiles ? COARSEN_(tile_of)(scratch, COARSEN_(take)(scratch), takes) : tiles;
     __syncthreads();
-    for (unsigned int turn = 1; written < tiles || read < tiles || added < tiles; turn = 1 - turn) {
-        copied = next[turn];
+    for (unsigned int turns = 1; written < tiles || read < tiles || added < tiles; turns++) {
+        copied = next[turns % 2];
         if (works) {
             if (copied < tiles) {
                 COARSEN_(copy_tile)
@@ -172,7 +203,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 const COARSEN_ACC total = COARSEN_(add_up)(
                     &kept_added, at_added, arrays, added * items + mine, rows, COARSE_FACTOR);
                 if (lane == 0)
-                    totals[turn * COARSEN_WARPS + warp] = total;
+                    COARSEN_(leave)
+                (COARSEN_(slot_of)(totals, turns, warp), turns, total);
             }
         } else {
             unsigned long long after = 0; // asked for now, needed last
@@ -181,29 +213,33 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 COARSEN_(ask)(slots, written, &sight);
             if (lane == 0 && copied < tiles)
                 after = COARSEN_(take)(scratch);
-            if (read < tiles) {
-                const COARSEN_ACC warps = COARSEN_(warp_inclusive)(
-                    lane < COARSEN_WARPS ? totals[(1 - turn) * COARSEN_WARPS + lane]
-                                         : COARSEN_(identity)());
-                below_read = COARSEN_(from_below)(warps, 1);
-                sum_read = COARSEN_(of_lane)(warps, COARSEN_WARPS - 1);
-                COARSEN_(publish)(slots, read, sum_read);
-            }
+            if (read < tiles && !left)
+                COARSEN_(leave_sum)
+            (slots, read, totals, turns - 1, &below_read, &sum_read);
+            COARSEN_ACC below_added = below_read, sum_added = sum_read;
+            left = false;
             if (written < tiles) {
+                while (!COARSEN_(answered)(slots, written, &sight))
+                    // Others wait for this block's next sum, and must not wait for those that it waits for.
+                    if (added < tiles && !left)
+                        left = COARSEN_(leave_sum)(slots, added, totals, turns, &below_added,
+                                                   &sum_added);
                 const COARSEN_ACC start = COARSEN_(look_back)(slots, written, &sight, sum_written);
                 if (lane < COARSEN_WARPS)
-                    starts[turn * COARSEN_WARPS + lane] =
+                    starts[turns % 2 * COARSEN_WARPS + lane] =
                         lane == 0 ? start : COARSEN_(op)(start, below_written);
             }
             below_written = below_read, sum_written = sum_read;
+            below_read = below_added, sum_read = sum_added;
             if (lane == 0)
-                next[1 - turn] = copied < tiles ? COARSEN_(tile_of)(scratch, after, takes) : tiles;
+                next[1 - turns % 2] =
+                    copied < tiles ? COARSEN_(tile_of)(scratch, after, takes) : tiles;
         }
         __syncthreads();
         if (works && written < tiles)
             COARSEN_(write_tile)
         (&kept_written, at_written, arrays, written * items + mine, rows, COARSE_FACTOR,
-         starts[turn * COARSEN_WARPS + warp]);
+         starts[turns % 2 * COARSEN_WARPS + warp]);
 
         COARSEN_(vector) *const free = at_written;
         at_written = at_read, at_read = at_added, at_added = at_copied, at_copied = free;

@@ -301,6 +301,7 @@ static void begin_block(slot *s, uint64_t serial)
         t->block = b;
         t->last_pc = t->pc_before = t->wait_pc = t->spin_pc = 0;
         t->accesses = t->looks = 0;
+        t->look_address = 0;
         t->read_address = 0;
         t->completes = 0;
         t->global = 0;

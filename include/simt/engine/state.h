@@ -130,6 +130,7 @@ typedef struct thread {
 
     // spinning: the same access with the same result, again and again
     uintptr_t spin_pc, spin_address;
+    uintptr_t look_address;          // of its last volatile read, or 0 if it has written since
     unsigned looks;                  // volatile reads since its last write
     uintptr_t read_pc, read_address; // its last plain read
 

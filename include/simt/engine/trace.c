@@ -384,6 +384,7 @@ static void note_progress(thread *t)
 {
     device.idle = 0;
     t->spin_pc = 0;
+    t->look_address = 0;
     t->looks = 0;
 }
 
@@ -426,18 +427,19 @@ static void __attribute__((noinline, cold)) note_idle_read(thread *t, uintptr_t 
           device.config.watchdog, count, count == 1 ? "" : "es");
 }
 
-// A read of a value that may not have changed since the last read.
+// A read of a value that may not have changed since the last read. The warp may have voted since, or the block met
+// at a barrier: they can wait together.
 static void note_look(thread *t, uintptr_t a, uintptr_t pc)
 {
     // The same again, or one of several that it looks at in turn
     enum { IN_TURN = 32 };
-    if (t->spin_pc && t->spin_address != a && ++t->looks % IN_TURN == 0) {
+    if (t->look_address != a && ++t->looks % IN_TURN == 0) {
         device.idle += IN_TURN - 1;
         spin(t, pc);
-    } else if (t->spin_pc && t->spin_address == a) {
+    } else if (t->look_address == a) {
         spin(t, pc);
     }
-    t->spin_address = a;
+    t->look_address = t->spin_address = a;
     t->spin_pc = pc;
 }
 
