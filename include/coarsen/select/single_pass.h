@@ -78,9 +78,7 @@ typedef struct {
 
 #include "../block/pipeline.h"
 
-#ifndef COARSEN_FEW
 #define COARSEN_FEW 4 // of 32 elements: with so few, stores that are apart cost less than the votes
-#endif
 
 // Whether element i is kept, which is at *here and in the array, as is the one before it. first: of a part, which
 // has no other one before it in shared memory.
@@ -268,6 +266,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
     return COARSEN_(pass)(arrays, scratch, stream);
 }
 #endif
+
+#undef COARSEN_FEW
 
 #define COARSEN_END
 #include "../base.h"
