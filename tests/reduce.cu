@@ -4,45 +4,11 @@
 // alignment, in any order of blocks; and what it promises of errors, scratch and counts.
 
 #include "device.h"
+#include "operators.h"
 
 #include <limits>
 
 // ---- The inclusions -----------------------------------------------------------------------------
-
-// x -> a x + b, composed left to right: associative, not commutative.
-typedef struct {
-    unsigned int a, b;
-} affine;
-static inline __host__ __device__ affine affine_then(affine f, affine g)
-{
-    return affine{f.a * g.a, f.b * g.a + g.b};
-}
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-
-// With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
-// nothing wrote.
-struct counter {
-    unsigned long long sum, count;
-    __host__ __device__ counter() : sum(77), count(77)
-    {
-    }
-    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
-        : sum(sum), count(count)
-    {
-    }
-};
-static inline __host__ __device__ counter counter_add(counter a, counter b)
-{
-    return counter(a.sum + b.sum, a.count + b.count);
-}
 
 #define COARSEN_NAME f32_at
 #define COARSEN_TYPE float
@@ -465,18 +431,6 @@ static bool same(float a, float b)
 static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
-}
-static bool same(affine a, affine b)
-{
-    return a.a == b.a && a.b == b.b;
-}
-static bool same(counter a, counter b)
-{
-    return a.sum == b.sum && a.count == b.count;
-}
-static bool same(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 template <class T> static bool same(T a, T b)
 {

@@ -4,36 +4,9 @@
 // alignment, for every operator and type, in any order of blocks; and what they promise of errors and scratch.
 
 #include "device.h"
+#include "operators.h"
 
 #include <coarsen/base.h>
-
-// ---- Operators and types --------------------------------------------------------------------------
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-
-// With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
-// nothing wrote.
-struct counter {
-    unsigned long long sum, count;
-    __host__ __device__ counter() : sum(77), count(77)
-    {
-    }
-    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
-        : sum(sum), count(count)
-    {
-    }
-};
-static inline __host__ __device__ counter counter_add(counter a, counter b)
-{
-    return counter(a.sum + b.sum, a.count + b.count);
-}
 
 #define COARSEN_NAME f32_at
 #define COARSEN_TYPE float
@@ -169,25 +142,13 @@ static bool same(float a, float b)
 {
     return a == b || (a != a && b != b);
 }
-static bool same(int a, int b)
-{
-    return a == b;
-}
-static bool same(long long a, long long b)
-{
-    return a == b;
-}
 static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
 }
-static bool same(counter a, counter b)
+template <class T> static bool same(T a, T b)
 {
-    return a.sum == b.sum && a.count == b.count;
-}
-static bool same(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
+    return a == b;
 }
 
 struct shape {

@@ -4,19 +4,11 @@
 // to all, in any order of blocks; and what it promises of errors, scratch and what it leaves as it was.
 
 #include "device.h"
+#include "operators.h"
 
 #include <coarsen/base.h>
 
 // ---- Types and expressions ------------------------------------------------------------------------
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ bool operator==(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
-}
 
 // With a constructor, which makes what no array here has.
 struct tagged {
@@ -38,15 +30,6 @@ typedef struct {
     const unsigned char *kept;
     int bias;
 } flags;
-
-// Of several multiprocessors' shared memory, this would take all.
-typedef struct {
-    unsigned long long word[6];
-} wide;
-static inline __host__ __device__ bool operator==(wide a, wide b)
-{
-    return a.word[0] == b.word[0] && a.word[5] == b.word[5];
-}
 
 #if TESTED(single_pass)
 
