@@ -568,12 +568,12 @@ static void check_block_coarsening(void)
 int main(void)
 {
     test_begin();
-    check_sizes();
-    check_types();
-    check_errors();
 #if TESTED(moments)
     check_moments();
 #endif
+    check_errors();
+    check_sizes();
+    check_types();
 #ifndef TEST_FIRST
     check_chain();
 #ifdef SIMT

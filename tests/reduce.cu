@@ -204,26 +204,6 @@
 #define COARSEN_TYPE float
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME reduce_f64
-#define COARSEN_TYPE double
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_i64
-#define COARSEN_TYPE long long
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_u64
-#define COARSEN_TYPE unsigned long long
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_u32
-#define COARSEN_TYPE unsigned int
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
 #define COARSEN_NAME sum_u8
 #define COARSEN_TYPE unsigned char
 #define COARSEN_ACC  unsigned long long
@@ -242,6 +222,28 @@
 #define COARSEN_ACC        long long
 #define COARSEN_LIFT(x, i) ((long long)(x) * (x) + (long long)(i))
 #define BLOCK_DIM          64
+#include <coarsen/reduce.h>
+
+#ifndef TEST_FIRST
+
+#define COARSEN_NAME reduce_f64
+#define COARSEN_TYPE double
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_i64
+#define COARSEN_TYPE long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u64
+#define COARSEN_TYPE unsigned long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u32
+#define COARSEN_TYPE unsigned int
+#define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
 #define COARSEN_NAME     reduce_triple
@@ -273,6 +275,8 @@
 #define COARSEN_IDENTITY ((float *)~(size_t)0)
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
+
+#endif
 
 #ifndef SIMT
 #include <cuda_fp16.h>
@@ -307,6 +311,8 @@
 #define COARSEN_ACC  unsigned long long
 #define BLOCK_DIM    64
 #include <coarsen/reduce/last_block.h>
+
+#ifndef TEST_FIRST
 
 #define COARSEN_NAME     last_max
 #define COARSEN_TYPE     float
@@ -344,6 +350,8 @@
 #define COARSEN_IDENTITY 7
 #define BLOCK_DIM        64
 #include <coarsen/reduce/last_block.h>
+
+#endif
 
 #endif
 
