@@ -61,8 +61,8 @@ ARCHS = architectures() or [75]
 # The optimizer takes four fifths of the time: it is in full for the newest. CUDA 12 may lack the option.
 FAST = ["--Ofast-compile=max"]
 QUICK = FAST if NVRTC and compile_program("", [*FAST, "--gpu-architecture=sm_75"])[0] == "" else []
-# Machine code takes three quarters of what is left, and only the assembler knows which instructions a GPU lacks. So it is
-# for the oldest, the newest, and the first of those that the headers tell from older ones; for the others it is PTX.
+# Machine code takes three quarters of what is left, and only the assembler knows which instructions a GPU lacks. So it
+# is for the oldest, the newest, and the first of those that the headers tell from older ones; the others have PTX.
 TOLD_APART = {int(bound) // 10 for header in HEADERS for bound in re.findall(r"COARSEN_PTX >= (\d+)", text(header))}
 ASSEMBLED = {ARCHS[0], ARCHS[-1], *(min(arch for arch in ARCHS if arch >= bound) for bound in TOLD_APART)}
 
