@@ -102,6 +102,7 @@ static void BLOCK_NAME(check_scan)(void)
 #else // ---- the tests ------------------------------------------------------------------------------
 
 #include "device.h"
+#include "operators.h"
 
 #include <math.h>
 
@@ -109,23 +110,7 @@ static void BLOCK_NAME(check_scan)(void)
 
 // ---- Types and operators --------------------------------------------------------------------------
 
-// 12 bytes: 16 is no multiple of it.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-
-// x -> a x + b, composed left to right; and 2 x 2 matrices: associative, not commutative.
-typedef struct {
-    unsigned int a, b;
-} affine;
-static inline __host__ __device__ affine affine_then(affine f, affine g)
-{
-    return affine{f.a * g.a, f.b * g.a + g.b};
-}
+// 2 x 2 matrices: associative, not commutative.
 typedef struct {
     unsigned int a, b, c, d;
 } matrix;
@@ -146,14 +131,6 @@ static inline bool same(float a, float b)
 static inline bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && same(a.value, b.value);
-}
-static inline bool same(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
-}
-static inline bool same(affine a, affine b)
-{
-    return a.a == b.a && a.b == b.b;
 }
 static inline bool same(matrix a, matrix b)
 {

@@ -4,6 +4,7 @@
 // boundary; what fusion saves, counted; and blocks coarsened beside threads.
 
 #include "device.h"
+#include "operators.h"
 
 #include <math.h>
 
@@ -47,26 +48,6 @@
 #define COARSEN_INPUTS    2
 #define COARSEN_MAP(a, b) ((long long)(a) * (b))
 #include <coarsen/fuse.h>
-
-// With a constructor, which makes what no sum begins with.
-struct counter {
-    unsigned long long sum, count;
-    __host__ __device__ counter() : sum(77), count(77)
-    {
-    }
-    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
-        : sum(sum), count(count)
-    {
-    }
-};
-static inline __host__ __device__ counter counter_add(counter a, counter b)
-{
-    return counter(a.sum + b.sum, a.count + b.count);
-}
-static inline bool operator==(counter a, counter b)
-{
-    return a.sum == b.sum && a.count == b.count;
-}
 
 #define COARSEN_NAME      count_pairs // 12 bytes a pair, to 16
 #define COARSEN_TYPE      unsigned long long
@@ -587,12 +568,12 @@ static void check_block_coarsening(void)
 int main(void)
 {
     test_begin();
-    check_sizes();
-    check_types();
-    check_errors();
 #if TESTED(moments)
     check_moments();
 #endif
+    check_errors();
+    check_sizes();
+    check_types();
 #ifndef TEST_FIRST
     check_chain();
 #ifdef SIMT

@@ -82,18 +82,11 @@ static void MAP_NAME(test)(void)
 #else // ---- the tests ------------------------------------------------------------------------------
 
 #include "device.h"
+#include "operators.h"
 
 typedef struct {
     unsigned int by;
 } shifted;
-
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
 
 struct half_of {
     unsigned short low, high;
@@ -156,10 +149,6 @@ template <class T> struct input {
 static bool same(half_of a, half_of b)
 {
     return a.low == b.low && a.high == b.high;
-}
-static bool same(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 template <class T> static bool same(T a, T b)
 {

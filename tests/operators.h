@@ -15,6 +15,10 @@ static inline __host__ __device__ affine affine_then(affine f, affine g)
 {
     return affine{f.a * g.a, f.b * g.a + g.b};
 }
+static inline __host__ __device__ bool operator==(affine a, affine b)
+{
+    return a.a == b.a && a.b == b.b;
+}
 static inline __host__ __device__ affine affine_lift(affine f, size_t i)
 {
     return affine{f.a, f.b + (unsigned int)i};
@@ -27,6 +31,10 @@ typedef struct {
 static inline __host__ __device__ triple triple_add(triple a, triple b)
 {
     return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
+}
+static inline __host__ __device__ bool operator==(triple a, triple b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
 // With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
@@ -44,6 +52,10 @@ struct counter {
 static inline __host__ __device__ counter counter_add(counter a, counter b)
 {
     return counter(a.sum + b.sum, a.count + b.count);
+}
+static inline __host__ __device__ bool operator==(counter a, counter b)
+{
+    return a.sum == b.sum && a.count == b.count;
 }
 static inline __host__ __device__ counter counter_lift(unsigned short x, size_t i)
 {
@@ -64,6 +76,14 @@ static inline __host__ __device__ wide wide_add(wide a, wide b)
     for (int w = 0; w < 6; w++)
         a.word[w] += b.word[w];
     return a;
+}
+
+static inline __host__ __device__ bool operator==(wide a, wide b)
+{
+    for (int w = 0; w < 6; w++)
+        if (a.word[w] != b.word[w])
+            return false;
+    return true;
 }
 
 // Every value is a left identity, and none is a right one.

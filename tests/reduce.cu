@@ -4,45 +4,11 @@
 // alignment, in any order of blocks; and what it promises of errors, scratch and counts.
 
 #include "device.h"
+#include "operators.h"
 
 #include <limits>
 
 // ---- The inclusions -----------------------------------------------------------------------------
-
-// x -> a x + b, composed left to right: associative, not commutative.
-typedef struct {
-    unsigned int a, b;
-} affine;
-static inline __host__ __device__ affine affine_then(affine f, affine g)
-{
-    return affine{f.a * g.a, f.b * g.a + g.b};
-}
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ triple triple_add(triple a, triple b)
-{
-    return triple{a.x + b.x, a.y ^ b.y, a.z > b.z ? a.z : b.z};
-}
-
-// With a constructor, which makes what no sum begins with. No padding, which simt takes for a part that
-// nothing wrote.
-struct counter {
-    unsigned long long sum, count;
-    __host__ __device__ counter() : sum(77), count(77)
-    {
-    }
-    __host__ __device__ counter(unsigned long long sum, unsigned long long count)
-        : sum(sum), count(count)
-    {
-    }
-};
-static inline __host__ __device__ counter counter_add(counter a, counter b)
-{
-    return counter(a.sum + b.sum, a.count + b.count);
-}
 
 #define COARSEN_NAME f32_at
 #define COARSEN_TYPE float
@@ -238,26 +204,6 @@ static inline __host__ __device__ counter counter_add(counter a, counter b)
 #define COARSEN_TYPE float
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME reduce_f64
-#define COARSEN_TYPE double
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_i64
-#define COARSEN_TYPE long long
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_u64
-#define COARSEN_TYPE unsigned long long
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME reduce_u32
-#define COARSEN_TYPE unsigned int
-#define BLOCK_DIM    64
-#include <coarsen/reduce.h>
-
 #define COARSEN_NAME sum_u8
 #define COARSEN_TYPE unsigned char
 #define COARSEN_ACC  unsigned long long
@@ -276,6 +222,28 @@ static inline __host__ __device__ counter counter_add(counter a, counter b)
 #define COARSEN_ACC        long long
 #define COARSEN_LIFT(x, i) ((long long)(x) * (x) + (long long)(i))
 #define BLOCK_DIM          64
+#include <coarsen/reduce.h>
+
+#ifndef TEST_FIRST
+
+#define COARSEN_NAME reduce_f64
+#define COARSEN_TYPE double
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_i64
+#define COARSEN_TYPE long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u64
+#define COARSEN_TYPE unsigned long long
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME reduce_u32
+#define COARSEN_TYPE unsigned int
+#define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
 #define COARSEN_NAME     reduce_triple
@@ -307,6 +275,8 @@ static inline __host__ __device__ counter counter_add(counter a, counter b)
 #define COARSEN_IDENTITY ((float *)~(size_t)0)
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
+
+#endif
 
 #ifndef SIMT
 #include <cuda_fp16.h>
@@ -341,6 +311,8 @@ static inline __host__ __device__ counter counter_add(counter a, counter b)
 #define COARSEN_ACC  unsigned long long
 #define BLOCK_DIM    64
 #include <coarsen/reduce/last_block.h>
+
+#ifndef TEST_FIRST
 
 #define COARSEN_NAME     last_max
 #define COARSEN_TYPE     float
@@ -378,6 +350,8 @@ static inline __host__ __device__ counter counter_add(counter a, counter b)
 #define COARSEN_IDENTITY 7
 #define BLOCK_DIM        64
 #include <coarsen/reduce/last_block.h>
+
+#endif
 
 #endif
 
@@ -465,18 +439,6 @@ static bool same(float a, float b)
 static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
-}
-static bool same(affine a, affine b)
-{
-    return a.a == b.a && a.b == b.b;
-}
-static bool same(counter a, counter b)
-{
-    return a.sum == b.sum && a.count == b.count;
-}
-static bool same(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 template <class T> static bool same(T a, T b)
 {

@@ -4,19 +4,11 @@
 // to all, in any order of blocks; and what it promises of errors, scratch and what it leaves as it was.
 
 #include "device.h"
+#include "operators.h"
 
 #include <coarsen/base.h>
 
 // ---- Types and expressions ------------------------------------------------------------------------
-
-// 12 bytes: 16 is no multiple of it, so it goes an element at a time.
-typedef struct {
-    unsigned int x, y, z;
-} triple;
-static inline __host__ __device__ bool operator==(triple a, triple b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z;
-}
 
 // With a constructor, which makes what no array here has.
 struct tagged {
@@ -39,35 +31,13 @@ typedef struct {
     int bias;
 } flags;
 
-// Of several multiprocessors' shared memory, this would take all.
-typedef struct {
-    unsigned long long word[6];
-} wide;
-static inline __host__ __device__ bool operator==(wide a, wide b)
-{
-    return a.word[0] == b.word[0] && a.word[5] == b.word[5];
-}
-
 #if TESTED(single_pass)
-
-#define COARSEN_NAME     positive
-#define COARSEN_TYPE     int
-#define COARSEN_IF(x, i) ((x) > 0)
-#include <coarsen/select.h>
 
 #define COARSEN_NAME     small
 #define COARSEN_TYPE     int
 #define COARSEN_IF(x, i) ((x) > 0)
 #define BLOCK_DIM        64
 #define COARSE_FACTOR    1
-#include <coarsen/select.h>
-
-#define COARSEN_NAME        above
-#define COARSEN_TYPE        float
-#define COARSEN_SCALAR      float
-#define COARSEN_IF(x, i, s) ((x) > (s))
-#define BLOCK_DIM           96
-#define COARSE_FACTOR       3
 #include <coarsen/select.h>
 
 #define COARSEN_NAME       where
@@ -77,6 +47,36 @@ static inline __host__ __device__ bool operator==(wide a, wide b)
 #define COARSEN_LIFT(x, i) (i)
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      5
+#include <coarsen/select.h>
+
+#define COARSEN_NAME      halves
+#define COARSEN_TYPE      int
+#define COARSEN_IF(x, i)  ((x) > 0)
+#define COARSEN_PARTITION 1
+#define BLOCK_DIM         96
+#define COARSE_FACTOR     2
+#include <coarsen/select.h>
+
+#define COARSEN_NAME       unique
+#define COARSEN_TYPE       float
+#define COARSEN_SAME(a, b) ((a) == (b))
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      3
+#include <coarsen/select.h>
+
+#ifndef TEST_FIRST
+
+#define COARSEN_NAME     positive
+#define COARSEN_TYPE     int
+#define COARSEN_IF(x, i) ((x) > 0)
+#include <coarsen/select.h>
+
+#define COARSEN_NAME        above
+#define COARSEN_TYPE        float
+#define COARSEN_SCALAR      float
+#define COARSEN_IF(x, i, s) ((x) > (s))
+#define BLOCK_DIM           96
+#define COARSE_FACTOR       3
 #include <coarsen/select.h>
 
 #define COARSEN_NAME     odd
@@ -103,14 +103,6 @@ static inline __host__ __device__ bool operator==(wide a, wide b)
 #define COARSE_FACTOR         3
 #include <coarsen/select.h>
 
-#define COARSEN_NAME      halves
-#define COARSEN_TYPE      int
-#define COARSEN_IF(x, i)  ((x) > 0)
-#define COARSEN_PARTITION 1
-#define BLOCK_DIM         96
-#define COARSE_FACTOR     2
-#include <coarsen/select.h>
-
 #define COARSEN_NAME       byte_halves
 #define COARSEN_TYPE       unsigned char
 #define COARSEN_OUT        unsigned int
@@ -119,13 +111,6 @@ static inline __host__ __device__ bool operator==(wide a, wide b)
 #define COARSEN_PARTITION  1
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      1
-#include <coarsen/select.h>
-
-#define COARSEN_NAME       unique
-#define COARSEN_TYPE       float
-#define COARSEN_SAME(a, b) ((a) == (b))
-#define BLOCK_DIM          96
-#define COARSE_FACTOR      3
 #include <coarsen/select.h>
 
 #define COARSEN_NAME       unique_bytes
@@ -150,6 +135,8 @@ static inline __host__ __device__ bool operator==(wide a, wide b)
 #define COARSEN_IF(x, i) ((x).word[3] & 1)
 #define BLOCK_DIM        1024
 #include <coarsen/select.h>
+
+#endif
 
 #ifndef SIMT
 #define COARSEN_NAME     bytes
@@ -182,14 +169,31 @@ template <class T> static T itself(T x, size_t)
     return x;
 }
 
-static const selection<int, int> of_positive = {
-    SELECTION(positive, false, 512, int), positive_launch,
-    [](bool kept, uint64_t bits, const int *) {
-        return kept ? 1 + (int)(bits >> 40) : -(int)(bits >> 40);
-    },
-    itself<int>};
 static const selection<int, int> of_small = {SELECTION(small, false, 64, int), small_launch,
-                                             of_positive.make, itself<int>};
+                                             [](bool kept, uint64_t bits, const int *) {
+                                                 return kept ? 1 + (int)(bits >> 40)
+                                                             : -(int)(bits >> 40);
+                                             },
+                                             itself<int>};
+static const selection<unsigned char, size_t> of_where = {
+    SELECTION(where, false, 64, char), where_launch,
+    [](bool kept, uint64_t bits, const unsigned char *) {
+        return (unsigned char)(kept ? 1 + bits % 255 : 0);
+    },
+    [](unsigned char, size_t i) { return i; }};
+static const selection<int, int> of_halves = {SELECTION(halves, true, 96, int), halves_launch,
+                                              of_small.make, itself<int>};
+// Now and then NaN, which is not the same as itself.
+static const selection<float, float> of_unique = {
+    SELECTION(unique, false, 96, float), unique_launch,
+    [](bool kept, uint64_t bits, const float *before) {
+        return !before ? 3.0f : !kept ? *before : bits % 16 == 0 ? __builtin_nanf("") : *before + 1;
+    },
+    itself<float>};
+
+#ifndef TEST_FIRST
+static const selection<int, int> of_positive = {SELECTION(positive, false, 512, int),
+                                                positive_launch, of_small.make, itself<int>};
 static const float threshold = 0.25f;
 static const selection<float, float> of_above = {
     SELECTION(above, false, 96, float),
@@ -202,12 +206,6 @@ static const selection<float, float> of_above = {
         return kept ? x + 1 : bits % 16 == 0 ? __builtin_nanf("") : -x;
     },
     itself<float>};
-static const selection<unsigned char, size_t> of_where = {
-    SELECTION(where, false, 64, char), where_launch,
-    [](bool kept, uint64_t bits, const unsigned char *) {
-        return (unsigned char)(kept ? 1 + bits % 255 : 0);
-    },
-    [](unsigned char, size_t i) { return i; }};
 static const selection<short, short> of_odd = {
     SELECTION(odd, false, 64, short), odd_launch,
     [](bool kept, uint64_t bits, const short *) { return (short)((bits & ~1ull) | kept); },
@@ -218,18 +216,9 @@ static const selection<triple, triple> of_triples = {
         return triple{(unsigned int)bits, 5u + kept, 5};
     },
     itself<triple>};
-static const selection<int, int> of_halves = {SELECTION(halves, true, 96, int), halves_launch,
-                                              of_positive.make, itself<int>};
 static const selection<unsigned char, unsigned int> of_byte_halves = {
     SELECTION(byte_halves, true, 64, char), byte_halves_launch, of_where.make,
     [](unsigned char x, size_t i) { return (unsigned int)x << 24 | (unsigned int)i; }};
-// Now and then NaN, which is not the same as itself.
-static const selection<float, float> of_unique = {
-    SELECTION(unique, false, 96, float), unique_launch,
-    [](bool kept, uint64_t bits, const float *before) {
-        return !before ? 3.0f : !kept ? *before : bits % 16 == 0 ? __builtin_nanf("") : *before + 1;
-    },
-    itself<float>};
 static const selection<unsigned char, unsigned char> of_unique_bytes = {
     SELECTION(unique_bytes, false, 64, char), unique_bytes_launch,
     [](bool kept, uint64_t bits, const unsigned char *before) {
@@ -250,6 +239,7 @@ static const selection<wide, wide> of_of_wide = {
         return wide{{bits, 0, 0, kept ? 1ull : 2ull, 0, bits}};
     },
     itself<wide>};
+#endif
 
 // How many of 256 are kept; ONE: of all.
 enum { ALL = 256, NONE = 0, ONE = -1 };
@@ -360,6 +350,7 @@ template <class T, class O> static void check_many(const selection<T, O> &s, siz
     tap_ok(ok, "%s: n = %zu, %s: %s", s.name, n, order, why);
 }
 
+#ifndef TEST_FIRST
 // By an array of flags, which a struct given at launch has.
 static void check_flags(size_t n)
 {
@@ -387,12 +378,13 @@ static void check_flags(size_t n)
     got.resize(want.size());
     tap_ok(counted == want.size() && got == want && out.intact(), "flagged: n = %zu", n);
 }
+#endif
 
 // ---- What is promised beyond the result -----------------------------------------------------------
 
 static void check_errors(void)
 {
-    const size_t n = 100000, bytes = positive_scratch_bytes(n);
+    const size_t n = 100000, bytes = small_scratch_bytes(n);
     test_array in(n * 4), out(n * 4), count(16), scratch(bytes);
     const int *const x = (const int *)in.get();
     int *const y = (int *)out.get();
@@ -400,8 +392,7 @@ static void check_errors(void)
     bool ok = true;
     const auto wrong = [&](const int *from, int *to, size_t many, unsigned long long *counted,
                            void *with, size_t with_bytes) {
-        ok &=
-            positive_launch(from, to, many, counted, with, with_bytes, 0) == cudaErrorInvalidValue;
+        ok &= small_launch(from, to, many, counted, with, with_bytes, 0) == cudaErrorInvalidValue;
     };
     wrong(NULL, y, n, c, scratch.get(), bytes);
     wrong(x, NULL, n, c, scratch.get(), bytes);
@@ -421,14 +412,14 @@ static void check_errors(void)
            "wrong arguments write nothing");
 
     unsigned long long counted[2];
-    ok = positive_launch(NULL, NULL, 0, c, NULL, 0, 0) == cudaSuccess;
+    ok = small_launch(NULL, NULL, 0, c, NULL, 0, 0) == cudaSuccess;
     ok &= cudaDeviceSynchronize() == cudaSuccess;
     count.read(counted);
     tap_ok(ok && counted[0] == 0 && counted[1] == 0xA5A5A5A5A5A5A5A5 && in.untouched() &&
                out.untouched() && scratch.untouched(),
            "of no elements the count is 0, and nothing else is written");
     for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
-        ok &= positive_scratch_bytes(m) <= bytes;
+        ok &= small_scratch_bytes(m) <= bytes;
     tap_ok(ok, "scratch for n is enough for less");
 }
 
@@ -610,15 +601,16 @@ int main(void)
     check_unready(50000);
 #endif
     check_errors();
+    check(of_where);
+    check(of_unique, 20);
+    check(of_halves, 20);
     check(of_small, 40);
+#ifndef TEST_FIRST
     check(of_positive);
     check(of_above);
-    check(of_where);
     check(of_odd);
     check(of_triples, 40);
-    check(of_halves, 20);
     check(of_byte_halves);
-    check(of_unique, 20);
     check(of_unique_bytes);
     check(of_unique_triples, 40);
     for (size_t n : {1000, 4097, 20000})
@@ -629,6 +621,7 @@ int main(void)
     check_many(of_unique, 60001);
     check_one_scratch(40 * 64 * 4);
     check_waits(20 * 64 * 4);
+#endif
 #ifndef SIMT
     check_graph();
     check_big();

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headers import HEADERS, INCLUDE, NVCC, defines, functions, inclusion, uses
+from headers import HEADERS, INCLUDE, NVCC, defines, functions, inclusion, text, uses
 
 
 def load():
@@ -35,7 +35,7 @@ def architectures():
 
 
 def compile_program(source, options):
-    """What NVRTC said, and the machine code."""
+    """What NVRTC said, and the code: machine code, or PTX where the options name no GPU but a compute_NN."""
     program = ctypes.c_void_p()
     options = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     assert NVRTC.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"test.cu", 0, None,
@@ -48,18 +48,23 @@ def compile_program(source, options):
         assert NVRTC.nvrtcGetProgramLog(program, log) == 0
         if status != 0:
             return f"{log.value.decode()}\nnvrtcCompileProgram returned {status}", b""
-        assert NVRTC.nvrtcGetCUBINSize(program, ctypes.byref(size)) == 0
+        kind = "PTX" if any("compute_" in option.decode() for option in options) else "CUBIN"
+        assert NVRTC[f"nvrtcGet{kind}Size"](program, ctypes.byref(size)) == 0
         code = ctypes.create_string_buffer(size.value)
-        assert NVRTC.nvrtcGetCUBIN(program, code) == 0
+        assert NVRTC[f"nvrtcGet{kind}"](program, code) == 0
         return log.value.decode().strip(), code.raw
     finally:
         NVRTC.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 ARCHS = architectures() or [75]
-# The optimizer takes four fifths of the time: it is in full for the oldest and the newest. CUDA 12 may lack the option.
+# The optimizer takes four fifths of the time: it is in full for the newest. CUDA 12 may lack the option.
 FAST = ["--Ofast-compile=max"]
 QUICK = FAST if NVRTC and compile_program("", [*FAST, "--gpu-architecture=sm_75"])[0] == "" else []
+# Machine code takes three quarters of what is left, and only the assembler knows which instructions a GPU lacks. So it
+# is for the oldest, the newest, and the first of those that the headers tell from older ones; the others have PTX.
+TOLD_APART = {int(bound) // 10 for header in HEADERS for bound in re.findall(r"COARSEN_PTX >= (\d+)", text(header))}
+ASSEMBLED = {ARCHS[0], ARCHS[-1], *(min(arch for arch in ARCHS if arch >= bound) for bound in TOLD_APART)}
 
 
 @functools.cache
@@ -72,7 +77,8 @@ def compile_headers(headers, arch):
         source += inclusion(header, **named) + uses(header, named.get("COARSEN_NAME"), f"use_{mark}")
         kernels += [name for kind, name in functions(header, named.get("COARSEN_NAME")) if kind == "KERNEL"]
         kernels.append(f"use_{mark}_on_device")
-    options = [f"-I{INCLUDE}", f"--gpu-architecture=sm_{arch}", *(QUICK if arch in ARCHS[1:-1] else [])]
+    options = [f"-I{INCLUDE}", f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}",
+               *(QUICK if arch != ARCHS[-1] else [])]
     said, code = compile_program(source, options)
     return said, [name for name in kernels if name.encode() not in code]
 
