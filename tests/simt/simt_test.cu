@@ -1306,7 +1306,8 @@ static void test_counts(void)
     tap_ok(n.longest_thread == 7 && n.global_accesses == 68 && n.shared_accesses == 32,
            "the longest thread: three loads, three stores, an atomic; and nothing shared");
     n = counts_of(UNEVEN, 30);
-    tap_ok(n.longest_thread == 7 && n.global_accesses == 30 * 68 && n.atomic_sectors == 30,
+    tap_ok(n.longest_thread == 7 && n.global_accesses == 30 * 68 && n.atomic_sectors == 30 &&
+               n.longest_later == 7,
            "each thread begins at none");
     simt_reset_counts();
     counts_of(ATOMICS_APART), counts_of(UNEVEN), counts_of(ATOMICS_TWICE);

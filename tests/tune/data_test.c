@@ -12,6 +12,9 @@
 
 #include "../tap.h"
 
+// Elements, enough for several threads and no whole number of chunks; and to what they rise.
+enum { MANY = (1 << 22) + 12345, MOST = 1 << 30 };
+
 static char message[1024], path[] = "/tmp/coarsen-data-test-XXXXXX.npy";
 
 static tune_problem problem_of(const char *type, tune_data data)
@@ -31,13 +34,11 @@ static int fill(const tune_problem *problem, int buffer, void *to, size_t first,
                 size_t item)
 {
     *message = 0;
-    return tune_data_fill(problem, buffer, to, first, elements, item, message, sizeof(message));
+    return tune_data_fill(problem, buffer, to, first, elements, item, MANY, MOST, message,
+                          sizeof(message));
 }
 
 // ---- Kinds -------------------------------------------------------------------------------------
-
-// Enough for several threads, and no whole number of chunks.
-enum { MANY = (1 << 22) + 12345 };
 
 static void test_kinds(void)
 {
