@@ -553,9 +553,11 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
         .shuffles = (double)from->shuffles,
         .active_lanes = (double)from->active_lanes,
         .lane_slots = (double)from->lane_slots,
-        // The first block takes all that blocks deal out by tickets, as none of the others runs yet.
+        // Beside the average of a warp, as lanes that have nothing to do wait for the others. The first
+        // block takes all that blocks deal out by tickets, as none of the others runs yet.
         .behind = (double)(from->blocks > 1 ? from->longest_later : from->longest_thread) -
-                  (double)(from->global_accesses + from->atomics_global) / (double)from->threads,
+                  (double)(from->global_loads + from->global_stores) / (double)from->warps -
+                  (double)from->atomics_global / (double)from->threads,
     };
     memcpy(to, &made, sizeof(made));
 }
