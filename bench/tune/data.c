@@ -153,8 +153,8 @@ static void put(void *to, kind of, size_t item, uint64_t bits, bool skewed)
 
 // Element i of count numbers that rise from 0 to `most`: how far from one to the next, varies by up to
 // twice the mean. skewed: the eighth power of where it is, so that half of them are in the least 1/256.
-static void put_rising(void *to, size_t item, uint64_t i, size_t count, uint64_t most, uint64_t bits,
-                       tune_data data)
+static void put_rising(void *to, size_t item, uint64_t i, size_t count, uint64_t most,
+                       uint64_t bits, tune_data data)
 {
     const double u = data == TUNE_UNIFORM ? (double)(bits >> 11) / 9007199254740992.0 : 0; // 2^53
     double at = count > 1 ? ((double)i + u) / (double)(count - 1) : 0;

@@ -141,7 +141,8 @@ static const struct argp_option options[] = {
            "In place of these: a launcher that FILE has, as 'mine_launch(x, y, n, 0)'", 2),
     OPTION("size", SIZE, "NAME=NUMBER", "A size; --n NUMBER is --size n=NUMBER", 2),
     OPTION("in", IN, "BUFFER",
-           "An array to read, as 'float x[n]'; or of numbers that rise from 0 to n, 'int x[m] up to n'",
+           "An array to read, as 'float x[n]'; or of numbers that rise from 0 to n, 'int x[m] up "
+           "to n'",
            2),
     OPTION("out", OUT, "BUFFER", "An array to write, which is verified", 2),
     OPTION("inout", INOUT, "BUFFER", "An array to change, which is verified", 2),
@@ -579,8 +580,12 @@ static void finish(struct argp_state *state, parse *p)
     static const struct {
         int key;
         const char *pattern;
-    } only[] = {{ROWS, "matmul, rows and columns"}, {COLS, "matmul"}, {INNER, "matmul"},
-                {OP, "reduce and scan"},            {INPUTS, "map"},  {BINS, "histogram"},
+    } only[] = {{ROWS, "matmul, rows and columns"},
+                {COLS, "matmul"},
+                {INNER, "matmul"},
+                {OP, "reduce and scan"},
+                {INPUTS, "map"},
+                {BINS, "histogram"},
                 {WIDTH, "rows, columns and offsets"}};
     tune_options *const to = p->to;
     tune_problem *const problem = &to->problem;

@@ -142,7 +142,7 @@ typedef struct {
     double atomics_global, atomics_shared;
     double atomic_collisions, atomic_collisions_global, atomic_sectors;
     double barriers, shuffles, active_lanes, lane_slots;
-    double behind; // global accesses that the thread with most makes more than the average of a warp
+    double behind; // global accesses of the thread with most, beyond the average of a warp
 } tune_counts;
 
 typedef struct {

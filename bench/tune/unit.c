@@ -27,10 +27,9 @@ char *tune_unit(const tune_problem *problem, bool reference)
     fprintf(out, "#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n", problem->pattern,
             reference ? problem->reference : problem->source);
 
-    fprintf(out,
-            "static inline void tune_sizes(const unsigned long long *tune_size, "
-            "unsigned long long *tune_count, unsigned long long *tune_item, "
-            "unsigned long long *tune_most, double *tune_work, double *tune_tolerance)\n{\n");
+    fprintf(out, "static inline void tune_sizes(const unsigned long long *tune_size, "
+                 "unsigned long long *tune_count, unsigned long long *tune_item, "
+                 "unsigned long long *tune_most, double *tune_work, double *tune_tolerance)\n{\n");
     for (int s = 0; s < problem->sizes; s++)
         fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
                 s, problem->size[s].name);

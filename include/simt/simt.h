@@ -142,7 +142,7 @@ typedef struct {
         lane_slots; // of memory instructions; their quotient is the efficiency
 
     unsigned long long longest_thread, // global accesses and atomics of the thread that made most
-        longest_later; // likewise, without the block that begins first
+        longest_later;                 // likewise, without the block that begins first
 } simt_counts;
 
 typedef struct {

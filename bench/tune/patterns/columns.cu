@@ -68,8 +68,8 @@ static inline size_t tuned_scratch_bytes(size_t, size_t)
 
 static inline cudaError_t launch(const number *in, number *out, size_t rows, void *)
 {
-    return tune_launch_kernel(tune_dim(coarsen_ceil_div(TUNE_WIDTH, 32)), 32, 0,
-                              tuned_kernel, in, out, rows);
+    return tune_launch_kernel(tune_dim(coarsen_ceil_div(TUNE_WIDTH, 32)), 32, 0, tuned_kernel, in,
+                              out, rows);
 }
 
 #endif

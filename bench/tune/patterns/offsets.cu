@@ -64,7 +64,8 @@ static inline cudaError_t launch(const number *in, const int *offsets, number *o
 
 #else
 
-static __global__ void tuned_kernel(const number *in, const int *offsets, number *out) // a block a segment
+// A block a segment.
+static __global__ void tuned_kernel(const number *in, const int *offsets, number *out)
 {
     __shared__ exact partial[32];
     const size_t s = blockIdx.x, end = (size_t)offsets[s + 1];
@@ -85,7 +86,8 @@ static inline size_t tuned_scratch_bytes(size_t, size_t)
     return 16;
 }
 
-static inline cudaError_t launch(const number *in, const int *offsets, number *out, size_t n, void *)
+static inline cudaError_t launch(const number *in, const int *offsets, number *out, size_t n,
+                                 void *)
 {
     return tune_launch_kernel(tune_dim(segments(n)), 32, 0, tuned_kernel, in, offsets, out);
 }

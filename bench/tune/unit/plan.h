@@ -43,7 +43,7 @@ typedef struct {
 
     // Answered.
     unsigned long long count[PLAN_BUFFERS], item[PLAN_BUFFERS]; // elements, and bytes of one
-    unsigned long long most[PLAN_BUFFERS]; // the last of numbers that rise
+    unsigned long long most[PLAN_BUFFERS];                      // the last of numbers that rise
     double work;
     double tolerance; // of a floating-point element; < 0: 1e-5 of the greatest
     int status;       // a cudaError_t, as the launcher returned it
