@@ -7,8 +7,8 @@
 // tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=512
 // tune: --knob COARSE_FACTOR=1:16:*2 --default COARSE_FACTOR=4
 // tune: --in 'TUNE_TYPE in[rows * TUNE_WIDTH]' --out 'TUNE_TYPE out[TUNE_WIDTH]'
-// tune: --scratch 'unsigned char scratch[tuned_scratch_bytes(rows, TUNE_WIDTH)]'
-// tune: --launch 'launch((const number *)in, (number *)out, rows, scratch)'
+// tune: --scratch 'unsigned char scratch[sums_scratch_bytes(rows, TUNE_WIDTH)]'
+// tune: --launch 'tuned_launch((const number *)in, (number *)out, rows, scratch)'
 // tune: --reference columns.cu --tolerance 'tolerance(rows)' --work '(double)rows * TUNE_WIDTH'
 
 #include <math.h>
@@ -39,37 +39,42 @@ static inline double tolerance(double n)
 
 #ifndef TUNE_REFERENCE
 
-#define COARSEN_NAME tuned
+#define COARSEN_NAME sums
 #define COARSEN_TYPE number
 #include <coarsen/segmented/columns.h>
 
-static inline cudaError_t launch(const number *in, number *out, size_t rows, void *scratch)
+static inline cudaError_t tuned_launch(const number *in, number *out, size_t rows, void *scratch)
 {
-    return tuned_launch(in, TUNE_WIDTH, out, rows, TUNE_WIDTH, scratch,
-                        tuned_scratch_bytes(rows, TUNE_WIDTH), 0);
+    return sums_launch(in, TUNE_WIDTH, out, rows, TUNE_WIDTH, scratch,
+                       sums_scratch_bytes(rows, TUNE_WIDTH), 0);
 }
 
 #else
 
-static __global__ void tuned_kernel(const number *in, number *out, size_t rows) // a thread a column
+static __global__ void sums_kernel(const number *in, number *out, size_t rows) // a block a column
 {
-    const size_t c = (size_t)blockIdx.x * 32 + threadIdx.x;
+    __shared__ exact partial[256];
+    const size_t c = blockIdx.x;
     exact sum = 0;
-    for (size_t r = 0; r < rows && c < TUNE_WIDTH; r++)
+    for (size_t r = threadIdx.x; r < rows; r += 256)
         sum += in[r * TUNE_WIDTH + c];
-    if (c < TUNE_WIDTH)
+    partial[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (unsigned int t = 1; t < 256; t++)
+            sum += partial[t];
         out[c] = (number)sum;
+    }
 }
 
-static inline size_t tuned_scratch_bytes(size_t, size_t)
+static inline size_t sums_scratch_bytes(size_t, size_t)
 {
     return 16;
 }
 
-static inline cudaError_t launch(const number *in, number *out, size_t rows, void *)
+static inline cudaError_t tuned_launch(const number *in, number *out, size_t rows, void *)
 {
-    return tune_launch_kernel(tune_dim(coarsen_ceil_div(TUNE_WIDTH, 32)), 32, 0, tuned_kernel, in,
-                              out, rows);
+    return tune_launch_kernel(tune_dim(TUNE_WIDTH), 256, 0, sums_kernel, in, out, rows);
 }
 
 #endif

@@ -8,8 +8,8 @@
 // tune: --knob COARSE_FACTOR=1,2,3,5,7,9 --default COARSE_FACTOR=5
 // tune: --in 'TUNE_TYPE in[n]' --in 'int offsets[segments(n) + 1] up to n'
 // tune: --out 'TUNE_TYPE out[segments(n)]'
-// tune: --scratch 'unsigned char scratch[tuned_scratch_bytes(n, segments(n))]'
-// tune: --launch 'launch((const number *)in, offsets, (number *)out, n, scratch)'
+// tune: --scratch 'unsigned char scratch[sums_scratch_bytes(n, segments(n))]'
+// tune: --launch 'tuned_launch((const number *)in, offsets, (number *)out, n, scratch)'
 // tune: --reference offsets.cu --tolerance 'tolerance(n)'
 //
 // The header takes fewer vectors where so many have no room, 3 * 16 bytes for each.
@@ -50,22 +50,22 @@ static inline double tolerance(double n)
 
 #ifndef TUNE_REFERENCE
 
-#define COARSEN_NAME   tuned
+#define COARSEN_NAME   sums
 #define COARSEN_TYPE   number
 #define COARSEN_OFFSET int
 #include <coarsen/segmented/offsets.h>
 
-static inline cudaError_t launch(const number *in, const int *offsets, number *out, size_t n,
-                                 void *scratch)
+static inline cudaError_t tuned_launch(const number *in, const int *offsets, number *out, size_t n,
+                                       void *scratch)
 {
-    return tuned_launch(in, n, offsets, segments(n), out, scratch,
-                        tuned_scratch_bytes(n, segments(n)), 0);
+    return sums_launch(in, n, offsets, segments(n), out, scratch,
+                       sums_scratch_bytes(n, segments(n)), 0);
 }
 
 #else
 
 // A block a segment.
-static __global__ void tuned_kernel(const number *in, const int *offsets, number *out)
+static __global__ void sums_kernel(const number *in, const int *offsets, number *out)
 {
     __shared__ exact partial[32];
     const size_t s = blockIdx.x, end = (size_t)offsets[s + 1];
@@ -81,15 +81,15 @@ static __global__ void tuned_kernel(const number *in, const int *offsets, number
     }
 }
 
-static inline size_t tuned_scratch_bytes(size_t, size_t)
+static inline size_t sums_scratch_bytes(size_t, size_t)
 {
     return 16;
 }
 
-static inline cudaError_t launch(const number *in, const int *offsets, number *out, size_t n,
-                                 void *)
+static inline cudaError_t tuned_launch(const number *in, const int *offsets, number *out, size_t n,
+                                       void *)
 {
-    return tune_launch_kernel(tune_dim(segments(n)), 32, 0, tuned_kernel, in, offsets, out);
+    return tune_launch_kernel(tune_dim(segments(n)), 32, 0, sums_kernel, in, offsets, out);
 }
 
 #endif

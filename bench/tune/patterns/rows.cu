@@ -7,8 +7,8 @@
 // tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=256
 // tune: --knob COARSE_FACTOR=1:16:*2 --default COARSE_FACTOR=4
 // tune: --in 'TUNE_TYPE in[rows * TUNE_WIDTH]' --out 'TUNE_TYPE out[rows]'
-// tune: --scratch 'unsigned char scratch[tuned_scratch_bytes(rows, TUNE_WIDTH)]'
-// tune: --launch 'launch((const number *)in, (number *)out, rows, scratch)'
+// tune: --scratch 'unsigned char scratch[sums_scratch_bytes(rows, TUNE_WIDTH)]'
+// tune: --launch 'tuned_launch((const number *)in, (number *)out, rows, scratch)'
 // tune: --reference rows.cu --tolerance 'tolerance(TUNE_WIDTH)' --work '(double)rows * TUNE_WIDTH'
 
 #include <math.h>
@@ -39,19 +39,19 @@ static inline double tolerance(double n)
 
 #ifndef TUNE_REFERENCE
 
-#define COARSEN_NAME tuned
+#define COARSEN_NAME sums
 #define COARSEN_TYPE number
 #include <coarsen/segmented/rows.h>
 
-static inline cudaError_t launch(const number *in, number *out, size_t rows, void *scratch)
+static inline cudaError_t tuned_launch(const number *in, number *out, size_t rows, void *scratch)
 {
-    return tuned_launch(in, TUNE_WIDTH, out, rows, TUNE_WIDTH, scratch,
-                        tuned_scratch_bytes(rows, TUNE_WIDTH), 0);
+    return sums_launch(in, TUNE_WIDTH, out, rows, TUNE_WIDTH, scratch,
+                       sums_scratch_bytes(rows, TUNE_WIDTH), 0);
 }
 
 #else
 
-static __global__ void tuned_kernel(const number *in, number *out, size_t rows) // a block a row
+static __global__ void sums_kernel(const number *in, number *out, size_t rows) // a block a row
 {
     __shared__ exact partial[32];
     const size_t r = blockIdx.x;
@@ -67,14 +67,14 @@ static __global__ void tuned_kernel(const number *in, number *out, size_t rows) 
     }
 }
 
-static inline size_t tuned_scratch_bytes(size_t, size_t)
+static inline size_t sums_scratch_bytes(size_t, size_t)
 {
     return 16;
 }
 
-static inline cudaError_t launch(const number *in, number *out, size_t rows, void *)
+static inline cudaError_t tuned_launch(const number *in, number *out, size_t rows, void *)
 {
-    return tune_launch_kernel(tune_dim(rows), 32, 0, tuned_kernel, in, out, rows);
+    return tune_launch_kernel(tune_dim(rows), 32, 0, sums_kernel, in, out, rows);
 }
 
 #endif
