@@ -52,7 +52,8 @@ void tune_count_limit(double seconds)
 
 typedef struct {
     uint64_t size[TUNE_SIZES];
-    double share; // of the full problem's work
+    double share;    // of the full problem's work
+    double elements; // of its largest array
 } instance;
 
 // What all rows of a problem have in common, from one call to the next.
@@ -225,6 +226,10 @@ static bool make_instance(const counting *c, const char *program, const uint64_t
     if (!ask(c, program, &job, why, bytes))
         return false;
     to->share = work > 0 ? job.plan.work / work : 1;
+    to->elements = 0;
+    for (int b = 0; b < c->problem->buffers; b++)
+        if (c->problem->buffer[b].role != TUNE_SCRATCH)
+            to->elements = fmax(to->elements, (double)job.plan.count[b]);
     return true;
 }
 
@@ -425,11 +430,14 @@ static bool try_reference(counting *c, const char *unit, const tune_setting *set
     if (!program_build(c->problem, unit, setting, name, c->stop, why, size) ||
         !make_instance(c, name, sizes, 1, &full, why, size))
         return false;
-    // By its work too, as the sizes may not say it all: rows of a given width.
-    while (shrink(c->problem, all->small + 1, sizes) &&
-           instance_at(c, name, all->small, full.share, &at, why, size) &&
-           at.share * full.share > SMALL)
-        all->small++;
+    // By its arrays too, as the sizes may not say it all: rows of a given width.
+    for (double elements = INFINITY; shrink(c->problem, all->small + 1, sizes); all->small++) {
+        if (!instance_at(c, name, all->small, full.share, &at, why, size))
+            return false;
+        if (at.elements <= SMALL || at.elements >= elements)
+            break;
+        elements = at.elements;
+    }
     all->level = all->small;
     double last = 0, growth = 2, share = 0;
     for (int level = all->level; level >= 0; level--) {

@@ -104,6 +104,36 @@ static void test_kinds(void)
     p.data = TUNE_ONE;
     fill(&p, 1, k, 5, MANY, 4);
     tap_ok(k[0] == k[1] && memcmp(k, k + 1, (MANY - 1) * sizeof(*k)) == 0, "one value: %d", k[0]);
+    // Numbers that rise to MOST, in parts as in one go.
+    for (size_t d = 0; d < 4; d++) {
+        p = problem_of("int", kinds[d]);
+        strcpy(p.buffer[1].most, "m");
+        fill(&p, 1, k, 0, MANY, 4);
+        fill(&p, 1, part, 0, 70001, 4);
+        fill(&p, 1, (int *)part + 70001, 70001, MANY - 70001, 4);
+        size_t falls = 0, equal = 0;
+        int widest = 0;
+        for (size_t i = 1; i < MANY; i++) {
+            falls += k[i] < k[i - 1], equal += k[i] == k[i - 1];
+            widest = k[i] - k[i - 1] > widest ? k[i] - k[i - 1] : widest;
+        }
+        const double mean = (double)MOST / MANY;
+        const bool is = d == 0   ? widest > 1.9 * mean && widest <= 2 * mean + 1
+                        : d == 1 ? k[MANY / 2] < MOST / 250 && widest < 9 * mean
+                        : d == 2 ? equal == MANY - 2
+                                 : equal > MANY * 0.9;
+        tap_ok(k[0] == 0 && k[MANY - 1] == MOST && falls == 0 && is &&
+                   memcmp(k, part, MANY * sizeof(*k)) == 0,
+               "kind %zu rises, by %d at most, and %zu are as the one before", d, widest, equal);
+    }
+    p = problem_of("short", TUNE_UNIFORM);
+    strcpy(p.buffer[1].most, "m");
+    tap_ok(!fill(&p, 1, k, 0, 10, 2) &&
+               strstr(message, "buffer1 rises to 1073741824, which is no short"),
+           "too far: %s", message);
+    p = problem_of("float", TUNE_UNIFORM);
+    strcpy(p.buffer[1].most, "m");
+    tap_ok(!fill(&p, 1, k, 0, 10, 4), "only whole numbers rise: %s", message);
     p = problem_of("struct pixel", TUNE_UNIFORM);
     fill(&p, 1, u, 0, MANY / 12, 12);
     tap_ok(memcmp(u, u + 12, 12) != 0 && memcmp(u, u + 4, 4) != 0, "another type: bytes");

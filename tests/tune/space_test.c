@@ -313,6 +313,8 @@ static void test_problems(void)
         {"reduce", "f32"},   {"reduce", "f64"},    {"reduce", "i32"},    {"map", "f32"},
         {"map", "f64"},      {"map", "i32"},       {"matmul", "f32"},    {"matmul", "f64"},
         {"histogram", "u8"}, {"histogram", "u16"}, {"histogram", "u32"}, {"histogram", "f32"},
+        {"scan", "f64"},     {"select", "i32"},    {"rows", "f32"},      {"columns", "i32"},
+        {"offsets", "f64"},
     };
     for (size_t r = 0; r < sizeof(requests) / sizeof(*requests); r++) {
         char *const command[] = {"coarsen-tune", (char *)requests[r][0], "--type",
