@@ -347,9 +347,9 @@ int main(void)
     static const char *const scan[] = {"tuned_kernel", "tuned_short_kernel", NULL};
     static const char *const sums[] = {"sums_kernel", NULL};
     // The first tiles have fewer to look back at; and a search takes the more steps the more there is.
-    test_scaled(COMMAND("scan", "--n", "2^20"), scan, &(tune_setting){{128, 1}}, 1 << 19, 0.06,
+    test_scaled(COMMAND("scan", "--n", "2^20"), scan, &(tune_setting){{64, 1}}, 1 << 19, 0.06,
                 "scan");
-    test_scaled(COMMAND("offsets", "--n", "2^20"), sums, &(tune_setting){{256, 3}}, 1 << 19, 0.15,
+    test_scaled(COMMAND("offsets", "--n", "2^20"), sums, &(tune_setting){{256, 3}}, 1 << 19, 0.2,
                 "sums by offsets");
     test_faults();
     test_quadratic();

@@ -78,8 +78,13 @@ static __global__ void tuned_kernel(const TUNE_TYPE *in, result *out, size_t n)
     run[threadIdx.x] = total;
     __syncthreads();
     total = COARSEN_IDENTITY;
-    for (unsigned int t = 0; t < threadIdx.x; t++)
-        total = COARSEN_OP(total, run[t]);
+    for (unsigned int t = 0; t < 1024 && threadIdx.x == 0; t++) {
+        const exact mine = run[t];
+        run[t] = total;
+        total = COARSEN_OP(total, mine);
+    }
+    __syncthreads();
+    total = run[threadIdx.x];
     for (size_t i = begin; i < begin + each && i < n; i++) {
         const exact x = in[i];
         total = COARSEN_OP(total, x);

@@ -32,8 +32,13 @@ static __global__ void tuned_kernel(const TUNE_TYPE *in, TUNE_TYPE *out, size_t 
     run[threadIdx.x] = kept;
     __syncthreads();
     kept = 0;
-    for (unsigned int t = 0; t < threadIdx.x; t++)
-        kept += run[t];
+    for (unsigned int t = 0; t < 1024 && threadIdx.x == 0; t++) {
+        const unsigned long long mine = run[t];
+        run[t] = kept;
+        kept += mine;
+    }
+    __syncthreads();
+    kept = run[threadIdx.x];
     for (size_t i = begin; i < begin + each && i < n; i++)
         if (in[i] > 0)
             out[kept++] = in[i];
