@@ -110,9 +110,9 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
     # one in vain.
     "scan": (["--n", "9001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["4"]}, {"BLOCK_DIM": "64"},
              {"atomics_global": "36", "blocks": "18"}),
-    # 1001 floats read, and a number of 8 bytes written: none of them is kept, as the one value is not above 0.
+    # 1001 floats read and as many written, as the one value is above 0, and their number of 8 bytes.
     "select": (["--n", "1001", "--data", "one"], {"BLOCK_DIM": ["128"], "COARSE_FACTOR": ["2", "8"]},
-               {"COARSE_FACTOR": "2"}, {"global_bytes": "4012", "atomics_global": "0", "blocks": "1"}),
+               {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
     # 8 lanes a row of up to 8 vectors.
     "rows": (["--rows", "80", "--width", "33"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "4"]},
              {"COARSE_FACTOR": "1"}, {"global_bytes": str((80 * 33 + 80) * 4), "blocks": "10"}),
