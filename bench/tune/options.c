@@ -118,7 +118,7 @@ static const struct argp_option options[] = {
     OPTION("bins", BINS, "NUMBER",
            "histogram: even ranges of all values (256); of floats, from -1 to 1", 1),
     OPTION("width", WIDTH, "NUMBER",
-           "rows, columns: elements of a row (256); offsets: of a segment, in the mean", 1),
+           "rows, columns: elements of a row (256); offsets: of a segment, on average", 1),
     OPTION("data", DATA, "WHAT", "uniform, skewed, one, runs, or a file, .npy or raw (uniform)", 1),
     OPTION("knob", KNOB, "NAME=VALUES",
            "64,128,256 or 1:32:*2 or 1:8:+1. A knob of the pattern: only these values", 1),

@@ -200,9 +200,9 @@ def test_pattern_by_its_file(pattern, world, tuned):
 @works
 def test_matmul(world, tmp_path):
     """By asynchronous copies, of which the compiler must make those of the device."""
-    said = tune(world, tmp_path, "matmul", "--n", "40", "--no-cache", "--arch", "sm_90", "--csv", "x.csv", *sum((
-        ["--knob", knob] for knob in ["BM=32", "BN=64", "BK=32", "TM=4", "TN=8", "COARSEN_SLICES=4", "COARSEN_STAGES=2,4"]
-    ), []))
+    knobs = ["BM=32", "BN=64", "BK=32", "TM=4", "TN=8", "COARSEN_SLICES=4", "COARSEN_STAGES=2,4"]
+    said = tune(world, tmp_path, "matmul", "--n", "40", *sum((["--knob", knob] for knob in knobs), []), "--no-cache",
+                "--arch", "sm_90", "--csv", "x.csv")
     assert (said.returncode, said.stderr) == (0, "")
     assert [row["status"] for row in rows_of(tmp_path / "x.csv")] == ["ok", "ok"]
 
@@ -210,7 +210,8 @@ def test_matmul(world, tmp_path):
 FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
     "select": ("select/single_pass.h", "*arrays.count = before;", "*arrays.count = before + 1;", ["--n", "1003"]),
-    "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];", ["--rows", "99", "--width", "8"]),
+    "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];",
+             ["--rows", "99", "--width", "8"]),
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",
                 ["--rows", "99"]),
     "offsets": ("segmented/offsets.h", "const bool head = mine < boundary && (mine == 0 || previous < at);",
@@ -229,8 +230,8 @@ def test_faulty_header(world, tmp_path):
         path.write_text(text.replace(right, wrong))
     quick = {"QUICK_CXX": shlex.join(CXX), "ONCE_CXX": str(Path(__file__).resolve().parents[1] / "cxx-quick")}
     for pattern, (_, _, _, size) in FAULTY.items():
-        said = tune(world, tmp_path, pattern, *size, "--knob", "BLOCK_DIM=128", "--knob", "COARSE_FACTOR=4", "--no-cache",
-                    "--arch", "sm_90", COARSEN_INCLUDE=str(tmp_path / "include"), **quick)
+        said = tune(world, tmp_path, pattern, *size, "--knob", "BLOCK_DIM=128", "--knob", "COARSE_FACTOR=4",
+                    "--no-cache", "--arch", "sm_90", COARSEN_INCLUDE=str(tmp_path / "include"), **quick)
         assert said.returncode == 1 and "wrong result: " in failures(said)["BLOCK_DIM=128 COARSE_FACTOR=4"], said.stdout
 
 
