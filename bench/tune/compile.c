@@ -224,6 +224,8 @@ int tune_read_report(const char *log, tune_kernel *kernels, int max)
 typedef struct {
     int instructions, memory, fma, load_bytes, inflight;
     int run; // of load bytes, while counting
+    int copied,
+        groups; // bytes of asynchronous copies; groups of them that a wait leaves on their way
 } region;
 
 static int type_bytes(const char *part)
@@ -277,15 +279,21 @@ static void take(region *r, const char *text, size_t length)
         comma = comma ? strchr(comma + 1, ',') : NULL;
         r->memory++;
         bytes = comma ? atoi(comma + 1) : 0;
+        r->load_bytes += bytes;
+        r->copied += bytes;
     }
-    if ((load && !of_thread && !shared && !is_volatile) || copy) {
+    if (!strcmp(code, "cp.async.wait_group")) {
+        const int groups = atoi(line + strlen(code));
+        r->groups = groups > r->groups ? groups : r->groups;
+    }
+    if (load && !of_thread && !shared && !is_volatile) {
         r->load_bytes += vector * bytes;
         r->run += vector * bytes;
         if (r->run > r->inflight)
             r->inflight = r->run;
     } else if (!of_thread &&
                (store || atomic || !strcmp(operation, "bar") || !strcmp(operation, "barrier"))) {
-        // What comes after can't be asked for before it. Copies go on through a barrier.
+        // What comes after can't be asked for before it.
         if (!(global && shared))
             r->run = 0;
     }
@@ -378,7 +386,7 @@ void tune_read_ptx(const char *ptx, tune_kernel *kernel)
     kernel->loop_instructions = best.instructions;
     kernel->loop_memory = best.memory;
     kernel->loop_fma = best.fma;
-    kernel->inflight = best.inflight;
+    kernel->inflight = best.inflight + best.copied * (best.groups + 1);
     free(lines);
     free(loops);
 }

@@ -52,13 +52,15 @@ void tune_count_limit(double seconds)
 
 typedef struct {
     uint64_t size[TUNE_SIZES];
-    double share; // of the full problem's work
+    double share;    // of the full problem's work
+    double elements; // of its largest array
 } instance;
 
 // What all rows of a problem have in common, from one call to the next.
 typedef struct {
     uint64_t hash;    // of the problem and device; 0: nothing is here yet
     int level;        // the instance's: 0 is the full problem
+    int small;        // that of an instance that is so small that any kernel can be tried on it
     char program[64]; // the reference's; "": there is none, so that outputs aren't compared
     char why[400];    // why there is none
 } common;
@@ -224,6 +226,10 @@ static bool make_instance(const counting *c, const char *program, const uint64_t
     if (!ask(c, program, &job, why, bytes))
         return false;
     to->share = work > 0 ? job.plan.work / work : 1;
+    to->elements = 0;
+    for (int b = 0; b < c->problem->buffers; b++)
+        if (c->problem->buffer[b].role != TUNE_SCRATCH)
+            to->elements = fmax(to->elements, (double)job.plan.count[b]);
     return true;
 }
 
@@ -235,7 +241,7 @@ static bool instance_at(const counting *c, const char *program, int level, doubl
     return make_instance(c, program, size, work, to, why, bytes);
 }
 
-// Of an instance that is so small that any kernel can be tried on it.
+// Of an instance of few elements, by its sizes.
 static int small_level(const tune_problem *problem)
 {
     uint64_t size[TUNE_SIZES];
@@ -278,7 +284,8 @@ static bool make_data(const counting *c, const tune_job *job, char *why, size_t 
         if ((role != TUNE_IN && role != TUNE_INOUT) || bytes == 0 || access(path, R_OK) == 0)
             continue;
         void *const data = malloc(bytes);
-        ok = data && tune_data_fill(c->problem, b, data, 0, count, item, message, sizeof(message));
+        ok = data && tune_data_fill(c->problem, b, data, 0, count, item, count, job->plan.most[b],
+                                    message, sizeof(message));
         if (!data)
             snprintf(message, sizeof(message), "no memory for %zu bytes of %s", bytes,
                      c->problem->buffer[b].name);
@@ -423,6 +430,15 @@ static bool try_reference(counting *c, const char *unit, const tune_setting *set
     if (!program_build(c->problem, unit, setting, name, c->stop, why, size) ||
         !make_instance(c, name, sizes, 1, &full, why, size))
         return false;
+    // By its arrays too, as the sizes may not say it all: rows of a given width.
+    for (double elements = INFINITY; shrink(c->problem, all->small + 1, sizes); all->small++) {
+        if (!instance_at(c, name, all->small, full.share, &at, why, size))
+            return false;
+        if (at.elements <= SMALL || at.elements >= elements)
+            break;
+        elements = at.elements;
+    }
+    all->level = all->small;
     double last = 0, growth = 2, share = 0;
     for (int level = all->level; level >= 0; level--) {
         if (!instance_at(c, name, level, full.share, &at, why, size))
@@ -478,7 +494,7 @@ static bool prepare(counting *c, char *why, size_t size)
         goto end;
 
     memset(&kept, 0, sizeof(kept));
-    kept.level = small_level(problem);
+    kept.level = kept.small = small_level(problem);
     ok = program_begin(c->stop, why, size);
     program_path(path, "unit.cpp");
     if (ok && !(ok = program_write(path, unit, strlen(unit))))
@@ -545,8 +561,11 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
         .shuffles = (double)from->shuffles,
         .active_lanes = (double)from->active_lanes,
         .lane_slots = (double)from->lane_slots,
-        .behind = (double)from->longest_thread -
-                  (double)(from->global_accesses + from->atomics_global) / (double)from->threads,
+        // Beside the average of a warp, as lanes that have nothing to do wait for the others. The first
+        // block takes all that blocks deal out by tickets, as none of the others runs yet.
+        .behind = (double)(from->blocks > 1 ? from->longest_later : from->longest_thread) -
+                  (double)(from->global_loads + from->global_stores) / (double)from->warps -
+                  (double)from->atomics_global / (double)from->threads,
     };
     memcpy(to, &made, sizeof(made));
 }
@@ -797,7 +816,7 @@ static void count_row(const counting *c, tune_row *row, const char *program)
     bool ran = execute(c, program, output, &job, row->reason, size);
     enum { LESS = 3 }; // an eighth
     if (!ran && !strncmp(row->reason, too_long, strlen(too_long)) &&
-        level + LESS <= small_level(c->problem)) {
+        level + LESS <= c->of_all->small) {
         // Its tiles may have much to do that the reference has not, as beside a single column.
         char why[sizeof(row->reason)];
         tune_job less;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The data of the buffers, and the comparison of two results. An element depends on its seed and
-// its place alone, so that any number of threads may make any part of it.
+// its place alone, so that any number of threads may make any part of it; of numbers that rise, also
+// on how many there are and to what.
 
 #include "tune.h"
 
@@ -150,11 +151,27 @@ static void put(void *to, kind of, size_t item, uint64_t bits, bool skewed)
     }
 }
 
+// Element i of count numbers that rise from 0 to `most`: how far from one to the next, varies by up to
+// twice the mean. skewed: the eighth power of where it is, so that half of them are in the least 1/256.
+static void put_rising(void *to, size_t item, uint64_t i, size_t count, uint64_t most,
+                       uint64_t bits, tune_data data)
+{
+    const double u = data == TUNE_UNIFORM ? (double)(bits >> 11) / 9007199254740992.0 : 0; // 2^53
+    double at = count > 1 ? ((double)i + u) / (double)(count - 1) : 0;
+    if (data == TUNE_SKEWED)
+        at *= at, at *= at, at *= at;
+    uint64_t x = (uint64_t)(at * (double)most);
+    if (i == 0 || i + 1 >= count || x > most)
+        x = i == 0 ? 0 : most;
+    memcpy(to, &x, item); // little-endian
+}
+
 typedef struct {
     tune_data data;
     kind of;
     size_t first, elements, item;
-    uint64_t seed;
+    size_t count; // of numbers that rise to `most`; else 0
+    uint64_t most, seed;
     char *to;
     size_t next; // chunk, taken by one thread at a time
 } filling;
@@ -176,7 +193,10 @@ static void fill_chunk(const filling *f, size_t chunk)
             }
             at = run;
         }
-        if (i >= f->first)
+        if (i >= f->first && f->count > 0)
+            put_rising(f->to + (i - f->first) * f->item, f->item, i + 1 < f->count ? at : i,
+                       f->count, f->most, random_bits(f->seed, at), f->data);
+        else if (i >= f->first)
             put(f->to + (i - f->first) * f->item, f->of, f->item, random_bits(f->seed, at),
                 f->data == TUNE_SKEWED);
     }
@@ -327,7 +347,7 @@ static bool fill_from_file(const tune_problem *problem, const tune_buffer *buffe
 }
 
 bool tune_data_fill(const tune_problem *problem, int b, void *to, size_t first, size_t elements,
-                    size_t item, char *message, size_t size)
+                    size_t item, size_t count, uint64_t most, char *message, size_t size)
 {
     const tune_buffer *const buffer = &problem->buffer[b];
     if (elements == 0)
@@ -340,7 +360,13 @@ bool tune_data_fill(const tune_problem *problem, int b, void *to, size_t first, 
     f.of = kind_of(buffer->type, item, &f.item);
     f.first = first * (item / f.item), f.elements = elements * (item / f.item);
     f.next = f.first / CHUNK;
+    f.count = *buffer->most ? count : 0;
+    f.most = most;
     f.seed = (uint64_t)b + 1;
+    const size_t bits = f.of == SIGNED ? 8 * f.item - 1 : f.of == UNSIGNED ? 8 * f.item : 0;
+    if (f.count > 0 && bits < 64 && most >> bits > 0)
+        return tune_fail(message, size, "%s rises to %llu, which is no %s", buffer->name,
+                         (unsigned long long)most, buffer->type);
     f.to = (char *)to;
     // Threads that can't be had are not needed: this one takes what is left.
     pthread_t thread[THREADS];

@@ -391,12 +391,12 @@ static bool is_output(const tune_buffer *b)
 }
 
 // The input, and what an output that is updated in place is at first.
-static bool fill(gpu *g, const tune_problem *problem, int b, size_t count, size_t item, char *why,
-                 size_t size)
+static bool fill(gpu *g, const tune_problem *problem, int b, size_t count, size_t item,
+                 uint64_t most, char *why, size_t size)
 {
     const size_t bytes = count * item;
     void *const host = malloc(bytes);
-    bool ok = host && tune_data_fill(problem, b, host, 0, count, item, why, size);
+    bool ok = host && tune_data_fill(problem, b, host, 0, count, item, count, most, why, size);
     if (!host)
         snprintf(why, size, "%s: no memory for %zu bytes", problem->buffer[b].name, bytes);
     CUresult status = ok ? g->p_cuMemcpyHtoD(g->buffer[b].at, host, bytes) : CUDA_SUCCESS;
@@ -442,7 +442,7 @@ static CUresult make_buffers(gpu *g, const tune_problem *problem, const loaded *
             return status;
         }
         if (more && (role == TUNE_IN || role == TUNE_INOUT) &&
-            !fill(g, problem, b, count, item, why, size))
+            !fill(g, problem, b, count, item, l->plan.most[b], why, size))
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (more)
             g->elements[b] = count;

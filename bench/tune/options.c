@@ -19,12 +19,14 @@
 
 const char *argp_program_version = "coarsen-tune " TUNE_VERSION;
 
+#define PATTERNS "reduce, map, matmul, histogram, scan, select, rows, columns or offsets"
+
 static const char about[] =
     "Finds how much work a thread should do: which setting of the knobs is the fastest, for this "
     "kernel, on this device, on this data. Profiles each setting on the GPU, or predicts its time "
     "where there is none, and says why.\v"
-    "PATTERN is reduce, map, matmul or histogram, as coarsen ships it. Numbers may be written "
-    "268435456, 2^28, 256Mi or 1e6.\n"
+    "PATTERN is " PATTERNS ", as coarsen ships it. Numbers may be written 268435456, 2^28, 256Mi "
+    "or 1e6.\n"
     "\n"
     "Examples:\n"
     "  coarsen-tune reduce --n 2^28\n"
@@ -47,6 +49,7 @@ enum {
     OP,
     INPUTS,
     BINS,
+    WIDTH,
     SOURCE,
     KERNEL,
     GRID,
@@ -98,19 +101,24 @@ enum {
 static const struct argp_option options[] = {
     TITLE("What is tuned:", 1),
     OPTION("type", TYPE, "TYPE",
-           "Of the elements: f32, f64, i32 (reduce, map); f32, f64 (matmul); u8, u16, u32, f32 "
-           "(histogram)",
+           "Of the elements: f32, f64 (matmul); u8, u16, u32, f32 (histogram); f32, f64, i32 (the "
+           "others)",
            1),
-    OPTION("n", N, "NUMBER", "How many elements (2^24); of matmul, rows, columns and depth (1024)",
+    OPTION("n", N, "NUMBER",
+           "How many elements (2^24); of matmul, rows, columns and depth (1024); of rows and "
+           "columns, rows (2^16)",
            1),
-    OPTION("rows", ROWS, "NUMBER", "matmul: of the left matrix and the product", 1),
+    OPTION("rows", ROWS, "NUMBER",
+           "rows, columns: of the matrix; matmul: of the left matrix and the product", 1),
     OPTION("cols", COLS, "NUMBER", "matmul: of the right matrix and the product", 1),
     OPTION("inner", INNER, "NUMBER", "matmul: columns of the left matrix, rows of the right one",
            1),
-    OPTION("op", OP, "OP", "reduce: sum, min or max (sum)", 1),
+    OPTION("op", OP, "OP", "reduce, scan: sum, min or max (sum)", 1),
     OPTION("inputs", INPUTS, "1..3", "map: how many arrays are added up (2)", 1),
     OPTION("bins", BINS, "NUMBER",
            "histogram: even ranges of all values (256); of floats, from -1 to 1", 1),
+    OPTION("width", WIDTH, "NUMBER",
+           "rows, columns: elements of a row (256); offsets: of a segment, on average", 1),
     OPTION("data", DATA, "WHAT", "uniform, skewed, one, runs, or a file, .npy or raw (uniform)", 1),
     OPTION("knob", KNOB, "NAME=VALUES",
            "64,128,256 or 1:32:*2 or 1:8:+1. A knob of the pattern: only these values", 1),
@@ -132,7 +140,10 @@ static const struct argp_option options[] = {
     OPTION("launch", LAUNCH, "CALL",
            "In place of these: a launcher that FILE has, as 'mine_launch(x, y, n, 0)'", 2),
     OPTION("size", SIZE, "NAME=NUMBER", "A size; --n NUMBER is --size n=NUMBER", 2),
-    OPTION("in", IN, "BUFFER", "An array to read, as 'float x[n]'", 2),
+    OPTION("in", IN, "BUFFER",
+           "An array to read, as 'float x[n]'; or of numbers that rise from 0 to n, 'int x[m] up "
+           "to n'",
+           2),
     OPTION("out", OUT, "BUFFER", "An array to write, which is verified", 2),
     OPTION("inout", INOUT, "BUFFER", "An array to change, which is verified", 2),
     OPTION("scratch", SCRATCH, "BUFFER", "An array that is zeroed once", 2),
@@ -182,7 +193,7 @@ typedef struct {
     const char *name;                    // of the pattern, or the file
     char place[4200];                    // "reduce.cu:5: " while its lines are read, else ""
     const char *type, *op, *types, *ops; // of "f32,f64" one
-    unsigned long long n, bins;
+    unsigned long long n, bins, width;
     int inputs;
     tune_own own;
     tune_knob knob[TUNE_KNOBS]; // those typed; the problem has the file's
@@ -455,6 +466,11 @@ static void take_rest(struct argp_state *state, parse *p)
         snprintf(label, sizeof(label), "%llu bins", p->bins);
         tune_add_label(problem, label);
     }
+    if (p->takes[WIDTH]) {
+        define(p, "WIDTH %llu", p->width);
+        snprintf(label, sizeof(label), "width %llu", p->width);
+        tune_add_label(problem, label);
+    }
     define(p, "DATA_%s", data[problem->data][0]);
     if (problem->data != TUNE_UNIFORM)
         tune_add_label(problem, data[problem->data][1]);
@@ -564,23 +580,28 @@ static void finish(struct argp_state *state, parse *p)
     static const struct {
         int key;
         const char *pattern;
-    } only[] = {{ROWS, "matmul"}, {COLS, "matmul"}, {INNER, "matmul"},
-                {OP, "reduce"},   {INPUTS, "map"},  {BINS, "histogram"}};
+    } only[] = {{ROWS, "matmul, rows and columns"},
+                {COLS, "matmul"},
+                {INNER, "matmul"},
+                {OP, "reduce and scan"},
+                {INPUTS, "map"},
+                {BINS, "histogram"},
+                {WIDTH, "rows, columns and offsets"}};
     tune_options *const to = p->to;
     tune_problem *const problem = &to->problem;
     char message[1024];
     tune_device device;
 
     if (!p->pattern && !p->own.source)
-        mistake(state, "nothing to tune: give a pattern, reduce, map, matmul or histogram, or "
-                       "--source FILE for a kernel of your own");
+        mistake(state, "nothing to tune: give a pattern, " PATTERNS ", or --source FILE for a "
+                       "kernel of your own");
     if (p->pattern && p->own.source)
         mistake(state, "\"%s\" and --source: give a pattern or a kernel of your own, not both",
                 p->pattern);
     if (p->pattern && !p->file)
         mistake(state,
-                "\"%s\" is not a pattern: take reduce, map, matmul or histogram, or --source "
-                "FILE for a kernel of your own%s",
+                "\"%s\" is not a pattern: take " PATTERNS ", or --source FILE for a kernel of "
+                "your own%s",
                 p->pattern, suggestion(p->pattern, tune_patterns));
     for (int key = TYPE; key < SOURCE; key++)
         if (p->own.source && p->given[key] && !p->takes[key])
@@ -692,6 +713,9 @@ static error_t take(int key, char *arg, struct argp_state *state)
         break;
     case BINS:
         p->bins = number(state, key, arg, 2147483647);
+        break;
+    case WIDTH:
+        p->width = number(state, key, arg, 2147483647);
         break;
     case SOURCE:
         p->own.source = arg;

@@ -116,7 +116,8 @@ const char *tune_closest(const char *from, const char *const *words)
 
 // ---- Parts of a problem -------------------------------------------------------------------------
 
-const char *const tune_patterns[] = {"reduce", "map", "matmul", "histogram", NULL};
+const char *const tune_patterns[] = {"reduce", "map",  "matmul",  "histogram", "scan",
+                                     "select", "rows", "columns", "offsets",   NULL};
 
 void tune_add_label(tune_problem *problem, const char *part)
 {
@@ -221,13 +222,46 @@ bool tune_problem_size(tune_problem *problem, const char *from, bool is_file, ch
     return true;
 }
 
+// How many expressions a list has, parted by commas outside of brackets; 0 where one of them is
+// empty or a bracket has no partner.
+static int expressions(const char *from)
+{
+    char open[64];
+    int depth = 0, count = 1;
+    bool any = false;
+    for (; *from; from++) {
+        static const char brackets[] = "()[]{}";
+        const char *const bracket = strchr(brackets, *from);
+        if (*from == ',' && depth == 0) {
+            if (!any)
+                return 0;
+            any = false;
+            count++;
+            continue;
+        }
+        any = any || !isspace((unsigned char)*from);
+        if (bracket && (bracket - brackets) % 2 == 0) {
+            if (depth == sizeof(open))
+                return 0;
+            open[depth++] = bracket[1];
+        } else if (bracket && (depth == 0 || open[--depth] != *from)) {
+            return 0;
+        }
+    }
+    return any && depth == 0 ? count : 0;
+}
+
 bool tune_problem_buffer(tune_problem *problem, tune_role role, const char *from, char *message,
                          size_t size)
 {
-    const size_t length = strlen(from);
+    static const char up_to[] = "] up to ";
+    const char *const rises = role == TUNE_IN ? strstr(from, up_to) : NULL;
+    const size_t length = rises ? (size_t)(rises + 1 - from) : strlen(from);
     const char *const open = strchr(from, '[');
     tune_buffer parts = {.role = role};
-    if (open && from[length - 1] == ']') {
+    if (open && open < from + length && from[length - 1] == ']' &&
+        (!rises || (expressions(rises + strlen(up_to)) == 1 &&
+                    tune_put(parts.most, sizeof(parts.most), "%s", rises + strlen(up_to))))) {
         const char *end = open, *name;
         while (end > from && isspace((unsigned char)end[-1]))
             end--;
@@ -282,35 +316,6 @@ bool tune_problem_rule(tune_problem *problem, bool is_let, const char *from, cha
         return false;
     problem->rule[problem->rules++] = made;
     return true;
-}
-
-// How many expressions a list has, parted by commas outside of brackets; 0 where one of them is
-// empty or a bracket has no partner.
-static int expressions(const char *from)
-{
-    char open[64];
-    int depth = 0, count = 1;
-    bool any = false;
-    for (; *from; from++) {
-        static const char brackets[] = "()[]{}";
-        const char *const bracket = strchr(brackets, *from);
-        if (*from == ',' && depth == 0) {
-            if (!any)
-                return 0;
-            any = false;
-            count++;
-            continue;
-        }
-        any = any || !isspace((unsigned char)*from);
-        if (bracket && (bracket - brackets) % 2 == 0) {
-            if (depth == sizeof(open))
-                return 0;
-            open[depth++] = bracket[1];
-        } else if (bracket && (depth == 0 || open[--depth] != *from)) {
-            return 0;
-        }
-    }
-    return any && depth == 0 ? count : 0;
 }
 
 static char *include(const char *option, const char *path, char *message, size_t size)

@@ -21,7 +21,13 @@ PROBLEMS = (
     [f"map --type f32 --n 2^{e}" for e in (12, 16, 20, 24, 28)] +
     [f"matmul --type f32 --n {n}" for n in (512, 1024, 4096)] +
     [f"histogram --type {kind} --bins {bins} --data {data} --n 2^{e}" for kind, bins in (("u8", 256), ("u32", 2048))
-     for data in ("uniform", "skewed") for e in (16, 22, 28)])
+     for data in ("uniform", "skewed") for e in (16, 22, 28)] +
+    [f"scan --type f32 --n 2^{e}" for e in (12, 16, 20, 24, 28)] +
+    [f"select --type f32 --n 2^{e}" for e in (16, 22, 28)] +
+    [f"{matrix} --type f32 --rows 2^{rows} --width {width}" for matrix, shapes in
+     (("rows", ((12, 256), (24, 16), (20, 256), (16, 4096))), ("columns", ((12, 256), (24, 16), (18, 1024))))
+     for rows, width in shapes] +
+    [f"offsets --type f32 --n 2^{e} --width {width}" for e, width in ((20, 256), (28, 16), (28, 256), (28, 4096))])
 
 
 def file_of(folder, what, problem):

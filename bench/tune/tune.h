@@ -88,6 +88,7 @@ typedef struct {
     tune_role role;
     char type[64], name[32]; // in C: "float", "in"
     char count[256];         // a C expression of the sizes: its elements
+    char most[256];          // another, if they are numbers that rise from 0 to that; else ""
 } tune_buffer;
 
 typedef struct {
@@ -141,7 +142,7 @@ typedef struct {
     double atomics_global, atomics_shared;
     double atomic_collisions, atomic_collisions_global, atomic_sectors;
     double barriers, shuffles, active_lanes, lane_slots;
-    double behind; // global accesses that the thread with most makes more than the average
+    double behind; // global accesses of the thread with most, beyond the average of a warp
 } tune_counts;
 
 typedef struct {
@@ -445,10 +446,11 @@ size_t tune_data_part(const char *type, size_t item, bool *floating);
 // One of those parts, in words; of one that is longer than 16 bytes these are enough.
 void tune_data_print(const char *type, size_t item, const void *part, char *to, size_t size);
 
-// Elements [first, first + elements) of a buffer, of item bytes each: the same whoever asks, and in
-// whatever parts.
+// Elements [first, first + elements) of the count of a buffer, of item bytes each: the same whoever
+// asks, and in whatever parts. most: the last one of a buffer whose numbers rise.
 bool tune_data_fill(const tune_problem *problem, int buffer, void *to, size_t first,
-                    size_t elements, size_t item, char *message, size_t size);
+                    size_t elements, size_t item, size_t count, uint64_t most, char *message,
+                    size_t size);
 
 // Whether an output is what it should be; tolerance: see tune_problem. If not, why is "[3] is 5,
 // not 7".

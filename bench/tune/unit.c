@@ -27,17 +27,18 @@ char *tune_unit(const tune_problem *problem, bool reference)
     fprintf(out, "#line 1 \"%s\"\n%s\n#line 1 \"the launch\"\n", problem->pattern,
             reference ? problem->reference : problem->source);
 
-    fprintf(out,
-            "static inline void tune_sizes(const unsigned long long *tune_size, "
-            "unsigned long long *tune_count, unsigned long long *tune_item, double *tune_work, "
-            "double *tune_tolerance)\n{\n");
+    fprintf(out, "static inline void tune_sizes(const unsigned long long *tune_size, "
+                 "unsigned long long *tune_count, unsigned long long *tune_item, "
+                 "unsigned long long *tune_most, double *tune_work, double *tune_tolerance)\n{\n");
     for (int s = 0; s < problem->sizes; s++)
         fprintf(out, "    const size_t %s = tune_size[%d];\n    (void)%s;\n", problem->size[s].name,
                 s, problem->size[s].name);
     for (int b = 0; b < problem->buffers; b++)
         fprintf(out,
-                "    tune_count[%d] = (unsigned long long)(%s);\n    tune_item[%d] = sizeof(%s);\n",
-                b, problem->buffer[b].count, b, problem->buffer[b].type);
+                "    tune_count[%d] = (unsigned long long)(%s);\n    tune_item[%d] = sizeof(%s);\n"
+                "    tune_most[%d] = (unsigned long long)(%s);\n",
+                b, problem->buffer[b].count, b, problem->buffer[b].type, b,
+                *problem->buffer[b].most ? problem->buffer[b].most : "0");
     fprintf(out, "    *tune_work = (double)(%s);\n    *tune_tolerance = (double)(%s);\n}\n",
             problem->work, *problem->tolerance ? problem->tolerance : "-1");
 

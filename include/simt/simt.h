@@ -141,7 +141,8 @@ typedef struct {
     unsigned long long active_lanes,
         lane_slots; // of memory instructions; their quotient is the efficiency
 
-    unsigned long long longest_thread; // global accesses and atomics of the thread that made most
+    unsigned long long longest_thread, // global accesses and atomics of the thread that made most
+        longest_later;                 // likewise, without the block that begins first
 } simt_counts;
 
 typedef struct {

@@ -1303,10 +1303,12 @@ static void test_counts(void)
     n = counts_of(ATOMICS_MIXED);
     tap_ok(n.atomics_global == 16 && n.atomic_sectors == 2, "only of the lanes that are global");
     n = counts_of(UNEVEN);
-    tap_ok(n.longest_thread == 7 && n.global_accesses == 68 && n.shared_accesses == 32,
+    tap_ok(n.longest_thread == 7 && n.longest_later == 0 && n.global_accesses == 68 &&
+               n.shared_accesses == 32,
            "the longest thread: three loads, three stores, an atomic; and nothing shared");
     n = counts_of(UNEVEN, 30);
-    tap_ok(n.longest_thread == 7 && n.global_accesses == 30 * 68 && n.atomic_sectors == 30,
+    tap_ok(n.longest_thread == 7 && n.global_accesses == 30 * 68 && n.atomic_sectors == 30 &&
+               n.longest_later == 7,
            "each thread begins at none");
     simt_reset_counts();
     counts_of(ATOMICS_APART), counts_of(UNEVEN), counts_of(ATOMICS_TWICE);

@@ -12,6 +12,9 @@
 
 #include "../tap.h"
 
+// Elements, enough for several threads and no whole number of chunks; and to what they rise.
+enum { MANY = (1 << 22) + 12345, MOST = 1 << 30 };
+
 static char message[1024], path[] = "/tmp/coarsen-data-test-XXXXXX.npy";
 
 static tune_problem problem_of(const char *type, tune_data data)
@@ -31,13 +34,11 @@ static int fill(const tune_problem *problem, int buffer, void *to, size_t first,
                 size_t item)
 {
     *message = 0;
-    return tune_data_fill(problem, buffer, to, first, elements, item, message, sizeof(message));
+    return tune_data_fill(problem, buffer, to, first, elements, item, MANY, MOST, message,
+                          sizeof(message));
 }
 
 // ---- Kinds -------------------------------------------------------------------------------------
-
-// Enough for several threads, and no whole number of chunks.
-enum { MANY = (1 << 22) + 12345 };
 
 static void test_kinds(void)
 {
@@ -103,6 +104,36 @@ static void test_kinds(void)
     p.data = TUNE_ONE;
     fill(&p, 1, k, 5, MANY, 4);
     tap_ok(k[0] == k[1] && memcmp(k, k + 1, (MANY - 1) * sizeof(*k)) == 0, "one value: %d", k[0]);
+    // Numbers that rise to MOST, in parts as in one go.
+    for (size_t d = 0; d < 4; d++) {
+        p = problem_of("int", kinds[d]);
+        strcpy(p.buffer[1].most, "m");
+        fill(&p, 1, k, 0, MANY, 4);
+        fill(&p, 1, part, 0, 70001, 4);
+        fill(&p, 1, (int *)part + 70001, 70001, MANY - 70001, 4);
+        size_t falls = 0, equal = 0;
+        int widest = 0;
+        for (size_t i = 1; i < MANY; i++) {
+            falls += k[i] < k[i - 1], equal += k[i] == k[i - 1];
+            widest = k[i] - k[i - 1] > widest ? k[i] - k[i - 1] : widest;
+        }
+        const double mean = (double)MOST / MANY;
+        const bool is = d == 0   ? widest > 1.9 * mean && widest <= 2 * mean + 1
+                        : d == 1 ? k[MANY / 2] < MOST / 250 && widest < 9 * mean
+                        : d == 2 ? equal == MANY - 2
+                                 : equal > MANY * 0.9;
+        tap_ok(k[0] == 0 && k[MANY - 1] == MOST && falls == 0 && is &&
+                   memcmp(k, part, MANY * sizeof(*k)) == 0,
+               "kind %zu rises, by %d at most, and %zu are as the one before", d, widest, equal);
+    }
+    p = problem_of("short", TUNE_UNIFORM);
+    strcpy(p.buffer[1].most, "m");
+    tap_ok(!fill(&p, 1, k, 0, 10, 2) &&
+               strstr(message, "buffer1 rises to 1073741824, which is no short"),
+           "too far: %s", message);
+    p = problem_of("float", TUNE_UNIFORM);
+    strcpy(p.buffer[1].most, "m");
+    tap_ok(!fill(&p, 1, k, 0, 10, 4), "only whole numbers rise: %s", message);
     p = problem_of("struct pixel", TUNE_UNIFORM);
     fill(&p, 1, u, 0, MANY / 12, 12);
     tap_ok(memcmp(u, u + 12, 12) != 0 && memcmp(u, u + 4, 4) != 0, "another type: bytes");

@@ -313,6 +313,8 @@ static void test_problems(void)
         {"reduce", "f32"},   {"reduce", "f64"},    {"reduce", "i32"},    {"map", "f32"},
         {"map", "f64"},      {"map", "i32"},       {"matmul", "f32"},    {"matmul", "f64"},
         {"histogram", "u8"}, {"histogram", "u16"}, {"histogram", "u32"}, {"histogram", "f32"},
+        {"scan", "f64"},     {"select", "i32"},    {"rows", "f32"},      {"columns", "i32"},
+        {"offsets", "f64"},
     };
     for (size_t r = 0; r < sizeof(requests) / sizeof(*requests); r++) {
         char *const command[] = {"coarsen-tune", (char *)requests[r][0], "--type",
@@ -382,6 +384,32 @@ static void test_source(void)
     }
 }
 
+// Bytes in flight, from the PTX: loads up to where they are waited for; copies also past that, as many
+// groups as the wait leaves.
+static void test_in_flight(void)
+{
+    static const struct {
+        const char *loop;
+        int inflight;
+    } loops[] = {
+        {"ld.global.f32 %f1, [%rd1];\nld.global.v4.f32 {%f2, %f3, %f4, %f5}, [%rd2];\n", 20},
+        {"ld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd2], %f1;\nld.global.f64 %d1, [%rd3];\n", 8},
+        {"cp.async.cg.shared.global [%r1], [%rd1], 16;\ncp.async.wait_group 0;\n", 16},
+        {"cp.async.ca.shared.global [%r1], [%rd1], 4;\nst.shared.f32 [%r2], %f1;\n"
+         "cp.async.ca.shared.global [%r3], [%rd2], 8;\ncp.async.wait_group 2;\n",
+         36},
+    };
+    for (size_t l = 0; l < sizeof(loops) / sizeof(*loops); l++) {
+        char ptx[1024];
+        tune_kernel kernel = {.symbol = "mine"};
+        snprintf(ptx, sizeof(ptx), ".visible .entry mine(\n)\n{\n$L1:\n%s@%%p1 bra $L1;\nret;\n}\n",
+                 loops[l].loop);
+        tune_read_ptx(ptx, &kernel);
+        tap_ok(kernel.inflight == loops[l].inflight, "loop %zu: %d bytes in flight", l,
+               kernel.inflight);
+    }
+}
+
 static void test_expressions(void)
 {
     static const struct {
@@ -443,6 +471,7 @@ int main(void)
     test_search();
     test_knobs();
     test_numbers();
+    test_in_flight();
     test_expressions();
     test_problems();
     test_source();

@@ -18,15 +18,23 @@ WRITER = os.environ.get("OUTPUT_TEST")
 pytestmark = pytest.mark.skipif(not WRITER, reason="OUTPUT_TEST is not set: run this through ./run test")
 
 HEADER = {"reduce": "coarsen/reduce.h", "map": "coarsen/map.h", "histogram": "coarsen/histogram.h",
-          "matmul": "coarsen/matmul/pipelined.h"}
+          "matmul": "coarsen/matmul/pipelined.h", "scan": "coarsen/scan.h", "select": "coarsen/select.h",
+          "rows": "coarsen/segmented/rows.h", "columns": "coarsen/segmented/columns.h",
+          "offsets": "coarsen/segmented/offsets.h"}
 # Not one of them is what a header has without. Of matmul, BN and TN are written as bytes.
 VALUES = {
     90: {"reduce": {"BLOCK_DIM": "256", "COARSE_FACTOR": "8"}, "map": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
          "histogram": {"BLOCK_DIM": "512", "CFACTOR": "16"},
+         "scan": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"}, "select": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
+         "rows": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"}, "columns": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2"},
+         "offsets": {"BLOCK_DIM": "128", "COARSE_FACTOR": "3"},
          "matmul": {"BM": "64", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
                     "COARSEN_STAGES": "3"}},
     80: {"reduce": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "map": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4"},
          "histogram": {"BLOCK_DIM": "256", "CFACTOR": "8"},
+         "scan": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "select": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"},
+         "rows": {"BLOCK_DIM": "512", "COARSE_FACTOR": "2"}, "columns": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"},
+         "offsets": {"BLOCK_DIM": "512", "COARSE_FACTOR": "1"},
          "matmul": {"BM": "32", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
                     "COARSEN_STAGES": "4"}},
 }
@@ -78,7 +86,7 @@ def test_values(pattern, sm, flags, folder):
 @pytest.mark.parametrize("pattern, knob", [(pattern, knob) for pattern in HEADER for knob in VALUES[90][pattern]])
 def test_what_is_given_wins(pattern, knob, folder):
     """A knob given before the inclusion; and a default given before tuned.h, or by -D."""
-    value = {"BLOCK_DIM": "64", "COARSEN_SLICES": "4"}.get(knob, "7")
+    value = {"BLOCK_DIM": "64", "COARSE_FACTOR": "16", "COARSEN_SLICES": "4"}.get(knob, "7")
     tuned = VALUES[90][pattern]
     # Of matmul the knobs are a set, so that one given leaves the others as the header has them.
     others = {} if pattern == "matmul" else tuned
@@ -93,7 +101,8 @@ def test_what_is_given_wins(pattern, knob, folder):
 
 
 @pytest.mark.parametrize("header", ["coarsen/matmul.h", "coarsen/matmul/tiled.h", "coarsen/reduce/coarsened.h",
-                                    "coarsen/map/interleaved.h", "coarsen/histogram/vectorized.h"])
+                                    "coarsen/map/interleaved.h", "coarsen/histogram/vectorized.h",
+                                    "coarsen/scan/chained.h"])
 def test_other_headers_are_as_they_were(header, folder):
     """Those that set their own shapes, and the lower rungs."""
     assert (preprocessed(TUNED + inclusion(header), folder, "-DCOARSEN_SM=90") ==

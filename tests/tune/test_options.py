@@ -17,18 +17,19 @@ GRID = ["--grid", "n"]
 OWN = SOURCE + KNOB + SIZE + OUT
 KERNEL = OWN + ["--kernel", "mine"] + GRID
 LONG = "n" * 600
+PATTERNS = "reduce, map, matmul, histogram, scan, select, rows, columns or offsets"
 LIKE = "should be like 'float x[n]', a type, a name and how many there are"
 VALUES = "should be values like 64,128,256 or a range, 1:32:*2 or 1:8:+1"
 NOT_POSITIVE = "is not a positive whole number: 1000000, 1e6, 2^20 and 1Mi are"
 
 MISTAKES = [
     # What to tune
-    ([], "nothing to tune: give a pattern, reduce, map, matmul or histogram, or --source FILE for a kernel of "
-         "your own"),
-    (["reduec"], '"reduec" is not a pattern: take reduce, map, matmul or histogram, or --source FILE for a kernel '
-                 "of your own; did you mean reduce?"),
-    (["sort"], '"sort" is not a pattern: take reduce, map, matmul or histogram, or --source FILE for a kernel of '
-               "your own\n"),
+    ([], f"nothing to tune: give a pattern, {PATTERNS}, or --source FILE for a kernel of your own"),
+    (["reduec"], f'"reduec" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own; did you '
+                 "mean reduce?"),
+    (["column"], f'"column" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own; did you '
+                 "mean columns?"),
+    (["sort"], f'"sort" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own\n'),
     (["reduce", "map"], '"reduce" and "map": one pattern at a time'),
     (["reduce", *OWN], '"reduce" and --source: give a pattern or a kernel of your own, not both'),
     (["reduce", "--frobnicate"], "unrecognized option '--frobnicate'"),
@@ -45,10 +46,13 @@ MISTAKES = [
     (["matmul", "--rows", "0"], f'--rows: "0" {NOT_POSITIVE}'),
     (["matmul", "--cols", "x"], f'--cols: "x" {NOT_POSITIVE}'),
     (["matmul", "--inner", "x"], f'--inner: "x" {NOT_POSITIVE}'),
-    (["reduce", "--rows", "4"], "--rows is of matmul, not of reduce"),
+    (["reduce", "--rows", "4"], "--rows is of matmul, rows and columns, not of reduce"),
+    (["offsets", "--rows", "4"], "--rows is of matmul, rows and columns, not of offsets"),
+    (["scan", "--width", "4"], "--width is of rows, columns and offsets, not of scan"),
+    (["rows", "--width", "0"], '--width: "0" is not a whole number from 1 to 2147483647'),
     (["map", "--cols", "4"], "--cols is of matmul, not of map"),
     (["map", "--inner", "4"], "--inner is of matmul, not of map"),
-    (["map", "--op", "min"], "--op is of reduce, not of map"),
+    (["map", "--op", "min"], "--op is of reduce and scan, not of map"),
     (["reduce", "--inputs", "2"], "--inputs is of map, not of reduce"),
     (["reduce", "--bins", "2"], "--bins is of histogram, not of reduce"),
     (["reduce", "--op", "maxx"], '--op: "maxx" is not one of sum, min, max; did you mean max?'),
@@ -118,8 +122,9 @@ MISTAKES = [
     (sum((["--size", f"s{i}=1"] for i in range(5)), SOURCE), "--size: there may be 4 sizes at most"),
     *[(SOURCE + ["--in", bad], f'--in: "{bad}" {LIKE}')
       for bad in ["", "float x", "x[n]", "float [n]", "float x[]", "float *x[n]", "float x[n", "float x[n] y",
-                  "float 2[n]", f"float x[{LONG}]"]],
+                  "float 2[n]", f"float x[{LONG}]", "int x[n] up to ", "int x[n] up to n, n", "int x up to n"]],
     (SOURCE + ["--out", "x"], f'--out: "x" {LIKE}'),
+    (SOURCE + ["--out", "int x[n] up to n"], f'--out: "int x[n] up to n" {LIKE}'),
     (SOURCE + ["--inout", "x"], f'--inout: "x" {LIKE}'),
     (SOURCE + ["--scratch", "x"], f'--scratch: "x" {LIKE}'),
     (SOURCE + OUT + OUT, '--out: "y" is a buffer already: each needs a name of its own'),

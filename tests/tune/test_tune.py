@@ -106,6 +106,22 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
              "barriers": "0", "blocks": "2", "threads": "128"}),
     "histogram": (["--n", "1000", "--type", "u8", "--data", "skewed"], {"BLOCK_DIM": ["64"], "CFACTOR": ["8", "16"]},
                   {"CFACTOR": "8"}, {"threads": "64"}),
+    # 4 rows of 32 vectors of 4 floats are a tile of 64 threads, 18 of them in all. A block takes a ticket for each, and
+    # one in vain.
+    "scan": (["--n", "9001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["4"]}, {"BLOCK_DIM": "64"},
+             {"atomics_global": "36", "blocks": "18"}),
+    # 1001 floats read and as many written, as the one value is above 0, and their number of 8 bytes.
+    "select": (["--n", "1001", "--data", "one"], {"BLOCK_DIM": ["128"], "COARSE_FACTOR": ["2", "8"]},
+               {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
+    # 8 lanes a row of up to 8 vectors.
+    "rows": (["--rows", "80", "--width", "33"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "4"]},
+             {"COARSE_FACTOR": "1"}, {"global_bytes": str((80 * 33 + 80) * 4), "blocks": "10"}),
+    # A lane a row of 3.
+    "columns": (["--rows", "64", "--width", "3"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "2"]},
+                {"COARSE_FACTOR": "1"}, {"global_bytes": str((64 * 3 + 3) * 4), "blocks": "1"}),
+    # A mark for each of the 143 segments' beginnings, and one for the end; a ticket for each block.
+    "offsets": (["--n", "1001", "--width", "7"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["1"]},
+                {"BLOCK_DIM": "64"}, {"atomics_shared": "144"}),
 }
 
 
@@ -179,6 +195,44 @@ def test_pattern_by_its_file(pattern, world, tuned):
     assert (said.returncode, said.stderr) == (0, "")
     assert [{**row, "default": ""} for row in rows_of(folder / "source.csv")] == [
         {**row, "default": ""} for row in rows_of(folder / f"{pattern}.csv")]
+
+
+@works
+def test_matmul(world, tmp_path):
+    """By asynchronous copies, of which the compiler must make those of the device."""
+    knobs = ["BM=32", "BN=64", "BK=32", "TM=4", "TN=8", "COARSEN_SLICES=4", "COARSEN_STAGES=2,4"]
+    said = tune(world, tmp_path, "matmul", "--n", "40", *sum((["--knob", knob] for knob in knobs), []), "--no-cache",
+                "--arch", "sm_90", "--csv", "x.csv")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert [row["status"] for row in rows_of(tmp_path / "x.csv")] == ["ok", "ok"]
+
+
+FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
+    "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
+    "select": ("select/single_pass.h", "*arrays.count = before;", "*arrays.count = before + 1;", ["--n", "1003"]),
+    "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];",
+             ["--rows", "99", "--width", "8"]),
+    "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",
+                ["--rows", "99"]),
+    "offsets": ("segmented/offsets.h", "const bool head = mine < boundary && (mine == 0 || previous < at);",
+                "const bool head = mine < boundary;", ["--n", "1003", "--width", "7", "--data", "runs"]),
+}
+
+
+@works
+def test_faulty_header(world, tmp_path):
+    """What a header makes wrong is found by the pattern's reference, and by nothing else."""
+    shutil.copytree(INCLUDE, tmp_path / "include")
+    for name, right, wrong, _ in FAULTY.values():
+        path = tmp_path / "include" / "coarsen" / name
+        text = path.read_text()
+        assert right in text
+        path.write_text(text.replace(right, wrong))
+    quick = {"QUICK_CXX": shlex.join(CXX), "ONCE_CXX": str(Path(__file__).resolve().parents[1] / "cxx-quick")}
+    for pattern, (_, _, _, size) in FAULTY.items():
+        said = tune(world, tmp_path, pattern, *size, "--knob", "BLOCK_DIM=128", "--knob", "COARSE_FACTOR=4",
+                    "--no-cache", "--arch", "sm_90", COARSEN_INCLUDE=str(tmp_path / "include"), **quick)
+        assert said.returncode == 1 and "wrong result: " in failures(said)["BLOCK_DIM=128 COARSE_FACTOR=4"], said.stdout
 
 
 @works

@@ -76,8 +76,8 @@ static bool tune_write_outputs(void)
 
 static void tune_answer(void)
 {
-    tune_sizes(tune_plan->size, tune_plan->count, tune_plan->item, &tune_plan->work,
-               &tune_plan->tolerance);
+    tune_sizes(tune_plan->size, tune_plan->count, tune_plan->item, tune_plan->most,
+               &tune_plan->work, &tune_plan->tolerance);
     tune_plan->launches = 0;
     tune_plan->status = 0;
     if (tune_plan->run == 0)

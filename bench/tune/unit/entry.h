@@ -8,7 +8,7 @@
 extern "C" __global__ void tune_entry(plan_record *p)
 {
     tune_plan = p;
-    tune_sizes(p->size, p->count, p->item, &p->work, &p->tolerance);
+    tune_sizes(p->size, p->count, p->item, p->most, &p->work, &p->tolerance);
     p->launches = 0;
     p->status = p->run ? (int)tune_run(p->size, p->buffer) : 0;
 }

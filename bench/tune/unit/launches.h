@@ -8,8 +8,10 @@
 #define TUNE_LAUNCHES_H
 
 #ifdef __CUDACC_RTC__
-// So that the headers leave their host part in; --device-as-default-execution-space does the rest.
+// So that the headers leave their host part in, as for nvcc; --device-as-default-execution-space does
+// the rest.
 #undef __CUDACC_RTC__
+#define __NVCC__
 #define TUNE_ON_DEVICE
 typedef signed char int8_t;
 typedef short int16_t;

@@ -36,13 +36,14 @@ typedef struct {
 typedef struct {
     // Asked.
     unsigned long long size[PLAN_SIZES], buffer[PLAN_BUFFERS];
-    int run;                      // 0: only count[], item[] and work are wanted
+    int run;                      // 0: only count[], item[], most[] and work are wanted
     int processors, shared_limit; // of the device
     int occupancies;              // what is known of occupancy, and what was asked besides
     plan_occupancy occupancy[PLAN_LAUNCHES];
 
     // Answered.
     unsigned long long count[PLAN_BUFFERS], item[PLAN_BUFFERS]; // elements, and bytes of one
+    unsigned long long most[PLAN_BUFFERS];                      // the last of numbers that rise
     double work;
     double tolerance; // of a floating-point element; < 0: 1e-5 of the greatest
     int status;       // a cudaError_t, as the launcher returned it

@@ -23,7 +23,7 @@
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the segment's elements before i, at a head the identity |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
 // | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
-// Defines what block/pipeline.h does, among it the two kernels, of which NAME_launch launches one; and
+// Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 // with COARSEN_FLAG

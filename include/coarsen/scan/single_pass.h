@@ -17,9 +17,10 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the elements before i, out[0] the identity |
-// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
-// Defines what block/pipeline.h does, among it the two kernels, of which NAME_launch launches one; and
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 64 to 1024  |
+// | COARSE_FACTOR        | 8 or tuned       | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// tuned: COARSEN_SCAN_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
+// Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -46,6 +47,13 @@
 // Cost: n elements read and n results written once; 8 bytes of a slot per 4-byte word of a tile's sum.
 // Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_SCAN_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_SCAN_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_SCAN_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_SCAN_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SCAN
 #include "../base.h"
 #ifndef BLOCK_DIM

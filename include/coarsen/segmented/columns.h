@@ -15,8 +15,9 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its column (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 4                | rows of which a thread has 16 bytes in flight, from 1 to 32 |
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 4 or tuned       | rows of which a thread has 16 bytes in flight, from 1 to 32 |
+// tuned: COARSEN_COLUMNS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/slots.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
 //                                                                 falls as either grows
@@ -44,6 +45,13 @@
 // Cost: each element read once; 8 bytes per 4-byte word of a block's sums, written and read.
 // Source: for the slots, see block/slots.h.
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_COLUMNS_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_COLUMNS_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_COLUMNS_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_COLUMNS_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM

@@ -18,8 +18,9 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 5                | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
+// | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
+// tuned: COARSEN_OFFSETS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -58,6 +59,13 @@
 // Source: D. Merrill and M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication (2016), for
 // how the work is cut.
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_OFFSETS_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_OFFSETS_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_OFFSETS_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_OFFSETS_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM

@@ -15,8 +15,9 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its row (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 4                | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
+// | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
+// tuned: COARSEN_ROWS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
 // row; NAME_short_kernel, a warp or some of its lanes per row; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
@@ -50,6 +51,13 @@
 // exchange of halves is recursive halving, R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
 // Collective Communication Operations in MPICH (2005).
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_ROWS_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_ROWS_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_ROWS_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_ROWS_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM

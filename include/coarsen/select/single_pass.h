@@ -18,8 +18,9 @@
 // | COARSEN_LIFT(x, i, s) | (COARSEN_OUT)(x) | what is written for element x at index i            |
 // | COARSEN_SCALAR       | none             | type of s, a value given at launch: a number or a struct; without it IF and LIFT take x and i |
 // | COARSEN_PARTITION    | 0                | 1: the rest is written too, from out's end backwards |
-// | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 8                | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 64 to 1024  |
+// | COARSE_FACTOR        | 8 or tuned       | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// tuned: COARSEN_SELECT_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -49,6 +50,13 @@
 // M. Billeter, O. Olsson, U. Assarsson, Efficient Stream Compaction on Wide SIMD Many-Core Architectures
 // (2009), for the votes.
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_SELECT_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_SELECT_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_SELECT_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_SELECT_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SELECT
 #include "../base.h"
 #ifndef BLOCK_DIM

@@ -665,6 +665,8 @@ static inline __attribute__((always_inline)) void count_access(thread *t, uintpt
 {
     if (!shared && ++t->global > device.counts.longest_thread)
         device.counts.longest_thread = t->global;
+    if (!shared && !t->block->begins && t->global > device.counts.longest_later)
+        device.counts.longest_later = t->global;
     note_step(t, (step){.place = place,
                         .address = address,
                         .size = (uint8_t)size,

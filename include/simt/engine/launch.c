@@ -117,10 +117,11 @@ static void add_counts(simt_counts *to, const simt_counts *from)
 {
     unsigned long long *t = (void *)to;
     const unsigned long long *f = (const void *)from;
-    const unsigned long long longest = to->longest_thread;
+    const unsigned long long longest = to->longest_thread, later = to->longest_later;
     for (size_t i = 0; i < sizeof *to / sizeof *t; ++i)
         t[i] += f[i];
     to->longest_thread = longest > from->longest_thread ? longest : from->longest_thread;
+    to->longest_later = later > from->longest_later ? later : from->longest_later;
 }
 
 static double share(unsigned long long part, unsigned long long whole)
@@ -339,7 +340,9 @@ static void join_children(slot *s);
 static void run_blocks(slot *s)
 {
     while (!device.ended && device.next_block < device.until) {
+        const int begins = device.next_block == 0;
         begin_block(s, block_in_turn(device.next_block++));
+        s->block.begins = begins;
         int how = _setjmp(s->root);
         if (!how)
             resume(next_thread(&s->block, NULL, 0));

@@ -172,6 +172,7 @@ typedef struct block {
     struct slot *slot;
     uint3 index;
     uint64_t serial; // linear index in the grid
+    int begins;      // the first of the launch
     unsigned threads, warps, live;
     thread *thread;
     uint32_t ready[MAX_WARPS];   // lanes that could run
