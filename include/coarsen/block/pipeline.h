@@ -232,10 +232,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                         (slots, added, totals + turn * COARSEN_WARPS, &below_added, &sum_added);
                         left = true;
                     }
-                const COARSEN_ACC start = COARSEN_(look_back)(slots, written, &sight, sum_written);
+                COARSEN_ACC start = COARSEN_(look_back)(slots, written, &sight, sum_written);
+                if (lane > 0)
+                    start = COARSEN_(op)(start, below_written);
                 if (lane < COARSEN_WARPS)
-                    starts[turn * COARSEN_WARPS + lane] =
-                        lane == 0 ? start : COARSEN_(op)(start, below_written);
+                    starts[turn * COARSEN_WARPS + lane] = start;
             }
             below_written = below_read, sum_written = sum_read;
             below_read = below_added, sum_read = sum_added;
