@@ -360,49 +360,68 @@ COARSEN_HOST size_t COARSEN_(skip)(const COARSEN_TYPE *in)
     return COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
 }
 
+// Lets a kernel have so many bytes of dynamic shared memory, if that is more than it has without being asked, with
+// what else a block has there.
+COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_bytes)
+{
+    return shared_bytes <= 32 << 10
+               ? cudaSuccess
+               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)shared_bytes);
+}
+
 // At least one element.
 COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
 {
-    typedef void (*kernel)(COARSEN_(arrays), unsigned int, unsigned long long *);
-    const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector)), free_bytes = 32 << 10;
-    const size_t all = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector));
+    const size_t all = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS); // rows
+    if (all <= COARSEN_ALONE && all * row_bytes <= 32 << 10) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(1, BLOCK_DIM, all * row_bytes, stream);
+        return cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays, (unsigned int)all,
+                                  words);
+    }
+
     cudaError_t status = cudaSuccess;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    size_t rows = all, blocks = 1, shared_bytes = all * row_bytes;
-    kernel launch = COARSEN_(alone_kernel);
-    if (all > COARSEN_ALONE || shared_bytes > free_bytes) {
-        rows = COARSEN_(even_rows)(all, processors, (size_t)-1);
-        launch = rows > 1 ? COARSEN_(tile_kernel) : COARSEN_(row_kernel);
-        blocks = coarsen_ceil_div(all, rows);
-        shared_bytes = rows * row_bytes;
-    }
-    if (rows > COARSEN_(most_rows)(row_bytes, &status)) {
-        rows = COARSEN_(even_rows)(
-            coarsen_ceil_div(arrays.end - arrays.skip, COARSEN_WORKERS * COARSEN_ITEMS), processors,
-            COARSEN_(most_rows)(COARSEN_STEP_BYTES, &status));
-        launch = COARSEN_(kernel);
-        blocks = coarsen_ceil_div(arrays.end, rows * COARSEN_WORKERS * COARSEN_ITEMS);
-        shared_bytes = rows * COARSEN_STEP_BYTES;
-    }
-    // More than there is without asking for it, with what else a block has there?
-    if (status == cudaSuccess && shared_bytes > free_bytes)
-        status = cudaFuncSetAttribute(
-            (const void *)launch, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (status == cudaSuccess && launch == COARSEN_(kernel)) {
-        int resident = 0; // blocks per multiprocessor
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch, BLOCK_DIM,
-                                                               shared_bytes);
-        const size_t tiles = blocks;
-        blocks = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
-        if (tiles > 0xffffffff - blocks)
-            return cudaErrorInvalidValue;
-    }
+    const size_t each = COARSEN_(even_rows)(all, processors, (size_t)-1); // of one tile per block
+    const size_t most = COARSEN_(most_rows)(row_bytes, &status);
     if (status != cudaSuccess)
         return status;
+    if (each <= most) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(all, each), BLOCK_DIM, each * row_bytes, stream);
+        status = COARSEN_(let_share)(each > 1 ? (const void *)COARSEN_(tile_kernel)
+                                              : (const void *)COARSEN_(row_kernel),
+                                     each * row_bytes);
+        if (status != cudaSuccess)
+            return status;
+        return each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays,
+                                             (unsigned int)each, words)
+                        : cudaLaunchKernelEx(&config, COARSEN_(row_kernel), arrays, 1u, words);
+    }
+
+    const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
+    const size_t rows =
+        COARSEN_(even_rows)(coarsen_ceil_div(arrays.end - arrays.skip, row), processors,
+                            COARSEN_(most_rows)(COARSEN_STEP_BYTES, &status));
+    const size_t tiles = coarsen_ceil_div(arrays.end, rows * row);
+    const size_t shared_bytes = rows * COARSEN_STEP_BYTES;
+    int resident = 0; // blocks per multiprocessor
+    if (status == cudaSuccess)
+        status = COARSEN_(let_share)((const void *)COARSEN_(kernel), shared_bytes);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, shared_bytes);
+    if (status != cudaSuccess)
+        return status;
+    const size_t at_a_time = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
+    if (tiles > 0xffffffff - at_a_time)
+        return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config =
-        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, launch, arrays, (unsigned int)rows,
-                              (unsigned long long *)scratch);
+        coarsen_launch_config(at_a_time, BLOCK_DIM, shared_bytes, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned int)rows, words);
 }
 #endif // __CUDACC_RTC__
 
