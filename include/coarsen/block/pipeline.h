@@ -323,7 +323,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(tile_kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
 {
-    COARSEN_(take_one)(arrays, rows, COARSE_FACTOR, scratch, false);
+    if (rows <= COARSEN_ALONE) // rows that are not there take time too
+        COARSEN_(take_one)(arrays, rows, COARSEN_ALONE, scratch, false);
+    else
+        COARSEN_(take_one)(arrays, rows, COARSE_FACTOR, scratch, false);
 }
 
 #ifndef __CUDACC_RTC__
