@@ -96,7 +96,7 @@ __global__ void check_runs(const float *in, const unsigned char *heads, const fl
     double sum = before[run].sum;
     for (size_t i = run * RUN; i < n && i < (run + 1) * RUN; i++) {
         sum = heads[i] ? in[i] : sum + in[i];
-        if (!(fabs(out[i] - sum) <= (256 + 64 * sqrt((double)i)) * 0x1p-24)) {
+        if (!(fabs(out[i] - sum) <= (256 + 256 * sqrt((double)i)) * 0x1p-24)) {
             atomicMin(first_wrong, (unsigned long long)i);
             return;
         }

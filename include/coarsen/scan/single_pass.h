@@ -42,8 +42,7 @@
 // While one is copied to shared memory, the one before is added up, the sum of the next is on its way to
 // the other blocks, and the first is written. Meanwhile the first warp looks back, and does nothing else.
 // Price paid: a ticket, a barrier and up to 128 slots read per tile; shared memory for four tiles, so that
-// a multiprocessor has one block; and on short arrays, the steps of the pipeline, one after the other:
-// a kernel without it takes those.
+// a multiprocessor has one block. Where a block would have one tile, it has a kernel without the pipeline.
 // Cost: n elements read and n results written once; 8 bytes of a slot per 4-byte word of a tile's sum.
 // Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 
