@@ -176,7 +176,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // Four tiles at a time: the last of them is copied, the one before it is added up, then there is one
     // whose sum the others read, and the first is written.
     unsigned int copied = tiles, added = next[0], read = tiles, written = tiles;
-    COARSEN_(kept) kept_copied, kept_added, kept_read, kept_written;
+    COARSEN_(kept) kept_copied = {}, kept_added, kept_read, kept_written;
     // In the first warp, in lane w: what is before warp w in the tile; and the tile's sum.
     COARSEN_ACC below_read = COARSEN_(identity)(), below_written = below_read;
     COARSEN_ACC sum_read = below_read, sum_written = below_read;
