@@ -31,9 +31,10 @@
 // NAME_take asks for a tile, and NAME_tile_of says which one it got, when that is needed: 0, 1, 2 ... in the
 // order in which blocks ask. takes: how often all blocks of the launch ask; who gets `tiles` or more has
 // asked in vain. One thread calls NAME_tile_of once per ticket. Any ticket of the launch finds the slots. The
-// last three are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask begins to read
-// the sums before a tile, and NAME_look_back waits for them: before is all tiles before this one, combined,
-// in all lanes. Every tile is published and looks back. scratch: device memory, 16-byte aligned, made ready
+// next four are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask begins to read the sums before
+// a tile; NAME_answered says whether all of them are there, and asks again for those that are not; and
+// NAME_look_back waits for them: before is all tiles before this one, combined, in all lanes. Every tile is
+// published and looks back. scratch: device memory, 16-byte aligned, made ready
 // once by NAME_scratch_init; each launch leaves it ready for the next, with any number of tiles, 2^32 - 2
 // times. A scratch that was not made ready ends the launch with an error (__trap), unless its first word
 // happens to be small.

@@ -18,7 +18,7 @@
 // BLOCK_DIM, a multiple of 32 from 64 to 1024; COARSE_FACTOR, the most vectors per thread and tile; and
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
 //                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
-//     NAME_kept     what a thread keeps of a tile from adding it up to writing it
+//     NAME_kept     what a thread keeps of a tile from copying it to writing it
 // After it, COARSEN_INLINE functions
 //     void NAME_fetch(NAME_kept *kept, NAME_arrays arrays, size_t element, unsigned int rows, unsigned int most)
 //     COARSEN_ACC NAME_add_up(NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays, size_t element,
@@ -27,9 +27,9 @@
 //                          size_t element, unsigned int rows, unsigned int most, COARSEN_ACC start)
 // Each is for a warp's part of a tile: `rows` rows of 32 vectors, one run of the array, and of stage. The
 // calling lane's are stage[32 r], at element + 32 r COARSEN_ITEMS, which it has copied itself: who reads
-// another lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is inlined.
-// NAME_fetch begins to read what else there is for the part, and does not wait for it. NAME_add_up gives what
-// the part holds, in all lanes. NAME_write_tile gets what is before the part.
+// another lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is
+// inlined. NAME_fetch begins to read what else there is for the part, and does not wait for it. NAME_add_up
+// gives what the part holds, in all lanes. NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_tile_kernel, likewise
