@@ -209,7 +209,8 @@ def test_matmul(world, tmp_path):
 
 FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
-    "select": ("select/single_pass.h", "*arrays.count = before;", "*arrays.count = before + 1;", ["--n", "1003"]),
+    "select": ("select/single_pass.h", "*arrays.count = start + kept->count;", "*arrays.count = start + kept->count + 1;",
+               ["--n", "1003"]),
     "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];",
              ["--rows", "99", "--width", "8"]),
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",

@@ -124,10 +124,10 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, 
 }
 
 // whole: all elements of the part are there.
-COARSEN_INLINE void COARSEN_(look)(COARSEN_(kept) * kept, const COARSEN_TYPE *part,
-                                   COARSEN_(arrays) arrays, size_t first, unsigned int rows,
-                                   unsigned int most, bool whole, unsigned int begin,
-                                   unsigned int there)
+COARSEN_INLINE void COARSEN_(look_at)(COARSEN_(kept) * kept, const COARSEN_TYPE *part,
+                                      COARSEN_(arrays) arrays, size_t first, unsigned int rows,
+                                      unsigned int most, bool whole, unsigned int begin,
+                                      unsigned int there)
 {
     const unsigned int lane = threadIdx.x % 32;
 #pragma unroll
@@ -153,9 +153,9 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     __syncwarp(); // the copies of the other lanes
     *kept = none;
     if (there == rows * 32 * COARSEN_ITEMS)
-        COARSEN_(look)(kept, part, arrays, first, rows, most, true, begin, there);
+        COARSEN_(look_at)(kept, part, arrays, first, rows, most, true, begin, there);
     else
-        COARSEN_(look)(kept, part, arrays, first, rows, most, false, begin, there);
+        COARSEN_(look_at)(kept, part, arrays, first, rows, most, false, begin, there);
 #pragma unroll
     for (unsigned int w = 0; w < sizeof(kept->bits) / sizeof(kept->bits[0]); w++)
         kept->count += (unsigned int)__popc(kept->bits[w]);
@@ -171,7 +171,7 @@ COARSEN_DEVICE unsigned int COARSEN_(transposed)(unsigned int bits)
     unsigned int mask = 0x0000ffff;
 #pragma unroll
     for (unsigned int delta = 16; delta > 0; delta /= 2, mask ^= mask << delta) {
-        const unsigned int other = __shfl_xor_sync(0xffffffff, bits, delta);
+        const unsigned int other = __shfl_xor_sync(0xffffffff, bits, (int)delta);
         bits = threadIdx.x & delta ? (bits & ~mask) | (other >> delta & mask)
                                    : (bits & mask) | (other & mask) << delta;
     }
