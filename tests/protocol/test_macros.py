@@ -25,7 +25,7 @@ def macros(source, includes, folder):
 
 
 # Two ways to say one thing: with the one an inclusion cannot have the other.
-EITHER = {"COARSEN_IF": "COARSEN_SAME", "COARSEN_AXIS": "COARSEN_OFFSET"}
+EITHER = {"COARSEN_IF": "COARSEN_SAME", "COARSEN_AXIS": "COARSEN_OFFSET", "COARSEN_FLAG": "COARSEN_OFFSET"}
 
 # What the user may have for himself when he includes a header of another pattern, or any.
 HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {

@@ -411,8 +411,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, const COARSEN_
     const COARSEN_(arrays) arrays = {in, skip, n + skip, out, wide, flags, wide_flags};
     return COARSEN_(pass)(arrays, scratch, stream);
 }
-#undef COARSEN_FLAGS_BYTES
-#undef COARSEN_FLAGS_ALIGN
 #else
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
                                           const COARSEN_OFFSET *offsets, size_t segments,
@@ -442,6 +440,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
 }
 #endif
 #endif // __CUDACC_RTC__
+
+#undef COARSEN_FLAGS_BYTES
+#undef COARSEN_FLAGS_ALIGN
 
 #define COARSEN_END
 #include "../base.h"
