@@ -305,7 +305,6 @@ FAULTS = {
         ("forget the flags at an end", "                if (COARSEN_(there)(arrays, e + j, 1))\n                    memcpy", "                if (false)\n                    memcpy"),
         ("shift the marks", "heads >> element % 32 &", "heads >> (element + 1) % 32 &"),
         ("forget where the array begins", "1u << (here + skip) % 32", "1u << here % 32"),
-        ("mark behind the last element", "if (here < n && ", "if ("),
         ("take an offset that falls", "here < before || here > n", "here > n"),
         ("take an offset behind the array", "here < before || here > n", "here < before"),
         ("leave marks of the launch before", "cudaMemsetAsync(scratch, 0, COARSEN_(scratch_bytes)(n), stream)", "cudaMemsetAsync(scratch, 0, 16, stream)"),
