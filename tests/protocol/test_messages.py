@@ -30,7 +30,7 @@ CASES = {
 }
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
-OPERATOR = {"REDUCE", "SCAN", "SEGMENTED", "FUSE"}
+OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "SEGMENTED", "FUSE"}
 BLOCKS = OPERATOR | {"SELECT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"SELECT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
@@ -67,7 +67,8 @@ BASE = {
                                                           for case in numbers(name, ["0", "kTile", "64 + 64"])]),
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
-    "COARSEN_EXCLUSIVE must be": ({"SCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "a selection takes COARSEN_IF": ({"SELECT"}, [
         {"COARSEN_ACC": "int"}, {"COARSEN_OP": "((a) + (b))"}, {"COARSEN_IDENTITY": "0"}]),
     "define COARSEN_IF": ({"SELECT"}, [{"COARSEN_IF": None}]),
