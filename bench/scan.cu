@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/scan.cu: running sums. scan.h and the rungs below it beside cub::DeviceScan::InclusiveSum and a
-// device copy. With --sweep: every pair of knobs of scan.h.
+// device copy; and scan.h with a look-back whose tree is not always the same (first_come.h). With --sweep: every pair of knobs of scan.h.
 //
 // The file includes itself, once for each type and once for each pair of knobs.
 
@@ -44,6 +44,11 @@ RUNG(three_kernel, "three_kernel", 40);
 #include <coarsen/scan/chained.h>
 RUNG(chained, "chained",
      28); // one after the other: beyond, rounding alone is more than the check allows
+
+#define COARSEN_NAME COARSEN_JOIN(first_come_, SCAN_NAME)
+#define COARSEN_TYPE SCAN_TYPE
+#include "first_come.h"
+RUNG(first_come, "first come", 40);
 #undef SCAN_LADDER
 #endif
 

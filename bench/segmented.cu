@@ -2,7 +2,8 @@
 //
 // bench/segmented.cu: sums of segments that offsets give, of lengths near each other and far apart.
 // segmented/offsets.h beside cub::DeviceSegmentedReduce::Sum, and reduce.h over the same array, which reads no
-// offset. With --sweep: every pair of knobs.
+// offset. And of runs of equal keys: select.h finds where they begin, beside cub::DeviceReduce::ReduceByKey.
+// With --sweep: every pair of knobs.
 //
 // The file includes itself, once for each pair of knobs.
 
@@ -23,6 +24,7 @@ static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
 #include "segments.h"
 
 #include <coarsen/base.h>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 
 #include <cmath>
@@ -51,6 +53,12 @@ static bool add(rung entry)
 #define COARSEN_NAME offsets
 #define COARSEN_TYPE float
 #include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME       begins
+#define COARSEN_TYPE       int
+#define COARSEN_SAME(a, b) ((a) == (b))
+#define COARSEN_LIFT(x, i) ((int)(i))
+#include <coarsen/select.h>
 
 #define COARSEN_NAME sum
 #define COARSEN_TYPE float
@@ -87,78 +95,172 @@ __global__ void check_sums(const float *out, const int *offsets, const double *w
 
 // ---- contests -------------------------------------------------------------------------------------
 
+// What the contests share: a float each for the elements, their segments, and the sums.
+struct problem {
+    size_t n, segments;
+    std::shared_ptr<void> input, at, output, wanted, wrong, one;
+    const float *in;
+    const int *where;
+    float *out;
+
+    problem(const std::vector<int> &offsets)
+        : n((size_t)offsets.back()), segments(offsets.size() - 1), input(bench_alloc(n * 4)),
+          at(bench_alloc(offsets.size() * 4)), output(bench_alloc(segments * 4)),
+          wanted(bench_alloc(segments * 8)), wrong(bench_alloc(8)), one(bench_alloc(4)),
+          in((const float *)input.get()), where((const int *)at.get()), out((float *)output.get())
+    {
+        bench_fill((float *)input.get(), n, 1);
+        BENCH_CHECK(
+            cudaMemcpy(at.get(), offsets.data(), offsets.size() * 4, cudaMemcpyHostToDevice));
+        wanted_sums<<<(unsigned int)((segments + 7) / 8), 256>>>(in, where, segments,
+                                                                 (double *)wanted.get());
+        BENCH_CHECK(cudaGetLastError());
+    }
+
+    // What all entries except reduce.h share.
+    bench_entry entry(double bytes) const
+    {
+        const problem p = *this;
+        bench_entry sums;
+        sums.bytes = bytes;
+        sums.poison = [=] { BENCH_CHECK(cudaMemset(p.out, 0x7f, p.segments * 4)); };
+        sums.check = [=](std::string *why) {
+            unsigned long long first = ~0ull;
+            BENCH_CHECK(cudaMemcpy(p.wrong.get(), &first, 8, cudaMemcpyHostToDevice));
+            check_sums<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
+                p.out, p.where, (const double *)p.wanted.get(), p.segments,
+                (unsigned long long *)p.wrong.get());
+            BENCH_CHECK(cudaMemcpy(&first, p.wrong.get(), 8, cudaMemcpyDeviceToHost));
+            *why = "segment " + std::to_string(first);
+            return first == ~0ull;
+        };
+        return sums;
+    }
+
+    bench_entry whole() const
+    {
+        const problem p = *this;
+        const size_t bytes = sum_scratch_bytes(n);
+        const std::shared_ptr<void> scratch = bench_zeroed(bytes);
+        bench_entry whole;
+        whole.kernel = "reduce.h";
+        whole.bytes = 4.0 * (double)n;
+        whole.launch = [=](cudaStream_t stream) {
+            return sum_launch(p.in, (float *)p.one.get(), p.n, scratch.get(), bytes, stream);
+        };
+        whole.poison = [] {};
+        whole.check = [](std::string *) { return true; };
+        return whole;
+    }
+};
+
 static void sums(bench &b, const shape &of, const std::vector<rung> &list, size_t n)
 {
-    const std::vector<int> offsets = shape_offsets(of, n);
-    const size_t segments = offsets.size() - 1;
-    n = (size_t)offsets.back();
-    const std::shared_ptr<void> input = bench_alloc(n * 4), at = bench_alloc(offsets.size() * 4);
-    const std::shared_ptr<void> output = bench_alloc(segments * 4),
-                                wanted = bench_alloc(segments * 8);
-    const std::shared_ptr<void> wrong = bench_alloc(8), one = bench_alloc(4);
-    const float *const in = (const float *)input.get();
-    const int *const where = (const int *)at.get();
-    float *const out = (float *)output.get();
-    bench_fill((float *)in, n, 1);
-    BENCH_CHECK(cudaMemcpy(at.get(), offsets.data(), offsets.size() * 4, cudaMemcpyHostToDevice));
-    wanted_sums<<<(unsigned int)((segments + 7) / 8), 256>>>(in, where, segments,
-                                                             (double *)wanted.get());
-    BENCH_CHECK(cudaGetLastError());
-
-    bench_contest contest("segmented", "float", n);
+    const problem p(shape_offsets(of, n));
+    bench_contest contest("segmented", "float", p.n);
     contest.data = of.name;
     contest.copy = "reduce.h";
-
-    bench_entry segmented; // what all entries except reduce.h share
-    segmented.bytes = 4.0 * ((double)n + 2 * (double)segments);
-    segmented.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x7f, segments * 4)); };
-    segmented.check = [=](std::string *why) {
-        unsigned long long first = ~0ull;
-        BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-        check_sums<<<(unsigned int)((segments + 255) / 256), 256>>>(
-            out, where, (const double *)wanted.get(), segments, (unsigned long long *)wrong.get());
-        BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
-        *why = "segment " + std::to_string(first);
-        return first == ~0ull;
-    };
-
-    const size_t sum_bytes = sum_scratch_bytes(n);
-    const std::shared_ptr<void> sum_scratch = bench_zeroed(sum_bytes);
-    bench_entry whole;
-    whole.kernel = "reduce.h";
-    whole.bytes = 4.0 * (double)n;
-    whole.launch = [=](cudaStream_t stream) {
-        return sum_launch(in, (float *)one.get(), n, sum_scratch.get(), sum_bytes, stream);
-    };
-    whole.poison = [] {};
-    whole.check = [](std::string *) { return true; };
-    contest.entries.push_back(whole);
+    contest.entries.push_back(p.whole());
+    const bench_entry segmented = p.entry(4.0 * ((double)p.n + 2 * (double)p.segments));
 
     size_t cub_bytes = 0;
-    BENCH_CHECK(cub::DeviceSegmentedReduce::Sum(nullptr, cub_bytes, in, out, (int)segments, where,
-                                                where + 1));
+    BENCH_CHECK(cub::DeviceSegmentedReduce::Sum(nullptr, cub_bytes, p.in, p.out, (int)p.segments,
+                                                p.where, p.where + 1));
     const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
     bench_entry cub = segmented;
     cub.kernel = "CUB";
     cub.launch = [=](cudaStream_t stream) {
         size_t bytes = cub_bytes;
-        return cub::DeviceSegmentedReduce::Sum(cub_scratch.get(), bytes, in, out, (int)segments,
-                                               where, where + 1, stream);
+        return cub::DeviceSegmentedReduce::Sum(cub_scratch.get(), bytes, p.in, p.out,
+                                               (int)p.segments, p.where, p.where + 1, stream);
     };
     contest.entries.push_back(cub);
 
     for (const rung &r : list) {
-        const size_t bytes = r.scratch_bytes(n, segments);
+        const size_t bytes = r.scratch_bytes(p.n, p.segments);
         const std::shared_ptr<void> scratch = bench_alloc(bytes);
         BENCH_CHECK(r.scratch_init(scratch.get(), bytes, 0));
         bench_entry entry = segmented;
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
         entry.launch = [=](cudaStream_t stream) {
-            return r.launch(in, n, where, segments, out, scratch.get(), bytes, stream);
+            return r.launch(p.in, p.n, p.where, p.segments, p.out, scratch.get(), bytes, stream);
         };
         contest.entries.push_back(entry);
     }
+    b.run(contest);
+}
+
+// Equal keys stand side by side. Both entries count the runs on the device; CUB's writes the key of each, and
+// coarsen's where each begins.
+static void runs(bench &b, const shape &of, size_t n)
+{
+    std::vector<int> offsets = shape_offsets(of, n);
+    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end()); // no run is empty
+    const problem p(offsets);
+    std::vector<int> key(p.n);
+    for (size_t s = 0; s < p.segments; s++)
+        std::fill(key.begin() + offsets[s], key.begin() + offsets[s + 1], (int)(s * 7919));
+    const std::shared_ptr<void> keys = bench_alloc(p.n * 4);
+    BENCH_CHECK(cudaMemcpy(keys.get(), key.data(), p.n * 4, cudaMemcpyHostToDevice));
+    // As a user, who does not know how many runs there are, must have it.
+    const std::shared_ptr<void> starts = bench_alloc((p.n + 1) * 4), found = bench_alloc(8);
+    const std::shared_ptr<void> output = bench_alloc(p.n * 4);
+    const int *const in_keys = (const int *)keys.get();
+    int *const where = (int *)starts.get();
+    float *const out = (float *)output.get();
+
+    bench_contest contest("runs of equal keys", "float", p.n);
+    contest.data = of.name;
+    contest.copy = "reduce.h";
+    contest.entries.push_back(p.whole());
+    bench_entry by_key = p.entry(4.0 * (2 * (double)p.n + 2 * (double)p.segments));
+    by_key.poison = [=] {
+        BENCH_CHECK(cudaMemset(out, 0x7f, p.n * 4));
+        BENCH_CHECK(cudaMemset(found.get(), 0x7f, 8));
+    };
+    const std::function<bool(std::string *)> right = by_key.check;
+    by_key.check = [=](std::string *why) {
+        unsigned long long count = 0;
+        BENCH_CHECK(cudaMemcpy(&count, found.get(), 8, cudaMemcpyDeviceToHost));
+        BENCH_CHECK(cudaMemcpy(p.out, out, p.segments * 4, cudaMemcpyDeviceToDevice));
+        *why = std::to_string(count) + " runs";
+        return count == p.segments && right(why);
+    };
+
+    size_t cub_bytes = 0;
+    BENCH_CHECK(cub::DeviceReduce::ReduceByKey(nullptr, cub_bytes, in_keys, where, p.in, out,
+                                               (unsigned long long *)found.get(),
+                                               cuda::std::plus<>(), (int)p.n));
+    const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
+    bench_entry cub = by_key;
+    cub.kernel = "CUB";
+    cub.launch = [=](cudaStream_t stream) {
+        size_t bytes = cub_bytes;
+        return cub::DeviceReduce::ReduceByKey(cub_scratch.get(), bytes, in_keys, where, p.in, out,
+                                              (unsigned long long *)found.get(),
+                                              cuda::std::plus<>(), (int)p.n, stream);
+    };
+    contest.entries.push_back(cub);
+
+    const size_t begins_bytes = begins_scratch_bytes(p.n),
+                 sums_bytes = offsets_scratch_bytes(p.n, p.n);
+    const std::shared_ptr<void> begins_scratch = bench_alloc(begins_bytes),
+                                sums_scratch = bench_alloc(sums_bytes);
+    BENCH_CHECK(begins_scratch_init(begins_scratch.get(), begins_bytes, 0));
+    BENCH_CHECK(offsets_scratch_init(sums_scratch.get(), sums_bytes, 0));
+    bench_entry ours = by_key;
+    ours.kernel = "select.h, offsets.h";
+    ours.launch = [=](cudaStream_t stream) {
+        unsigned long long *const count = (unsigned long long *)found.get();
+        const cudaError_t status =
+            begins_launch(in_keys, where, p.n, count, begins_scratch.get(), begins_bytes, stream);
+        return status != cudaSuccess
+                   ? status
+                   : offsets_launch_counted(p.in, p.n, where, count, p.n, out, sums_scratch.get(),
+                                            sums_bytes, stream);
+    };
+    contest.entries.push_back(ours);
     b.run(contest);
 }
 
@@ -169,10 +271,14 @@ int main(int argc, char **argv)
     const rung best = {"offsets.h", "", offsets_scratch_bytes, offsets_scratch_init,
                        offsets_launch};
     for (int e : b.exponents(4))
-        for (const shape &of : shapes)
-            if (shape_fits(of, e) && b.fits(6 * 4.0 * (double)(1ull << e),
-                                            ("segmented, n = 2^" + std::to_string(e)).c_str()))
-                sums(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
+        for (const shape &of : shapes) {
+            if (!shape_fits(of, e) || !b.fits(10 * 4.0 * (double)(1ull << e),
+                                              ("segmented, n = 2^" + std::to_string(e)).c_str()))
+                continue;
+            sums(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
+            if (!b.sweep)
+                runs(b, of, (size_t)1 << e);
+        }
     return b.finish();
 }
 

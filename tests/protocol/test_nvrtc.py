@@ -58,13 +58,15 @@ def compile_program(source, options):
 
 
 ARCHS = architectures() or [75]
-# The optimizer takes four fifths of the time: it is in full for the newest. CUDA 12 may lack the option.
+# The optimizer takes four fifths of the time: it is in full for the GPU that the defaults were measured on, where no
+# kernel may spill registers. CUDA 12 may lack the option.
+MEASURED = 90 if 90 in ARCHS else ARCHS[-1]
 FAST = ["--Ofast-compile=max"]
 QUICK = FAST if NVRTC and compile_program("", [*FAST, "--gpu-architecture=sm_75"])[0] == "" else []
 # Machine code takes three quarters of what is left, and only the assembler knows which instructions a GPU lacks. So it
 # is for the oldest, the newest, and the first of those that the headers tell from older ones; the others have PTX.
 TOLD_APART = {int(bound) // 10 for header in HEADERS for bound in re.findall(r"COARSEN_PTX >= (\d+)", text(header))}
-ASSEMBLED = {ARCHS[0], ARCHS[-1], *(min(arch for arch in ARCHS if arch >= bound) for bound in TOLD_APART)}
+ASSEMBLED = {ARCHS[0], MEASURED, ARCHS[-1], *(min(arch for arch in ARCHS if arch >= bound) for bound in TOLD_APART)}
 
 
 @functools.cache
@@ -78,8 +80,11 @@ def compile_headers(headers, arch):
         kernels += [name for kind, name in functions(header, named.get("COARSEN_NAME")) if kind == "KERNEL"]
         kernels.append(f"use_{mark}_on_device")
     options = [f"-I{INCLUDE}", f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}",
-               *(QUICK if arch != ARCHS[-1] else [])]
+               *(QUICK if arch != MEASURED else ["--ptxas-options=--warn-on-spills"])]
     said, code = compile_program(source, options)
+    # A function whose address is taken saves registers that are its caller's. Of a kernel it is a loss.
+    said = "\n".join(line for line in said.splitlines()
+                     if "Registers are spilled" not in line or any(name in line for name in kernels))
     return said, [name for name in kernels if name.encode() not in code]
 
 
@@ -90,14 +95,14 @@ ALL, FINE = tuple(HEADERS), ("", [])
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_nvrtc(header, arch):
-    """A program of each header for the oldest and the newest. For those between one has all, and each its own once
+    """A program of each header for the oldest and the one measured. For the others one has all, and each its own once
     something is wrong with that."""
-    if arch in (ARCHS[0], ARCHS[-1]) or compile_headers(ALL, arch) != FINE:
+    if arch in (ARCHS[0], MEASURED) or compile_headers(ALL, arch) != FINE:
         assert compile_headers((header,), arch) == FINE
 
 
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
-@pytest.mark.parametrize("arch", ARCHS[1:-1])
+@pytest.mark.parametrize("arch", [arch for arch in ARCHS if arch not in (ARCHS[0], MEASURED)])
 def test_together(arch):
     """So that what is wrong with all of them, and with none alone, is noticed."""
     assert compile_headers(ALL, arch) == FINE

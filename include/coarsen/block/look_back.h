@@ -25,15 +25,16 @@
 //     void         NAME_publish(NAME_slots slots, unsigned int tile, COARSEN_TYPE sum)
 //     void         NAME_ask(NAME_slots slots, unsigned int tile, NAME_sight *sight)
 //     bool         NAME_answered(NAME_slots slots, unsigned int tile, NAME_sight *sight)
+//     bool         NAME_lane_answered(NAME_slots slots, unsigned int tile, NAME_sight *sight)   by one lane
 //     COARSEN_TYPE NAME_look_back(NAME_slots slots, unsigned int tile, NAME_sight *sight, COARSEN_TYPE sum)
 //     size_t       NAME_look_back_bytes(size_t tiles)               of scratch; host
 //     cudaError_t  NAME_scratch_init(void *scratch, size_t bytes, cudaStream_t stream)   host
 // NAME_take asks for a tile, and NAME_tile_of says which one it got, when that is needed: 0, 1, 2 ... in the
 // order in which blocks ask. takes: how often all blocks of the launch ask; who gets `tiles` or more has
 // asked in vain. One thread calls NAME_tile_of once per ticket. Any ticket of the launch finds the slots. The
-// next four are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask begins to read the sums before
-// a tile; NAME_answered says whether all of them are there, and asks again for those that are not; and
-// NAME_look_back waits for them: before is all tiles before this one, combined, in all lanes. Every tile is
+// others are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask begins to read the sums before
+// a tile; NAME_answered says whether all of them are there, and asks again for those that are not;
+// NAME_lane_answered says it of what the calling lane asked for; and NAME_look_back waits for them: before is all tiles before this one, combined, in all lanes. Every tile is
 // published and looks back. scratch: device memory, 16-byte aligned, made ready
 // once by NAME_scratch_init; each launch leaves it ready for the next, with any number of tiles, 2^32 - 2
 // times. A scratch that was not made ready ends the launch with an error (__trap), unless its first word
@@ -115,26 +116,39 @@ COARSEN_DEVICE void COARSEN_(ask)(COARSEN_(slots) slots, unsigned int tile, COAR
                 COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
 }
 
-// Whether all is there. What is not is asked for again, and nothing else: the others need the L2 cache too.
-COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
-                                       COARSEN_(sight) * sight)
+// Whether the calling lane has seen all that it asked for. What is missing it asks for again, and nothing else: the
+// others need the L2 cache too.
+COARSEN_DEVICE bool COARSEN_(lane_answered)(COARSEN_(slots) slots, unsigned int tile,
+                                            COARSEN_(sight) * sight)
 {
     const unsigned int words = COARSEN_(words_of_slot), lane = threadIdx.x % 32;
     const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
     COARSEN_ACC value;
-    bool all = true;
-    if (group > 0 && COARSEN_(value_of)(sight->group, &value) != slots.flag) {
-        sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
-        all = false;
+    const bool missing_group = group > 0 && COARSEN_(value_of)(sight->group, &value) != slots.flag;
+    bool missing[COARSEN_GROUP / 32], any = missing_group;
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++) {
+        missing[k] =
+            k * 32 + lane < count && COARSEN_(value_of)(sight->sums[k], &value) != slots.flag;
+        any |= missing[k];
     }
+    if (!any)
+        return true;
+    if (missing_group)
+        sight->group = COARSEN_(peek)(slots.groups + (size_t)(group - 1) * words);
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_GROUP / 32; k++)
-        if (k * 32 + lane < count && COARSEN_(value_of)(sight->sums[k], &value) != slots.flag) {
+        if (missing[k])
             sight->sums[k] =
                 COARSEN_(peek)(slots.sums + (tile - count + k * 32 + lane) * (size_t)words);
-            all = false;
-        }
-    return __all_sync(0xffffffff, all);
+    return false;
+}
+
+// Whether all lanes have.
+COARSEN_DEVICE bool COARSEN_(answered)(COARSEN_(slots) slots, unsigned int tile,
+                                       COARSEN_(sight) * sight)
+{
+    return __all_sync(0xffffffff, COARSEN_(lane_answered)(slots, tile, sight));
 }
 
 COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned int tile,
@@ -143,8 +157,9 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(look_back)(COARSEN_(slots) slots, unsigned i
     const unsigned int group = tile / COARSEN_GROUP, count = tile % COARSEN_GROUP;
     const unsigned int lane = threadIdx.x % 32;
     COARSEN_ACC before = COARSEN_(identity)(), row[COARSEN_GROUP / 32];
-    while (!COARSEN_(answered)(slots, tile, sight)) {
+    while (!COARSEN_(lane_answered)(slots, tile, sight)) {
     }
+    __syncwarp();
     if (group > 0)
         COARSEN_(value_of)(sight->group, &before);
 #pragma unroll

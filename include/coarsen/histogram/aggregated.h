@@ -6,7 +6,7 @@
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
 //     #define NUM_BINS     256
-//     #define CFACTOR      4
+//     #define CFACTOR      3
 //     #include <coarsen/histogram/aggregated.h>
 //
 // | parameter      | default      | meaning                                                      |

@@ -426,13 +426,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
     const bool wide = ((size_t)out - skip * sizeof(*out)) % COARSEN_ALIGN == 0;
     unsigned int *const heads = (unsigned int *)((char *)scratch + slots_bytes);
     const COARSEN_(arrays) arrays = {in, skip, n + skip, out, wide, heads};
+    cudaError_t status = cudaSuccess;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     // All of it: where the bits are depends on n, and an earlier launch may have had slots there.
-    cudaError_t status = cudaMemsetAsync(scratch, 0, COARSEN_(scratch_bytes)(n), stream);
-    const size_t blocks = coarsen_min(coarsen_ceil_div(segments + 1, BLOCK_DIM),
-                                      coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) *
-                                          (2048 / BLOCK_DIM));
+    if (status == cudaSuccess)
+        status = cudaMemsetAsync(scratch, 0, COARSEN_(scratch_bytes)(n), stream);
     if (status != cudaSuccess)
         return status;
+    const size_t blocks =
+        coarsen_min(coarsen_ceil_div(segments + 1, BLOCK_DIM), processors * (2048 / BLOCK_DIM));
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     status =
         cudaLaunchKernelEx(&config, COARSEN_(mark_kernel), offsets, segments + 1, skip, n, heads);

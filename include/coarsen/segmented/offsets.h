@@ -335,8 +335,9 @@ COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
     offsets[*segments] = (COARSEN_OFFSET)n;
 }
 
-// Warps share nothing but the ticket: each has a run of its own.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// Warps share nothing but the ticket: each has a run of its own. The 1: or the compiler may spill registers, to make
+// room for more blocks than shared memory has.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
 {
     __shared__ unsigned long long ticket;
