@@ -82,6 +82,9 @@ typedef struct {
     // Of each element that the thread looks at, whether it is kept: in step s of a part, element 32 s + lane.
     unsigned int bits[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32];
     unsigned int count; // of the warp's part
+#ifdef COARSEN_SAME
+    COARSEN_TYPE before; // the element before the part, in lane 0
+#endif
 } COARSEN_(kept);
 
 #include "../block/pipeline.h"
@@ -90,14 +93,15 @@ typedef struct {
 
 // Whether element i is kept, which is at *here and in the array, as is the one before it. first: of a part, which
 // has no other one before it in shared memory.
-COARSEN_DEVICE bool COARSEN_(kept_at)(const COARSEN_TYPE *here, COARSEN_UNUSED bool first,
+COARSEN_DEVICE bool COARSEN_(kept_at)(COARSEN_UNUSED const COARSEN_(kept) * kept,
+                                      const COARSEN_TYPE *here, COARSEN_UNUSED bool first,
                                       COARSEN_UNUSED COARSEN_(arrays) arrays,
                                       COARSEN_UNUSED size_t i)
 {
 #ifdef COARSEN_IF
     return COARSEN_(keeps)(*here, i COARSEN_ALSO(arrays.scalar));
 #else
-    return i == 0 || !COARSEN_(same)(first ? arrays.in[i - 1] : here[-1], *here);
+    return i == 0 || !COARSEN_(same)(first ? kept->before : here[-1], *here);
 #endif
 }
 
@@ -118,9 +122,14 @@ COARSEN_DEVICE unsigned int COARSEN_(there_of)(COARSEN_(arrays) arrays, size_t f
     return first < arrays.end ? (unsigned int)coarsen_min(arrays.end - first, most) - *begin : 0;
 }
 
-COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, unsigned int,
-                                    unsigned int)
+COARSEN_INLINE void COARSEN_(fetch)(COARSEN_UNUSED COARSEN_(kept) * kept,
+                                    COARSEN_UNUSED COARSEN_(arrays) arrays,
+                                    COARSEN_UNUSED size_t element, unsigned int, unsigned int)
 {
+#ifdef COARSEN_SAME
+    if (threadIdx.x % 32 == 0 && element > arrays.skip && element < arrays.end)
+        kept->before = arrays.in[element - arrays.skip - 1];
+#endif
 }
 
 // whole: all elements of the part are there.
@@ -134,7 +143,7 @@ COARSEN_INLINE void COARSEN_(look_at)(COARSEN_(kept) * kept, const COARSEN_TYPE 
     for (unsigned int s = 0; s < most * COARSEN_ITEMS; s++) {
         const unsigned int e = s * 32 + lane;
         if (s / COARSEN_ITEMS < rows && (whole || e - begin < there) &&
-            COARSEN_(kept_at)(part + e, e == 0, arrays, first + e - arrays.skip))
+            COARSEN_(kept_at)(kept, part + e, e == 0, arrays, first + e - arrays.skip))
             kept->bits[s / 32] |= 1u << s % 32;
     }
 }
@@ -146,12 +155,14 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN
     const unsigned int lane = threadIdx.x % 32;
     const COARSEN_TYPE *const part = (const COARSEN_TYPE *)(stage - lane);
     const size_t first = element - lane * COARSEN_ITEMS;
-    const COARSEN_(kept) none = {};
     unsigned int begin;
     const unsigned int there = COARSEN_(there_of)(arrays, first, rows, &begin);
 
     __syncwarp(); // the copies of the other lanes
-    *kept = none;
+    kept->count = 0;
+#pragma unroll
+    for (unsigned int w = 0; w < sizeof(kept->bits) / sizeof(kept->bits[0]); w++)
+        kept->bits[w] = 0;
     if (there == rows * 32 * COARSEN_ITEMS)
         COARSEN_(look_at)(kept, part, arrays, first, rows, most, true, begin, there);
     else
