@@ -118,6 +118,7 @@
 #define COARSEN_PATTERN_HISTOGRAM  11
 #define COARSEN_PATTERN_IMAGE      12
 #define COARSEN_PATTERN_MATMUL     13
+#define COARSEN_PATTERN_SORT       15
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -171,6 +172,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_IMAGE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MATMUL
 #define COARSEN_PATTERN COARSEN_PATTERN_MATMUL
+#elif COARSEN_BEGIN == COARSEN_PATTERN_SORT
+#define COARSEN_PATTERN COARSEN_PATTERN_SORT
 #else
 #error "coarsen: COARSEN_BEGIN must be one of the patterns in base.h"
 #endif
@@ -439,7 +442,8 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(lift)(COARSEN_UNUSED COARSEN_TYPE coarsen_x,
 }
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_BLOCK
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_BLOCK ||       \
+    COARSEN_PATTERN == COARSEN_PATTERN_SORT
 // True in every thread of exactly one block of the grid: the last to arrive. It then sees all that
 // every thread of every block wrote before arriving. All threads of all blocks call it, once per
 // launch for each counter. *arrived is 0 before the launch and 0 again after it.
@@ -495,8 +499,9 @@ COARSEN_DEVICE void COARSEN_(commit)(COARSEN_ACC *coarsen_out, COARSEN_ACC coars
 }
 #endif
 
-#if !defined(__CUDACC_RTC__) && COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE &&                       \
-    COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
+#if !defined(__CUDACC_RTC__) &&                                                                    \
+    (COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE ||       \
+     COARSEN_PATTERN == COARSEN_PATTERN_SORT)
 // Makes a scratch ready, once, for any number of launches one after the other.
 COARSEN_HOST cudaError_t COARSEN_(scratch_init)(void *scratch, size_t scratch_bytes,
                                                 cudaStream_t stream)
@@ -791,6 +796,48 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 }
 #endif
 
+// ---- Opening: a sort's parameters --------------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SORT
+#ifndef COARSEN_DESCENDING
+#define COARSEN_DESCENDING 0
+#elif COARSEN_DESCENDING != 0 && COARSEN_DESCENDING != 1
+#error "coarsen: COARSEN_DESCENDING must be 0 or 1"
+#endif
+#ifdef COARSEN_VALUE
+typedef COARSEN_VALUE COARSEN_(value);
+#undef COARSEN_VALUE
+#define COARSEN_VALUE      COARSEN_(value)
+#define COARSEN_WITH(item) , item // what there is only with values
+#else
+#define COARSEN_WITH(item)
+#endif
+static_assert(
+    sizeof(COARSEN_TYPE) <= 8,
+    "coarsen: a radix sort takes keys of at most 8 bytes: integers, or half, float, double");
+
+// A key as an unsigned number, which is less if the key comes first. Of floating-point numbers -0 is before +0,
+// and NaN behind all others, the negative ones last.
+COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
+{
+    const unsigned int width = 8 * sizeof(key);
+    const unsigned long long all = ~0ULL >> (64 - width), sign = 1ULL << (width - 1);
+    unsigned long long bits = 0;
+    memcpy(&bits, (const void *)&key, sizeof(key));
+    if ((COARSEN_TYPE)0.5 != (COARSEN_TYPE)0) {
+        const COARSEN_TYPE infinity = COARSEN_GREATEST(COARSEN_TYPE);
+        unsigned long long infinite = 0;
+        memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
+        bits = bits & sign ? ~bits : bits | sign;
+        bits = (bits - (sign - 1 - infinite)) & all; // -infinity is 0, and negative NaN wrap around
+    } else if ((COARSEN_TYPE)-1 < (COARSEN_TYPE)0) {
+        bits ^= sign;
+    }
+    return COARSEN_DESCENDING ? bits ^ all : bits;
+}
+
+#endif
+
 #endif // the outermost inclusion
 #undef COARSEN_BEGIN
 #endif
@@ -901,6 +948,10 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_TN
 #undef COARSEN_SLICES
 #undef COARSEN_STAGES
+#elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
+#undef COARSEN_VALUE
+#undef COARSEN_WITH
+#undef COARSEN_DESCENDING
 #endif
 
 #undef coarsen_ceil_div
@@ -913,7 +964,10 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_MADE_REDUCE // block/'s headers
 #undef COARSEN_MADE_SCAN
 #undef COARSEN_MADE_SLOTS
+#undef COARSEN_MADE_TICKET
 #undef COARSEN_MADE_LOOK_BACK
+#undef COARSEN_MADE_SORT
+#undef COARSEN_RADIX
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
 #undef COARSEN_INLINE

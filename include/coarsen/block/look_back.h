@@ -53,29 +53,9 @@
 #ifndef COARSEN_MADE_LOOK_BACK
 #define COARSEN_MADE_LOOK_BACK
 #include "scan.h"
+#include "ticket.h"
 
 #define COARSEN_GROUP 128 // tiles
-
-// The first word of the scratch counts the tickets of this launch, and in its upper half the launches: one
-// atomic gives both.
-COARSEN_DEVICE unsigned long long COARSEN_(take)(unsigned long long *scratch)
-{
-    // threadIdx.z is 0, which nvcc does not know. Of an addend that is the same in all lanes it would make
-    // one atomic per warp, and the caller would wait for the ticket at once.
-    return atomicAdd(scratch, 1ULL + threadIdx.z);
-}
-
-COARSEN_DEVICE unsigned int COARSEN_(tile_of)(unsigned long long *scratch,
-                                              unsigned long long ticket, unsigned int takes)
-{
-    const unsigned int tile = (unsigned int)ticket;
-    const unsigned long long launches = ticket >> 32;
-    if (tile >= takes)
-        __trap();          // the scratch was not made ready
-    if (tile == takes - 1) // nobody asks after this one
-        *(volatile unsigned long long *)scratch = (launches < 0xfffffffe ? launches + 1 : 0) << 32;
-    return tile;
-}
 
 typedef struct {
     unsigned long long *sums, *groups;

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/sort/onesweep.h: stable sort of keys, or of keys with values, by radix. coarsened.h + digits of 8 bits,
+// counted all at once, and one kernel per digit: its blocks tell each other how many keys of each digit they have.
+// out = in, in ascending order
+//
+//     #define COARSEN_NAME  sort_f32       // with values:
+//     #define COARSEN_TYPE  float          //     #define COARSEN_VALUE int
+//     #include <coarsen/sort/onesweep.h>
+//
+// | parameter          | default          | meaning                                                  |
+// |--------------------|------------------|----------------------------------------------------------|
+// | COARSEN_NAME       | required         | what every name this makes begins with                   |
+// | COARSEN_TYPE       | required         | type of the keys: an integer or floating-point type of at most 8 bytes |
+// | COARSEN_VALUE      | none             | type of the values, any; without it there are keys alone |
+// | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
+// | BLOCK_DIM          | 512              | threads per block: a multiple of 32 from 32 to 1024      |
+// | COARSE_FACTOR      | 16; fewer of large ones | keys per thread and tile, from 1 to 32            |
+// | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, at the most        |
+// Defines what block/sort.h does, and
+//     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
+//     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
+//                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch_bits(the same up to n, unsigned int first, unsigned int width,
+//                                  void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// The second one sorts by `width` bits from bit `first` on, 0 being the lowest, of the key as an unsigned number in the
+// order of the keys (NAME_bits). in, in_values: n elements each in device memory. out, out_values: likewise, apart from
+// those, or the same arrays. scratch: device memory, 16-byte aligned, made ready once by NAME_scratch_init;
+// each launch leaves it ready for the next, for any n. One scratch per launch that may run at the same time. A
+// scratch that was not made ready ends the launch with an error (__trap), unless its first word happens to be
+// small. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, or bits
+// that a key does not have, with nothing written; those of the runtime's device queries.
+// Keys come in the order of block/sort.h: NaN behind all numbers, -0 before +0, their bits kept. Stable: keys that are
+// equal keep their order, and so do their values. Deterministic.
+//
+// Price saved: passes over memory. A digit of 8 bits takes a read and a write of all keys, and no more: what a block must
+// know of those before it comes by look-back, as in scan.h, while it sorts its tile. And the counts of all digits are
+// taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
+// the tile, the longer these runs.
+// Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
+// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Up to
+// BLOCK_DIM COARSE_FACTOR keys: one launch of one block.
+// Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
+
+#define COARSEN_BEGIN COARSEN_PATTERN_SORT
+#include "../base.h"
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 512
+#endif
+#ifdef COARSEN_VALUE
+#define COARSEN_WIDER                                                                              \
+    (sizeof(COARSEN_TYPE) > sizeof(COARSEN_VALUE) ? sizeof(COARSEN_TYPE) : sizeof(COARSEN_VALUE))
+#else
+#define COARSEN_WIDER sizeof(COARSEN_TYPE)
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR                                                                              \
+    (COARSEN_WIDER <= 4 ? 16 : COARSEN_WIDER <= 8 ? 12 : COARSEN_WIDER <= 16 ? 6 : 2)
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
+#error "coarsen/sort: COARSE_FACTOR must be from 1 to 32"
+#endif
+#ifndef COARSEN_PORTION
+#define COARSEN_PORTION ((size_t)1 << 30)
+#endif
+
+typedef unsigned int COARSEN_(acc); // what slots hold
+
+#include "../block/slots.h"
+#include "../block/sort.h"
+#include "../block/ticket.h"
+#include "../block/vector.h"
+
+#define COARSEN_TILE       (BLOCK_DIM * COARSE_FACTOR)
+#define COARSEN_PASSES     ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
+#define COARSEN_COPIES     (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
+
+// The scratch, in words of 8 bytes. Before the slots there is what all launches have.
+#define COARSEN_COUNTS     2 // after the tickets and the counter of blocks
+#define COARSEN_STARTS     (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
+#define COARSEN_SLOTS      (COARSEN_STARTS + 2 * COARSEN_PASSES * COARSEN_RADIX)
+
+// Of shared memory: the keys of a block alone, beside which there are values; and of a pass, where the values come
+// after the keys.
+#define COARSEN_KEYS_BYTES ((COARSEN_TILE * sizeof(COARSEN_TYPE) + 15) / 16 * 16)
+#ifdef COARSEN_VALUE
+#define COARSEN_ALONE_BYTES (COARSEN_KEYS_BYTES + COARSEN_TILE * sizeof(COARSEN_VALUE))
+#else
+#define COARSEN_ALONE_BYTES COARSEN_KEYS_BYTES
+#endif
+#define COARSEN_PASS_BYTES (COARSEN_TILE * COARSEN_WIDER)
+
+typedef struct {
+    const COARSEN_TYPE *in;
+    COARSEN_TYPE *out;
+#ifdef COARSEN_VALUE
+    const COARSEN_VALUE *in_values;
+    COARSEN_VALUE *out_values;
+#endif
+} COARSEN_(arrays);
+
+// ---- the counts of all digits ---------------------------------------------------------------------------
+
+// Of the digits from bit `first` on, how many bits pass p has.
+COARSEN_HOST_DEVICE unsigned int COARSEN_(width_of)(unsigned int p, unsigned int width)
+{
+    return width - 8 * p < 8 ? width - 8 * p : 8;
+}
+
+COARSEN_DEVICE void COARSEN_(tally)(unsigned int *counts, COARSEN_TYPE key, unsigned int first,
+                                    unsigned int width)
+{
+#pragma unroll
+    for (unsigned int p = 0; p < COARSEN_PASSES; p++)
+        if (8 * p < width) {
+            const unsigned int digit =
+                COARSEN_(digit)(key, first + 8 * p, COARSEN_(width_of)(p, width));
+            atomicAdd(counts + (p * COARSEN_RADIX + digit) * COARSEN_COPIES +
+                          threadIdx.x % COARSEN_COPIES,
+                      1u);
+        }
+}
+
+// Leaves, for each digit of each pass, where its first key goes.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(counts_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
+                            unsigned int width, unsigned long long *scratch)
+{
+    __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
+    const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
+    for (unsigned int i = threadIdx.x; i < bins * COARSEN_COPIES; i += BLOCK_DIM)
+        counts[i] = 0;
+    __syncthreads();
+
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
+    for (size_t v = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; v < parts.vectors; v += threads) {
+        const COARSEN_(vector) load = parts.first[v];
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            COARSEN_(tally)(counts, load.item[j], first, width);
+    }
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
+        COARSEN_(tally)(counts, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
+    __syncthreads();
+
+    for (unsigned int bin = threadIdx.x; bin < bins; bin += BLOCK_DIM) {
+        unsigned int sum = 0;
+        for (unsigned int c = 0; c < COARSEN_COPIES; c++)
+            sum += counts[bin * COARSEN_COPIES + (c + threadIdx.x) % COARSEN_COPIES];
+        if (sum > 0)
+            atomicAdd(scratch + COARSEN_COUNTS + bin, (unsigned long long)sum);
+    }
+    if (!COARSEN_(last_block)((unsigned int *)(scratch + 1)))
+        return;
+    // A warp per pass, in which each lane scans some neighbours.
+    const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
+    for (unsigned int bin = threadIdx.x / 32 * COARSEN_RADIX; bin < bins;
+         bin += BLOCK_DIM / 32 * COARSEN_RADIX) {
+        volatile unsigned long long *const mine = scratch + COARSEN_COUNTS + bin + lane * each;
+        unsigned long long sum[COARSEN_RADIX / 32], total = 0;
+#pragma unroll
+        for (unsigned int j = 0; j < each; j++) {
+            sum[j] = total;
+            total += mine[j];
+            mine[j] = 0; // for the next launch
+        }
+        unsigned long long upto = total;
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2) {
+            const unsigned long long below = __shfl_up_sync(0xffffffff, upto, delta);
+            upto += lane >= delta ? below : 0;
+        }
+#pragma unroll
+        for (unsigned int j = 0; j < each; j++)
+            scratch[COARSEN_STARTS + bin + lane * each + j] = upto - total + sum[j];
+    }
+}
+
+// ---- a pass ---------------------------------------------------------------------------------------------
+
+// How many keys of a digit the tiles before this one have, which has `mine`. slots: of the digit.
+COARSEN_DEVICE unsigned int COARSEN_(look_back)(unsigned long long *slots, unsigned int tile,
+                                                unsigned int flag, unsigned int mine)
+{
+    unsigned int before = 0;
+    for (unsigned int t = tile; t > 0;) {
+        unsigned int value, seen = COARSEN_(look)(slots + (size_t)(t - 1) * COARSEN_RADIX, &value);
+        if (seen / 2 != flag / 2)
+            continue; // it is not there yet
+        before += value;
+        t = seen == flag ? t - 1 : 0;
+    }
+    if (tile > 0)
+        COARSEN_(leave)(slots + (size_t)tile * COARSEN_RADIX, flag + 1, before + mine);
+    return before;
+}
+
+// starts: where the next key of each digit goes. next: where to leave that for the keys behind these n.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int first, unsigned int width,
+                          const unsigned long long *starts, unsigned long long *next,
+                          unsigned long long *scratch)
+{
+    __shared__ COARSEN_(ranking) ranking;
+    __shared__ unsigned long long ticket, offsets[COARSEN_RADIX];
+    __shared__ unsigned int tile;
+    COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+    COARSEN_TYPE key[COARSE_FACTOR];
+    unsigned int place[COARSE_FACTOR];
+
+    if (threadIdx.x == 0) {
+        ticket = COARSEN_(take)(scratch);
+        tile = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
+    }
+    __syncthreads();
+    const size_t begin = (size_t)tile * COARSEN_TILE;
+    const unsigned int count = (unsigned int)coarsen_min(n - begin, COARSEN_TILE);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (COARSEN_(mine)(k) < count)
+            key[k] = arrays.in[begin + COARSEN_(mine)(k)];
+
+    // A slot's flag is even if it has the keys of one tile, and odd if it has those of all tiles up to it.
+    const unsigned int flag = ((unsigned int)(ticket >> 32) % 0x7fffffff + 1) * 2;
+    unsigned long long *const slots = scratch + COARSEN_SLOTS;
+    COARSEN_(count)(&ranking, key, count, first, width, place);
+    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
+        COARSEN_(leave)
+    (slots + (size_t)tile * COARSEN_RADIX + d, tile == 0 ? flag + 1 : flag, ranking.begin[d]);
+    COARSEN_(places)(&ranking, key, count, first, width, place);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (COARSEN_(mine)(k) < count)
+            keys[place[k]] = key[k];
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE value[COARSE_FACTOR]; // under way while the block looks back
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (COARSEN_(mine)(k) < count)
+            value[k] = arrays.in_values[begin + COARSEN_(mine)(k)];
+#endif
+    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
+        const unsigned int mine =
+            (d + 1 < COARSEN_RADIX ? ranking.begin[d + 1] : count) - ranking.begin[d];
+        const unsigned long long at = starts[d] + COARSEN_(look_back)(slots + d, tile, flag, mine);
+        offsets[d] = at - ranking.begin[d];
+        if (tile == gridDim.x - 1)
+            next[d] = at + mine;
+    }
+    __syncthreads();
+
+    // Neighbours in the tile are neighbours in the array, except where a digit ends.
+    size_t to[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const unsigned int i = k * BLOCK_DIM + threadIdx.x;
+        if (i < count) {
+            to[k] = offsets[COARSEN_(digit)(keys[i], first, width)] + i;
+            arrays.out[to[k]] = keys[i];
+        }
+    }
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const values = (COARSEN_VALUE *)coarsen_shared;
+    __syncthreads();
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (COARSEN_(mine)(k) < count)
+            values[place[k]] = value[k];
+    __syncthreads();
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const unsigned int i = k * BLOCK_DIM + threadIdx.x;
+        if (i < count)
+            arrays.out_values[to[k]] = values[i];
+    }
+#endif
+}
+
+// ---- few keys, by one block -------------------------------------------------------------------------------
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(alone_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
+                           unsigned int width)
+{
+    __shared__ COARSEN_(ranking) ranking;
+    COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const values = (COARSEN_VALUE *)((char *)coarsen_shared + COARSEN_KEYS_BYTES);
+#endif
+    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
+        keys[i] = arrays.in[i];
+#ifdef COARSEN_VALUE
+        values[i] = arrays.in_values[i];
+#endif
+    }
+    COARSEN_(sort)(&ranking, keys COARSEN_WITH(values), n, first, width);
+    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
+        arrays.out[i] = keys[i];
+#ifdef COARSEN_VALUE
+        arrays.out_values[i] = values[i];
+#endif
+    }
+}
+
+// ---- the launch ---------------------------------------------------------------------------------------------
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n)
+{
+    const size_t tiles = coarsen_ceil_div(coarsen_min(n, COARSEN_PORTION), COARSEN_TILE);
+    return (COARSEN_SLOTS + tiles * COARSEN_RADIX) * sizeof(unsigned long long);
+}
+
+// Of n keys or values, so that what follows is aligned to 16 bytes.
+COARSEN_HOST size_t COARSEN_(spare_bytes)(size_t n, size_t bytes)
+{
+    return coarsen_ceil_div(n * bytes, 16) * 16;
+}
+
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    if (n <= COARSEN_TILE)
+        return 16;
+    if (n > ((size_t)-1 >> 4) / (sizeof(COARSEN_TYPE) + COARSEN_WIDER))
+        return (size_t)-1; // there is no such array
+    return COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, sizeof(COARSEN_TYPE))
+#ifdef COARSEN_VALUE
+           + COARSEN_(spare_bytes)(n, sizeof(COARSEN_VALUE))
+#endif
+        ;
+}
+
+// Lets a kernel have so many bytes of dynamic shared memory, with what else a block has there.
+COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_bytes)
+{
+    return shared_bytes <= 24 << 10
+               ? cudaSuccess
+               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)shared_bytes);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(copy)(COARSEN_(arrays) arrays, size_t n, cudaStream_t stream)
+{
+    if (arrays.in == arrays.out)
+        return cudaSuccess;
+    cudaError_t status = cudaMemcpyAsync(arrays.out, arrays.in, n * sizeof(*arrays.in),
+                                         cudaMemcpyDeviceToDevice, stream);
+#ifdef COARSEN_VALUE
+    if (status == cudaSuccess)
+        status = cudaMemcpyAsync(arrays.out_values, arrays.in_values, n * sizeof(*arrays.in_values),
+                                 cudaMemcpyDeviceToDevice, stream);
+#endif
+    return status;
+}
+
+COARSEN_HOST cudaError_t
+COARSEN_(launch_bits)(const COARSEN_TYPE *in,
+                      COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
+                          COARSEN_WITH(COARSEN_VALUE *out_values),
+                      size_t n, unsigned int first, unsigned int width, void *scratch,
+                      size_t scratch_bytes, cudaStream_t stream)
+{
+    const unsigned int all = 8 * sizeof(COARSEN_TYPE);
+    COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    if (first > all || width > all - first)
+        return cudaErrorInvalidValue;
+    if (n == 0)
+        return cudaSuccess;
+    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_bytes_ok(out, n, sizeof(*out), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+#ifdef COARSEN_VALUE
+        !coarsen_array_ok(in_values, n) || !coarsen_array_ok(out_values, n) ||
+#endif
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        return cudaErrorInvalidValue;
+    if (width == 0)
+        return COARSEN_(copy)(arrays, n, stream);
+
+    cudaError_t status = cudaSuccess;
+    if (n <= COARSEN_TILE) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(1, BLOCK_DIM, COARSEN_ALONE_BYTES, stream);
+        status = COARSEN_(let_share)((const void *)COARSEN_(alone_kernel), COARSEN_ALONE_BYTES);
+        return status != cudaSuccess ? status
+                                     : cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays,
+                                                          (unsigned int)n, first, width);
+    }
+
+    unsigned long long *const words = (unsigned long long *)scratch;
+    COARSEN_(arrays) spare;
+    spare.out = (COARSEN_TYPE *)((char *)scratch + COARSEN_(slots_bytes)(n));
+    spare.in = in;
+#ifdef COARSEN_VALUE
+    spare.out_values =
+        (COARSEN_VALUE *)((char *)spare.out + COARSEN_(spare_bytes)(n, sizeof(COARSEN_TYPE)));
+    spare.in_values = in_values;
+#endif
+    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
+    // The last pass writes out, and so every second one before it: in place, the first of an odd number may not.
+    if (in == out && passes % 2 == 1) {
+        status = COARSEN_(copy)(spare, n, stream);
+        arrays.in = spare.out;
+#ifdef COARSEN_VALUE
+        arrays.in_values = spare.out_values;
+#endif
+    }
+
+    const size_t processors =
+        status == cudaSuccess ? coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) : 0;
+    if (status != cudaSuccess)
+        return status;
+    const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
+    const cudaLaunchConfig_t config = coarsen_launch_config(
+        coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
+        stream);
+    status =
+        cudaLaunchKernelEx(&config, COARSEN_(counts_kernel), arrays.in, n, first, width, words);
+    if (status == cudaSuccess)
+        status = COARSEN_(let_share)((const void *)COARSEN_(pass_kernel), COARSEN_PASS_BYTES);
+
+    for (unsigned int p = 0; p < passes; p++) {
+        const bool last = (passes - p) % 2 == 1;
+        COARSEN_(arrays) to = arrays; // in is where the keys are
+        to.out = last ? out : spare.out;
+#ifdef COARSEN_VALUE
+        to.out_values = last ? out_values : spare.out_values;
+#endif
+        arrays.in = to.out;
+#ifdef COARSEN_VALUE
+        arrays.in_values = to.out_values;
+#endif
+        for (size_t done = 0, half = 0; done < n && status == cudaSuccess;
+             done += COARSEN_PORTION, half = 1 - half) {
+            const size_t here = coarsen_min(n - done, COARSEN_PORTION);
+            unsigned long long *const starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
+            const size_t away = (size_t)COARSEN_PASSES * COARSEN_RADIX;
+            const cudaLaunchConfig_t pass = coarsen_launch_config(
+                coarsen_ceil_div(here, COARSEN_TILE), BLOCK_DIM, COARSEN_PASS_BYTES, stream);
+            status = cudaLaunchKernelEx(&pass, COARSEN_(pass_kernel), to, here, first + 8 * p,
+                                        COARSEN_(width_of)(p, width),
+                                        (const unsigned long long *)(starts + half * away),
+                                        starts + (1 - half) * away, words);
+            to.in += here;
+#ifdef COARSEN_VALUE
+            to.in_values += here;
+#endif
+        }
+    }
+    return status;
+}
+
+COARSEN_HOST cudaError_t
+COARSEN_(launch)(const COARSEN_TYPE *in,
+                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
+                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    return COARSEN_(launch_bits)(in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values), n, 0,
+                                 8 * sizeof(COARSEN_TYPE), scratch, scratch_bytes, stream);
+}
+#endif
+
+#undef COARSEN_WIDER
+#undef COARSEN_PORTION
+#undef COARSEN_TILE
+#undef COARSEN_PASSES
+#undef COARSEN_COPIES
+#undef COARSEN_COUNTS
+#undef COARSEN_STARTS
+#undef COARSEN_SLOTS
+#undef COARSEN_KEYS_BYTES
+#undef COARSEN_ALONE_BYTES
+#undef COARSEN_PASS_BYTES
+
+#define COARSEN_END
+#include "../base.h"

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+//
+// Sorting by radix: right around every tile, for every type of key, with values and without, at any alignment, in place
+// and not, by all bits and by some, in any order of blocks; and what it promises of errors, scratch and what it
+// leaves as it was.
+
+#include "device.h"
+#include "operators.h"
+
+#include <coarsen/base.h>
+
+#include <algorithm>
+
+#if TESTED(onesweep)
+#define COARSEN_NAME    one_u32
+#define COARSEN_TYPE    unsigned int
+#define COARSEN_VALUE   unsigned int
+#define BLOCK_DIM       64
+#define COARSE_FACTOR   3
+#define COARSEN_PORTION 1000
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME       one_f32
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      5
+#include <coarsen/sort.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME  one_u8
+#define COARSEN_TYPE  unsigned char
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 7
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME  one_i16
+#define COARSEN_TYPE  short
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     256
+#define COARSE_FACTOR 1
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME one_i32
+#define COARSEN_TYPE int
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME  one_u64
+#define COARSEN_TYPE  unsigned long long
+#define COARSEN_VALUE unsigned char
+#define BLOCK_DIM     512
+#define COARSE_FACTOR 2
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME  one_f64
+#define COARSEN_TYPE  double
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 4
+#include <coarsen/sort.h>
+#endif
+#endif
+
+// ---- Running one ----------------------------------------------------------------------------------
+
+// A sort with values, or without: then V is char, and what is passed of values is not used.
+template <class K, class V> struct sorter {
+    const char *name;
+    size_t tile;
+    bool descending, values;
+    size_t (*scratch_bytes)(size_t);
+    cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
+    cudaError_t (*launch)(const K *, K *, const V *, V *, size_t, unsigned int, unsigned int,
+                          void *, size_t, cudaStream_t);
+};
+
+#define SORTER(name, tile, descending, values)                                                     \
+#name, tile, descending, values, name##_scratch_bytes, name##_scratch_init
+#define WITH_VALUES(name, K, V)                                                                    \
+    [](const K *in, K *out, const V *in_values, V *out_values, size_t n, unsigned int first,       \
+       unsigned int width, void *scratch, size_t bytes, cudaStream_t stream) {                     \
+        return name##_launch_bits(in, out, in_values, out_values, n, first, width, scratch, bytes, \
+                                  stream);                                                         \
+    }
+#define KEYS_ALONE(name, K)                                                                        \
+    [](const K *in, K *out, const char *, char *, size_t n, unsigned int first,                    \
+       unsigned int width, void *scratch, size_t bytes, cudaStream_t stream) {                     \
+        return name##_launch_bits(in, out, n, first, width, scratch, bytes, stream);               \
+    }
+
+// The key as a number in the order wanted, worked out in another way than the header's.
+static uint64_t order_of(unsigned char x)
+{
+    return x;
+}
+static uint64_t order_of(unsigned int x)
+{
+    return x;
+}
+static uint64_t order_of(unsigned long long x)
+{
+    return x;
+}
+static uint64_t order_of(short x)
+{
+    return (uint64_t)((int)x + 32768);
+}
+static uint64_t order_of(int x)
+{
+    return (uint64_t)((long long)x + 2147483648LL);
+}
+template <class F, class B> static uint64_t order_of_float(F x, B infinite)
+{
+    B bits, sign = (B)1 << (8 * sizeof(B) - 1);
+    memcpy(&bits, &x, sizeof(x));
+    const B magnitude = bits & (B)~sign;
+    if (magnitude > infinite) // NaN: the positive ones first, and the least negative one last
+        return bits & sign ? (uint64_t)(B)(infinite * 2 + 1 + ((B)~sign - magnitude) +
+                                           ((B)~sign - infinite))
+                           : (uint64_t)(infinite + 1 + magnitude);
+    return bits & sign ? (uint64_t)(infinite - magnitude) : (uint64_t)(infinite + 1 + magnitude);
+}
+static uint64_t order_of(float x)
+{
+    return order_of_float(x, (uint32_t)0x7f800000);
+}
+static uint64_t order_of(double x)
+{
+    return order_of_float(x, (uint64_t)0x7ff0000000000000);
+}
+
+enum shape { RANDOM, FEW, SORTED, REVERSED, CONSTANT, SKEWED };
+static const char *const shape_names[] = {"random",   "few values", "sorted",
+                                          "reversed", "constant",   "skewed"};
+
+template <class K> static K key_of(uint64_t bits)
+{
+    K key;
+    memcpy(&key, &bits, sizeof(key));
+    return key;
+}
+
+template <class K> static std::vector<K> make(shape of, size_t n, uint64_t seed)
+{
+    std::vector<K> x(n);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bits = test_random(seed, i);
+        x[i] = of == FEW        ? key_of<K>(bits % 5 * 0x3f81c10305010207 + bits % 3)
+               : of == CONSTANT ? key_of<K>(0x4040404040404040)
+               : of == SKEWED   ? key_of<K>(bits % 8 ? 0x0101010101010101 : bits >> 8)
+                                : key_of<K>(bits);
+    }
+    // Now and then what floating-point numbers have.
+    for (size_t i = 0; of == RANDOM && i < n; i += 7) {
+        const uint64_t special[] = {0,
+                                    1ULL << (8 * sizeof(K) - 1),
+                                    sizeof(K) == 4 ? 0x7f800000u : 0x7ff0000000000000,
+                                    sizeof(K) == 4 ? 0xff800000u : 0xfff0000000000000,
+                                    sizeof(K) == 4 ? 0x7fc00001u : 0x7ff8000000000001,
+                                    sizeof(K) == 4 ? 0xffc00001u : 0xfff8000000000001};
+        x[i] = key_of<K>(special[i / 7 % 6]);
+    }
+    if (of == SORTED || of == REVERSED)
+        std::stable_sort(x.begin(), x.end(), [&](K a, K b) {
+            return of == SORTED ? order_of(a) < order_of(b) : order_of(b) < order_of(a);
+        });
+    return x;
+}
+
+template <class V> static V value_of(size_t i)
+{
+    V value;
+    uint64_t bits[(sizeof(V) + 7) / 8];
+    for (size_t w = 0; w < sizeof(bits) / 8; w++)
+        bits[w] = i * 0x9E3779B97F4A7C15 + w;
+    memcpy((void *)&value, bits, sizeof(value));
+    return value;
+}
+
+// Whether a launch does what it is to: the keys, their values, and nothing else.
+template <class K, class V>
+static bool right(const sorter<K, V> &s, const std::vector<K> &x, unsigned int first,
+                  unsigned int width, size_t in_offset, size_t out_offset, bool in_place,
+                  const char **why, int times = 1)
+{
+    const size_t n = x.size(), m = s.values ? n : 0;
+    const test_array in(n * sizeof(K), in_offset * sizeof(K));
+    const test_array in_values(m * sizeof(V), in_offset * sizeof(V));
+    const test_array out(n * sizeof(K), out_offset * sizeof(K));
+    const test_array out_values(m * sizeof(V), out_offset * sizeof(V));
+    const test_array scratch(s.scratch_bytes(n));
+    std::vector<size_t> at(n);
+    std::vector<V> v(m), got_values(m);
+    std::vector<K> got(n), again(n);
+    for (size_t i = 0; i < n; i++)
+        at[i] = i;
+    for (size_t i = 0; i < m; i++)
+        v[i] = value_of<V>(i);
+    const uint64_t mask = width == 64 ? ~0ULL : ((1ULL << width) - 1) << first;
+    std::stable_sort(at.begin(), at.end(), [&](size_t a, size_t b) {
+        const uint64_t left = order_of(x[a]) & mask, right = order_of(x[b]) & mask;
+        return s.descending ? right < left : left < right;
+    });
+
+    const test_array &to = in_place ? in : out, &to_values = in_place ? in_values : out_values;
+    cudaError_t status = s.scratch_init(scratch.get(), scratch.bytes, 0);
+    for (int k = 0; k < times && status == cudaSuccess; k++) {
+        in.fill(x.data());
+        in_values.fill(v.data());
+        status = s.launch((const K *)in.get(), (K *)to.get(), (const V *)in_values.get(),
+                          (V *)to_values.get(), n, first, width, scratch.get(), scratch.bytes, 0);
+    }
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    *why = status == cudaSuccess ? "" : cudaGetErrorString(status);
+    if (status != cudaSuccess)
+        return false;
+    to.read(got.data());
+    to_values.read(got_values.data());
+    in.read(again.data());
+    for (size_t i = 0; i < n && !**why; i++)
+        if (memcmp((const void *)&got[i], (const void *)&x[at[i]], sizeof(K)) != 0)
+            *why = "wrong keys";
+        else if (m > 0 &&
+                 memcmp((const void *)&got_values[i], (const void *)&v[at[i]], sizeof(V)) != 0)
+            *why = "wrong values";
+    if (!**why && !in_place && n > 0 &&
+        memcmp((const void *)again.data(), (const void *)x.data(), n * sizeof(K)) != 0)
+        *why = "changed its input";
+    if (!**why && (!in.intact() || !out.intact() || !in_values.intact() || !out_values.intact() ||
+                   !scratch.intact()))
+        *why = "wrote outside its arrays";
+    return !**why;
+}
+
+// Around tiles, at random sizes and alignments, in every order of blocks.
+template <class K, class V> static void check(const sorter<K, V> &s, size_t most = 6)
+{
+    const unsigned int all = 8 * sizeof(K);
+    std::vector<size_t> sizes = {0, 1, 2, 31, 33};
+    for (size_t k = 1; k <= 3; k++)
+        for (size_t n = k * s.tile - 1; n <= k * s.tile + 1; n++)
+            sizes.push_back(n);
+    for (uint64_t k = 0; k < 6; k++)
+        sizes.push_back(1 + test_random(s.tile, k) % (most * s.tile));
+    sizes.push_back(most * s.tile + 7);
+    for (size_t z = 0; z < sizes.size(); z++) {
+        const size_t n = sizes[z];
+        const shape of = (shape)(z % 6);
+        const uint64_t bits = test_random(n, s.tile);
+        const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
+        const bool in_place = bits >> 16 & 1;
+        const unsigned int first = z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
+        const unsigned int width = first > 0 ? (unsigned int)(bits >> 32) % (all - first + 1) : all;
+        const char *order = test_order((int)z % test_order_count()), *why;
+        if (!right(s, make<K>(of, n, n), first, width, in_offset, out_offset, in_place, &why, 2)) {
+            tap_ok(0, "%s: n = %zu, %s, bits %u to %u, offsets %zu and %zu%s, %s: %s", s.name, n,
+                   shape_names[of], first, first + width, in_offset, out_offset,
+                   in_place ? ", in place" : "", order, why);
+            return;
+        }
+    }
+    test_order(0);
+    tap_ok(1, "%s: right at every size up to %zu", s.name, most * s.tile + 7);
+}
+
+#if TESTED(onesweep)
+static const sorter<unsigned int, unsigned int> of_u32 = {
+    SORTER(one_u32, 192, false, true), WITH_VALUES(one_u32, unsigned int, unsigned int)};
+static const sorter<float, char> of_f32 = {SORTER(one_f32, 480, true, false),
+                                           KEYS_ALONE(one_f32, float)};
+#ifndef TEST_FIRST
+static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, false),
+                                                  KEYS_ALONE(one_u8, unsigned char)};
+static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true),
+                                             WITH_VALUES(one_i16, short, triple)};
+static const sorter<int, char> of_i32 = {SORTER(one_i32, 8192, false, false),
+                                         KEYS_ALONE(one_i32, int)};
+static const sorter<unsigned long long, unsigned char> of_u64 = {
+    SORTER(one_u64, 1024, false, true), WITH_VALUES(one_u64, unsigned long long, unsigned char)};
+static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false),
+                                            KEYS_ALONE(one_f64, double)};
+#endif
+#endif
+
+int main(void)
+{
+    test_begin();
+#if TESTED(onesweep)
+    check(of_f32);
+    check(of_u32, 30);
+#ifndef TEST_FIRST
+    check(of_u8);
+    check(of_i16);
+    check(of_i32, 3);
+    check(of_u64);
+    check(of_f64);
+#endif
+#endif
+    return tap_done();
+}
