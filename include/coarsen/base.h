@@ -836,6 +836,89 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     return COARSEN_DESCENDING ? bits ^ all : bits;
 }
 
+typedef struct {
+    const COARSEN_TYPE *in;
+    COARSEN_TYPE *out;
+#ifdef COARSEN_VALUE
+    const COARSEN_VALUE *in_values;
+    COARSEN_VALUE *out_values;
+#endif
+} COARSEN_(arrays);
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST bool COARSEN_(arrays_ok)(COARSEN_(arrays) arrays, size_t n)
+{
+    return coarsen_bytes_ok(arrays.in, n, sizeof(*arrays.in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) &&
+#ifdef COARSEN_VALUE
+           coarsen_array_ok(arrays.in_values, n) && coarsen_array_ok(arrays.out_values, n) &&
+#endif
+           coarsen_bytes_ok(arrays.out, n, sizeof(*arrays.out), COARSEN_ITEM_ALIGN(COARSEN_TYPE));
+}
+
+// Of the spare arrays, which are part of the scratch: keys, and at a multiple of 16 bytes values. Or of the keys alone.
+COARSEN_HOST size_t COARSEN_(spare_bytes)(size_t n, COARSEN_UNUSED bool values)
+{
+    if (n > (size_t)-1 >> 16)
+        return (size_t)-1 >> 1; // no such array, so no such scratch
+    size_t bytes = coarsen_ceil_div(n * sizeof(COARSEN_TYPE), 16) * 16;
+#ifdef COARSEN_VALUE
+    bytes += values ? n * sizeof(COARSEN_VALUE) : 0;
+#endif
+    return bytes;
+}
+
+// What pass p of so many reads and writes. The last one writes out, and so every second one before it; the others
+// write the spare arrays. In place, the first of an odd number reads the spare arrays too.
+COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void *spare, size_t n,
+                                                  unsigned int p, unsigned int passes)
+{
+    const bool ends = (passes - p) % 2 == 1, copied = ends && arrays.in == arrays.out;
+    COARSEN_(arrays) pass = arrays;
+    pass.out = ends ? arrays.out : (COARSEN_TYPE *)spare;
+    if (p > 0 || copied)
+        pass.in = ends ? (COARSEN_TYPE *)spare : arrays.out;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const values =
+        (COARSEN_VALUE *)((char *)spare + COARSEN_(spare_bytes)(n, false));
+    pass.out_values = ends ? arrays.out_values : values;
+    if (p > 0 || copied)
+        pass.in_values = ends ? values : arrays.out_values;
+#else
+    (void)n;
+#endif
+    return pass;
+}
+
+COARSEN_HOST cudaError_t
+COARSEN_(copy)(const COARSEN_TYPE *in,
+               COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
+                   COARSEN_WITH(COARSEN_VALUE *out_values),
+               size_t n, cudaStream_t stream)
+{
+    cudaError_t status =
+        in == out ? cudaSuccess
+                  : cudaMemcpyAsync(out, in, n * sizeof(*in), cudaMemcpyDeviceToDevice, stream);
+#ifdef COARSEN_VALUE
+    if (status == cudaSuccess && in_values != out_values)
+        status = cudaMemcpyAsync(out_values, in_values, n * sizeof(*in_values),
+                                 cudaMemcpyDeviceToDevice, stream);
+#endif
+    return status;
+}
+
+// Before the first pass: in place, an odd number of passes begins with a copy.
+COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, size_t n,
+                                         unsigned int passes, cudaStream_t stream)
+{
+    if (arrays.in != arrays.out || passes % 2 == 0)
+        return cudaSuccess;
+    const COARSEN_(arrays) first = COARSEN_(arrays_of)(arrays, spare, n, 0, passes);
+    return COARSEN_(copy)(arrays.in,
+                          (COARSEN_TYPE *)first.in COARSEN_WITH(arrays.in_values)
+                              COARSEN_WITH((COARSEN_VALUE *)first.in_values),
+                          n, stream);
+}
+#endif
 #endif
 
 #endif // the outermost inclusion

@@ -60,7 +60,8 @@
 static_assert(COARSE_FACTOR >= 1 && COARSE_FACTOR <= 32,
               "coarsen/block: COARSE_FACTOR must be from 1 to 32");
 
-#define COARSEN_RADIX 256 // digits of 8 bits
+#define COARSEN_RADIX  256 // digits of 8 bits
+#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 
 typedef struct {
     unsigned int counts[BLOCK_DIM / 32][COARSEN_RADIX]; // of each warp
@@ -84,39 +85,69 @@ COARSEN_DEVICE unsigned int COARSEN_(peers)(unsigned int digit)
 {
     unsigned int peers = 0xffffffff;
 #pragma unroll
-    for (unsigned int bit = 0; bit < 8; bit++) {
-        const bool mine = digit >> bit & 1;
-        const unsigned int votes = __ballot_sync(0xffffffff, mine);
-        peers &= mine ? votes : ~votes;
+    for (unsigned int bit = 1; bit < COARSEN_RADIX; bit *= 4) { // two bits at a time
+#if COARSEN_PTX // 22 instructions for a digit; the compiler's own way takes 56
+        asm volatile("{\n\t"
+                     ".reg .pred low, high;\n\t"
+                     ".reg .b32 lows, highs;\n\t"
+                     "and.b32 lows, %1, %2;\n\t"
+                     "setp.ne.u32 low, lows, 0;\n\t"
+                     "vote.sync.ballot.b32 lows, low, 0xffffffff;\n\t"
+                     "@!low not.b32 lows, lows;\n\t"
+                     "and.b32 highs, %1, %3;\n\t"
+                     "setp.ne.u32 high, highs, 0;\n\t"
+                     "vote.sync.ballot.b32 highs, high, 0xffffffff;\n\t"
+                     "@!high not.b32 highs, highs;\n\t"
+                     "lop3.b32 %0, %0, lows, highs, 0x80;\n\t"
+                     "}"
+                     : "+r"(peers)
+                     : "r"(digit), "r"(bit), "r"(2 * bit));
+#else
+        const unsigned int lows = __ballot_sync(0xffffffff, (digit & bit) != 0);
+        const unsigned int highs = __ballot_sync(0xffffffff, (digit & (2 * bit)) != 0);
+        peers &= (digit & bit ? lows : ~lows) & (digit & (2 * bit) ? highs : ~highs);
+#endif
     }
     return peers;
+}
+
+// The rank of each key among those of its digit in the warp. whole: all keys of the tile are there.
+COARSEN_INLINE void COARSEN_(rank)(unsigned int *counts, const COARSEN_TYPE *key, bool whole,
+                                   unsigned int count, unsigned int first, unsigned int width,
+                                   unsigned int *rank)
+{
+    const unsigned int lane = threadIdx.x % 32, lower = (1u << lane) - 1;
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
+        unsigned int digit = (1u << width) - 1;
+        if (whole || COARSEN_(mine)(k) < count)
+            digit = COARSEN_(digit)(key[k], first, width);
+        const unsigned int peers = COARSEN_(peers)(digit);
+        const unsigned int below = (unsigned int)__popc(peers & lower);
+        unsigned int before = 0;
+        if ((peers & ~lower) == 1u << lane) { // the highest of them
+            before = counts[digit];
+            counts[digit] = before + below + 1;
+        }
+        __syncwarp();
+        before = __shfl_sync(0xffffffff, before, 31 - __clz((int)peers));
+        rank[k] = before + below;
+    }
 }
 
 COARSEN_DEVICE void COARSEN_(count)(COARSEN_(ranking) * ranking, const COARSEN_TYPE *key,
                                     unsigned int count, unsigned int first, unsigned int width,
                                     unsigned int *place)
 {
-    const unsigned int lane = threadIdx.x % 32;
     unsigned int *const counts = ranking->counts[threadIdx.x / 32];
-    for (unsigned int d = lane; d < COARSEN_RADIX; d += 32)
+    for (unsigned int d = threadIdx.x % 32; d < COARSEN_RADIX; d += 32)
         counts[d] = 0;
     __syncwarp();
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
-        const unsigned int digit =
-            COARSEN_(mine)(k) < count ? COARSEN_(digit)(key[k], first, width) : (1u << width) - 1;
-        const unsigned int peers = COARSEN_(peers)(digit);
-        const unsigned int last = 31 - (unsigned int)__clz((int)peers);
-        unsigned int before = 0;
-        if (lane == last) {
-            before = counts[digit];
-            counts[digit] = before + (unsigned int)__popc(peers);
-        }
-        __syncwarp();
-        before = __shfl_sync(0xffffffff, before, (int)last);
-        place[k] = before + (unsigned int)__popc(peers & ((1u << lane) - 1));
-    }
+    if (count == BLOCK_DIM * COARSE_FACTOR)
+        COARSEN_(rank)(counts, key, true, count, first, width, place);
+    else
+        COARSEN_(rank)(counts, key, false, count, first, width, place);
     __syncthreads();
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         unsigned int sum = 0;

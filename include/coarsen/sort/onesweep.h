@@ -14,8 +14,8 @@
 // | COARSEN_TYPE       | required         | type of the keys: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_VALUE      | none             | type of the values, any; without it there are keys alone |
 // | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
-// | BLOCK_DIM          | 512              | threads per block: a multiple of 32 from 32 to 1024      |
-// | COARSE_FACTOR      | 16; fewer of large ones | keys per thread and tile, from 1 to 32            |
+// | BLOCK_DIM          | 384              | threads per block: a multiple of 32 from 32 to 1024      |
+// | COARSE_FACTOR      | 16; 14 with values; fewer of more than 4 bytes | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, at the most        |
 // Defines what block/sort.h does, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
@@ -47,17 +47,19 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 512
+#define BLOCK_DIM 384
 #endif
 #ifdef COARSEN_VALUE
 #define COARSEN_WIDER                                                                              \
     (sizeof(COARSEN_TYPE) > sizeof(COARSEN_VALUE) ? sizeof(COARSEN_TYPE) : sizeof(COARSEN_VALUE))
+#define COARSEN_FACTOR 14 // more spill registers
 #else
-#define COARSEN_WIDER sizeof(COARSEN_TYPE)
+#define COARSEN_WIDER  sizeof(COARSEN_TYPE)
+#define COARSEN_FACTOR 16
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR                                                                              \
-    (COARSEN_WIDER <= 4 ? 16 : COARSEN_WIDER <= 8 ? 12 : COARSEN_WIDER <= 16 ? 6 : 2)
+    (COARSEN_WIDER <= 4 ? COARSEN_FACTOR : COARSEN_WIDER <= 8 ? 12 : COARSEN_WIDER <= 16 ? 6 : 2)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/sort: COARSE_FACTOR must be from 1 to 32"
 #endif
@@ -90,15 +92,6 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #define COARSEN_ALONE_BYTES COARSEN_KEYS_BYTES
 #endif
 #define COARSEN_PASS_BYTES (COARSEN_TILE * COARSEN_WIDER)
-
-typedef struct {
-    const COARSEN_TYPE *in;
-    COARSEN_TYPE *out;
-#ifdef COARSEN_VALUE
-    const COARSEN_VALUE *in_values;
-    COARSEN_VALUE *out_values;
-#endif
-} COARSEN_(arrays);
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -198,7 +191,7 @@ COARSEN_DEVICE unsigned int COARSEN_(look_back)(unsigned long long *slots, unsig
 }
 
 // starts: where the next key of each digit goes. next: where to leave that for the keys behind these n.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int first, unsigned int width,
                           const unsigned long long *starts, unsigned long long *next,
                           unsigned long long *scratch)
@@ -313,46 +306,19 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n)
     return (COARSEN_SLOTS + tiles * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
-// Of n keys or values, so that what follows is aligned to 16 bytes.
-COARSEN_HOST size_t COARSEN_(spare_bytes)(size_t n, size_t bytes)
-{
-    return coarsen_ceil_div(n * bytes, 16) * 16;
-}
-
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
-    if (n <= COARSEN_TILE)
-        return 16;
-    if (n > ((size_t)-1 >> 4) / (sizeof(COARSEN_TYPE) + COARSEN_WIDER))
-        return (size_t)-1; // there is no such array
-    return COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, sizeof(COARSEN_TYPE))
-#ifdef COARSEN_VALUE
-           + COARSEN_(spare_bytes)(n, sizeof(COARSEN_VALUE))
-#endif
-        ;
+    return n <= COARSEN_TILE ? 16 : COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, true);
 }
 
-// Lets a kernel have so many bytes of dynamic shared memory, with what else a block has there.
+// Lets a kernel have so many bytes of dynamic shared memory, if with what else a block has there that is more than it
+// has without being asked.
 COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_bytes)
 {
-    return shared_bytes <= 24 << 10
+    return shared_bytes + sizeof(COARSEN_(ranking)) + 4096 <= 48 << 10
                ? cudaSuccess
                : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       (int)shared_bytes);
-}
-
-COARSEN_HOST cudaError_t COARSEN_(copy)(COARSEN_(arrays) arrays, size_t n, cudaStream_t stream)
-{
-    if (arrays.in == arrays.out)
-        return cudaSuccess;
-    cudaError_t status = cudaMemcpyAsync(arrays.out, arrays.in, n * sizeof(*arrays.in),
-                                         cudaMemcpyDeviceToDevice, stream);
-#ifdef COARSEN_VALUE
-    if (status == cudaSuccess)
-        status = cudaMemcpyAsync(arrays.out_values, arrays.in_values, n * sizeof(*arrays.in_values),
-                                 cudaMemcpyDeviceToDevice, stream);
-#endif
-    return status;
 }
 
 COARSEN_HOST cudaError_t
@@ -363,21 +329,17 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                       size_t scratch_bytes, cudaStream_t stream)
 {
     const unsigned int all = 8 * sizeof(COARSEN_TYPE);
-    COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
     if (first > all || width > all - first)
         return cudaErrorInvalidValue;
     if (n == 0)
         return cudaSuccess;
-    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_bytes_ok(out, n, sizeof(*out), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-#ifdef COARSEN_VALUE
-        !coarsen_array_ok(in_values, n) || !coarsen_array_ok(out_values, n) ||
-#endif
+    if (!COARSEN_(arrays_ok)(arrays, n) ||
         !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     if (width == 0)
-        return COARSEN_(copy)(arrays, n, stream);
+        return COARSEN_(copy)(in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values), n, stream);
 
     cudaError_t status = cudaSuccess;
     if (n <= COARSEN_TILE) {
@@ -390,63 +352,36 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     }
 
     unsigned long long *const words = (unsigned long long *)scratch;
-    COARSEN_(arrays) spare;
-    spare.out = (COARSEN_TYPE *)((char *)scratch + COARSEN_(slots_bytes)(n));
-    spare.in = in;
-#ifdef COARSEN_VALUE
-    spare.out_values =
-        (COARSEN_VALUE *)((char *)spare.out + COARSEN_(spare_bytes)(n, sizeof(COARSEN_TYPE)));
-    spare.in_values = in_values;
-#endif
+    void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n);
     const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
-    // The last pass writes out, and so every second one before it: in place, the first of an odd number may not.
-    if (in == out && passes % 2 == 1) {
-        status = COARSEN_(copy)(spare, n, stream);
-        arrays.in = spare.out;
-#ifdef COARSEN_VALUE
-        arrays.in_values = spare.out_values;
-#endif
-    }
-
-    const size_t processors =
-        status == cudaSuccess ? coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) : 0;
-    if (status != cudaSuccess)
-        return status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
-    const cudaLaunchConfig_t config = coarsen_launch_config(
+    const cudaLaunchConfig_t counts = coarsen_launch_config(
         coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
         stream);
-    status =
-        cudaLaunchKernelEx(&config, COARSEN_(counts_kernel), arrays.in, n, first, width, words);
     if (status == cudaSuccess)
         status = COARSEN_(let_share)((const void *)COARSEN_(pass_kernel), COARSEN_PASS_BYTES);
-
+    if (status == cudaSuccess) // before in is overwritten
+        status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width, words);
+    if (status == cudaSuccess)
+        status = COARSEN_(begin)(arrays, spare, n, passes, stream);
     for (unsigned int p = 0; p < passes; p++) {
-        const bool last = (passes - p) % 2 == 1;
-        COARSEN_(arrays) to = arrays; // in is where the keys are
-        to.out = last ? out : spare.out;
-#ifdef COARSEN_VALUE
-        to.out_values = last ? out_values : spare.out_values;
-#endif
-        arrays.in = to.out;
-#ifdef COARSEN_VALUE
-        arrays.in_values = to.out_values;
-#endif
-        for (size_t done = 0, half = 0; done < n && status == cudaSuccess;
-             done += COARSEN_PORTION, half = 1 - half) {
+        COARSEN_(arrays) pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes);
+        unsigned long long *starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
+        unsigned long long *next = starts + (size_t)COARSEN_PASSES * COARSEN_RADIX;
+        for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
             const size_t here = coarsen_min(n - done, COARSEN_PORTION);
-            unsigned long long *const starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
-            const size_t away = (size_t)COARSEN_PASSES * COARSEN_RADIX;
-            const cudaLaunchConfig_t pass = coarsen_launch_config(
+            const cudaLaunchConfig_t config = coarsen_launch_config(
                 coarsen_ceil_div(here, COARSEN_TILE), BLOCK_DIM, COARSEN_PASS_BYTES, stream);
-            status = cudaLaunchKernelEx(&pass, COARSEN_(pass_kernel), to, here, first + 8 * p,
+            status = cudaLaunchKernelEx(&config, COARSEN_(pass_kernel), pass, here, first + 8 * p,
                                         COARSEN_(width_of)(p, width),
-                                        (const unsigned long long *)(starts + half * away),
-                                        starts + (1 - half) * away, words);
-            to.in += here;
+                                        (const unsigned long long *)starts, next, words);
+            pass.in += here;
 #ifdef COARSEN_VALUE
-            to.in_values += here;
+            pass.in_values += here;
 #endif
+            unsigned long long *const used = starts;
+            starts = next, next = used;
         }
     }
     return status;
@@ -464,6 +399,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #endif
 
 #undef COARSEN_WIDER
+#undef COARSEN_FACTOR
+#undef COARSEN_RESIDENT
 #undef COARSEN_PORTION
 #undef COARSEN_TILE
 #undef COARSEN_PASSES
