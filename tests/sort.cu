@@ -11,6 +11,97 @@
 
 #include <algorithm>
 
+#if TESTED(single_bit)
+#define COARSEN_NAME  single_i16
+#define COARSEN_TYPE  short
+#define COARSEN_VALUE unsigned int
+#define BLOCK_DIM     64
+#include <coarsen/sort/single_bit.h>
+
+#define COARSEN_NAME       single_f32
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#include <coarsen/sort/single_bit.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME  single_u8
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     32
+#include <coarsen/sort/single_bit.h>
+#endif
+#endif
+
+#if TESTED(local)
+#define COARSEN_NAME  local_i16
+#define COARSEN_TYPE  short
+#define COARSEN_VALUE unsigned int
+#define BLOCK_DIM     64
+#include <coarsen/sort/local.h>
+
+#define COARSEN_NAME       local_f32
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#include <coarsen/sort/local.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME  local_u8
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     32
+#include <coarsen/sort/local.h>
+#endif
+#endif
+
+#if TESTED(multi_bit)
+#define COARSEN_NAME  multi_i16
+#define COARSEN_TYPE  short
+#define COARSEN_VALUE unsigned int
+#define BLOCK_DIM     64
+#include <coarsen/sort/multi_bit.h>
+
+#define COARSEN_NAME       multi_f32
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#include <coarsen/sort/multi_bit.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME  multi_u8
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     32
+#include <coarsen/sort/multi_bit.h>
+#endif
+#endif
+
+#if TESTED(coarsened)
+#define COARSEN_NAME  coarsened_i16
+#define COARSEN_TYPE  short
+#define COARSEN_VALUE unsigned int
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 5
+#include <coarsen/sort/coarsened.h>
+
+#define COARSEN_NAME       coarsened_f32
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      3
+#include <coarsen/sort/coarsened.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME  coarsened_u8
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     32
+#define COARSE_FACTOR 5
+#include <coarsen/sort/coarsened.h>
+#endif
+#endif
+
 #if TESTED(onesweep)
 #define COARSEN_NAME    one_u32
 #define COARSEN_TYPE    unsigned int
@@ -86,6 +177,16 @@ template <class K, class V> struct sorter {
        unsigned int width, void *scratch, size_t bytes, cudaStream_t stream) {                     \
         return name##_launch_bits(in, out, n, first, width, scratch, bytes, stream);               \
     }
+
+#define ALL_BITS_VALUES(name, K, V)                                                                \
+    [](const K *in, K *out, const V *in_values, V *out_values, size_t n, unsigned int,             \
+       unsigned int, void *scratch, size_t bytes, cudaStream_t stream) {                           \
+        return name##_launch(in, out, in_values, out_values, n, scratch, bytes, stream);           \
+    }
+#define ALL_BITS(name, K)                                                                          \
+    [](const K *in, K *out, const char *, char *, size_t n, unsigned int, unsigned int,            \
+       void *scratch, size_t bytes,                                                                \
+       cudaStream_t stream) { return name##_launch(in, out, n, scratch, bytes, stream); }
 
 // The key as a number in the order wanted, worked out in another way than the header's.
 static uint64_t order_of(unsigned char x)
@@ -233,7 +334,8 @@ static bool right(const sorter<K, V> &s, const std::vector<K> &x, unsigned int f
 }
 
 // Around tiles, at random sizes and alignments, in every order of blocks.
-template <class K, class V> static void check(const sorter<K, V> &s, size_t most = 6)
+template <class K, class V>
+static void check(const sorter<K, V> &s, size_t most = 6, bool some_bits = true)
 {
     const unsigned int all = 8 * sizeof(K);
     std::vector<size_t> sizes = {0, 1, 2, 31, 33};
@@ -249,7 +351,7 @@ template <class K, class V> static void check(const sorter<K, V> &s, size_t most
         const uint64_t bits = test_random(n, s.tile);
         const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
         const bool in_place = bits >> 16 & 1;
-        const unsigned int first = z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
+        const unsigned int first = some_bits && z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
         const unsigned int width = first > 0 ? (unsigned int)(bits >> 32) % (all - first + 1) : all;
         const char *order = test_order((int)z % test_order_count()), *why;
         if (!right(s, make<K>(of, n, n), first, width, in_offset, out_offset, in_place, &why, 2)) {
@@ -262,6 +364,47 @@ template <class K, class V> static void check(const sorter<K, V> &s, size_t most
     test_order(0);
     tap_ok(1, "%s: right at every size up to %zu", s.name, most * s.tile + 7);
 }
+
+#if TESTED(single_bit)
+static const sorter<short, unsigned int> of_single_i16 = {
+    SORTER(single_i16, 64, false, true), ALL_BITS_VALUES(single_i16, short, unsigned int)};
+static const sorter<float, char> of_single_f32 = {SORTER(single_f32, 96, true, false),
+                                                  ALL_BITS(single_f32, float)};
+#ifndef TEST_FIRST
+static const sorter<unsigned char, triple> of_single_u8 = {
+    SORTER(single_u8, 32, false, true), ALL_BITS_VALUES(single_u8, unsigned char, triple)};
+#endif
+#endif
+#if TESTED(local)
+static const sorter<short, unsigned int> of_local_i16 = {
+    SORTER(local_i16, 64, false, true), ALL_BITS_VALUES(local_i16, short, unsigned int)};
+static const sorter<float, char> of_local_f32 = {SORTER(local_f32, 96, true, false),
+                                                 ALL_BITS(local_f32, float)};
+#ifndef TEST_FIRST
+static const sorter<unsigned char, triple> of_local_u8 = {
+    SORTER(local_u8, 32, false, true), ALL_BITS_VALUES(local_u8, unsigned char, triple)};
+#endif
+#endif
+#if TESTED(multi_bit)
+static const sorter<short, unsigned int> of_multi_i16 = {
+    SORTER(multi_i16, 64, false, true), ALL_BITS_VALUES(multi_i16, short, unsigned int)};
+static const sorter<float, char> of_multi_f32 = {SORTER(multi_f32, 96, true, false),
+                                                 ALL_BITS(multi_f32, float)};
+#ifndef TEST_FIRST
+static const sorter<unsigned char, triple> of_multi_u8 = {
+    SORTER(multi_u8, 32, false, true), ALL_BITS_VALUES(multi_u8, unsigned char, triple)};
+#endif
+#endif
+#if TESTED(coarsened)
+static const sorter<short, unsigned int> of_coarsened_i16 = {
+    SORTER(coarsened_i16, 320, false, true), ALL_BITS_VALUES(coarsened_i16, short, unsigned int)};
+static const sorter<float, char> of_coarsened_f32 = {SORTER(coarsened_f32, 288, true, false),
+                                                     ALL_BITS(coarsened_f32, float)};
+#ifndef TEST_FIRST
+static const sorter<unsigned char, triple> of_coarsened_u8 = {
+    SORTER(coarsened_u8, 160, false, true), ALL_BITS_VALUES(coarsened_u8, unsigned char, triple)};
+#endif
+#endif
 
 #if TESTED(onesweep)
 static const sorter<unsigned int, unsigned int> of_u32 = {
@@ -285,6 +428,34 @@ static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false),
 int main(void)
 {
     test_begin();
+#if TESTED(single_bit)
+    check(of_single_i16, 4, false);
+    check(of_single_f32, 4, false);
+#ifndef TEST_FIRST
+    check(of_single_u8, 6, false);
+#endif
+#endif
+#if TESTED(local)
+    check(of_local_i16, 4, false);
+    check(of_local_f32, 4, false);
+#ifndef TEST_FIRST
+    check(of_local_u8, 6, false);
+#endif
+#endif
+#if TESTED(multi_bit)
+    check(of_multi_i16, 4, false);
+    check(of_multi_f32, 4, false);
+#ifndef TEST_FIRST
+    check(of_multi_u8, 6, false);
+#endif
+#endif
+#if TESTED(coarsened)
+    check(of_coarsened_i16, 4, false);
+    check(of_coarsened_f32, 4, false);
+#ifndef TEST_FIRST
+    check(of_coarsened_u8, 6, false);
+#endif
+#endif
 #if TESTED(onesweep)
     check(of_f32);
     check(of_u32, 30);

@@ -41,15 +41,6 @@
 #define COARSEN_RADIX (1u << COARSEN_WIDTH)
 #define COARSEN_TILE  BLOCK_DIM // keys of a block
 
-typedef struct {
-    const COARSEN_TYPE *in;
-    COARSEN_TYPE *out;
-#ifdef COARSEN_VALUE
-    const COARSEN_VALUE *in_values;
-    COARSEN_VALUE *out_values;
-#endif
-} COARSEN_(arrays);
-
 COARSEN_DEVICE unsigned int COARSEN_(digit)(COARSEN_TYPE key, unsigned int first)
 {
     return (unsigned int)(COARSEN_(bits)(key) >> first) % COARSEN_RADIX;
@@ -92,3 +83,81 @@ COARSEN_KERNEL void COARSEN_(scan_kernel)(unsigned long long *table, size_t coun
         __syncthreads();
     }
 }
+
+COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int first,
+                                     const unsigned long long *table)
+{
+    __shared__ unsigned int warps[BLOCK_DIM / 32];
+    const unsigned int t = threadIdx.x;
+    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + t;
+    const bool there = i < n;
+    const unsigned int digit = there ? COARSEN_(digit)(arrays.in[i], first) : 0;
+
+    // How many keys before this one have a 1: in the warp, and in the warps before.
+    const unsigned int votes = __ballot_sync(0xffffffff, digit == 1);
+    unsigned int ones = (unsigned int)__popc(votes & ((1u << t % 32) - 1));
+    if (t % 32 == 0)
+        warps[t / 32] = (unsigned int)__popc(votes);
+    __syncthreads();
+    for (unsigned int w = 0; w < t / 32; w++)
+        ones += warps[w];
+
+    if (there) {
+        const size_t place =
+            table[digit * (size_t)gridDim.x + blockIdx.x] + (digit == 1 ? ones : t - ones);
+        arrays.out[place] = arrays.in[i];
+#ifdef COARSEN_VALUE
+        arrays.out_values[place] = arrays.in_values[i];
+#endif
+    }
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
+    return coarsen_ceil_div(blocks * COARSEN_RADIX * sizeof(unsigned long long), 16) * 16 +
+           COARSEN_(spare_bytes)(n, true);
+}
+
+COARSEN_HOST cudaError_t
+COARSEN_(launch)(const COARSEN_TYPE *in,
+                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
+                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
+    if (n == 0)
+        return cudaSuccess;
+    if (!COARSEN_(arrays_ok)(arrays, n) || blocks > 0x7fffffff ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        return cudaErrorInvalidValue;
+
+    unsigned long long *const table = (unsigned long long *)scratch;
+    void *const spare =
+        (char *)scratch + (COARSEN_(scratch_bytes)(n) - COARSEN_(spare_bytes)(n, true));
+    const unsigned int passes = 8 * sizeof(COARSEN_TYPE) / COARSEN_WIDTH;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    const cudaLaunchConfig_t one = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
+    cudaError_t status = COARSEN_(begin)(arrays, spare, n, passes, stream);
+    for (unsigned int p = 0; p < passes && status == cudaSuccess; p++) {
+        const COARSEN_(arrays) pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes);
+        const unsigned int first = p * COARSEN_WIDTH;
+        status = cudaLaunchKernelEx(&config, COARSEN_(count_kernel), pass.in, n, first, table);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&one, COARSEN_(scan_kernel), table, blocks * COARSEN_RADIX);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_(kernel), pass, n, first,
+                                        (const unsigned long long *)table);
+    }
+    return status;
+}
+#endif
+
+#undef COARSEN_WIDTH
+#undef COARSEN_TILE
+
+#define COARSEN_END
+#include "../base.h"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/sort/local.h: stable sort by radix, second rung. single_bit.h + the keys of a block sorted by the bit in shared
+// memory first, so that neighbours are written by neighbours.
+// out = in, in ascending order
+//
+//     #define COARSEN_NAME sort_u32
+//     #define COARSEN_TYPE unsigned int
+//     #include <coarsen/sort/local.h>
+//
+// | parameter          | default  | meaning                                                          |
+// |--------------------|----------|------------------------------------------------------------------|
+// | COARSEN_NAME       | required | what every name this makes begins with                           |
+// | COARSEN_TYPE       | required | type of the keys: an integer or floating-point type of at most 8 bytes |
+// | COARSEN_VALUE      | none     | type of the values, any; without it there are keys alone         |
+// | COARSEN_DESCENDING | 0        | 1: the greatest first                                            |
+// | BLOCK_DIM          | 256      | threads per block: a multiple of 32 from 32 to 1024              |
+// Defines NAME_bits(key), the key as an unsigned number in the order of the keys; NAME_count_kernel, NAME_scan_kernel, to
+// launch as one block, and NAME_kernel, launched one after the other for each bit; and
+//     size_t      NAME_scratch_bytes(size_t n)        NAME_scratch_init is not needed
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
+//                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in, in_values: n elements each in device memory. out, out_values: likewise, apart from those, or the same arrays. scratch:
+// device memory, 16-byte aligned, any content; one per launch that may run at the same time. Errors:
+// cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, with nothing written.
+// Keys come in the order -infinity ... -0, +0 ... infinity, NaN, negative NaN, and keep their bits. Stable. Deterministic.
+//
+// Price saved: writes that are apart. A block's keys go to two places, and in each of them its threads write one run.
+// Price paid: a write and a read of shared memory, and a barrier.
+// Cost: per bit, n keys read twice and written once; a table of two counts per block.
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 13.4.
+
+#define COARSEN_BEGIN COARSEN_PATTERN_SORT
+#include "../base.h"
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 256
+#endif
+
+#define COARSEN_WIDTH 1 // bits of a digit
+#define COARSEN_RADIX (1u << COARSEN_WIDTH)
+#define COARSEN_TILE  BLOCK_DIM // keys of a block
+
+COARSEN_DEVICE unsigned int COARSEN_(digit)(COARSEN_TYPE key, unsigned int first)
+{
+    return (unsigned int)(COARSEN_(bits)(key) >> first) % COARSEN_RADIX;
+}
+
+// How many keys of each digit each block has: table[digit * blocks + block].
+COARSEN_KERNEL void COARSEN_(count_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
+                                           unsigned long long *table)
+{
+    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    const int ones = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 1);
+    const int zeros = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 0);
+    if (threadIdx.x == 0) {
+        table[blockIdx.x] = (unsigned long long)zeros;
+        table[gridDim.x + blockIdx.x] = (unsigned long long)ones;
+    }
+}
+
+// The exclusive scan of the table: where the first key of each digit and block goes. One block.
+COARSEN_KERNEL void COARSEN_(scan_kernel)(unsigned long long *table, size_t count)
+{
+    __shared__ unsigned long long sums[2 * BLOCK_DIM];
+    const unsigned int t = threadIdx.x;
+    unsigned long long before = 0;
+    for (size_t begin = 0; begin < count; begin += BLOCK_DIM) {
+        const unsigned long long mine = begin + t < count ? table[begin + t] : 0;
+        unsigned long long sum = mine;
+        unsigned int half = 0;
+        for (unsigned int stride = 1; stride < BLOCK_DIM; stride *= 2) {
+            sums[half + t] = sum;
+            __syncthreads();
+            sum += t >= stride ? sums[half + t - stride] : 0;
+            half = BLOCK_DIM - half;
+        }
+        sums[half + t] = sum;
+        __syncthreads();
+        if (begin + t < count)
+            table[begin + t] = before + sum - mine;
+        before += sums[half + BLOCK_DIM - 1];
+        __syncthreads();
+    }
+}
+
+// Sorts the keys of a block, of which there are so many, by one bit. begin: where those with a 1 begin.
+COARSEN_DEVICE void COARSEN_(split)(COARSEN_TYPE *keys COARSEN_WITH(COARSEN_VALUE *values),
+                                    unsigned int count, unsigned int bit, unsigned int *begin)
+{
+    __shared__ unsigned int warps[BLOCK_DIM / 32];
+    const unsigned int t = threadIdx.x;
+    COARSEN_TYPE key;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE value;
+#endif
+    if (t < count) {
+        key = keys[t];
+#ifdef COARSEN_VALUE
+        value = values[t];
+#endif
+    }
+
+    // How many keys before this one have a 1: in the warp, and in the warps before; and of all.
+    const bool mine = t < count && (COARSEN_(bits)(key) >> bit & 1);
+    const unsigned int votes = __ballot_sync(0xffffffff, mine);
+    unsigned int ones = (unsigned int)__popc(votes & ((1u << t % 32) - 1)), all = 0;
+    if (t % 32 == 0)
+        warps[t / 32] = (unsigned int)__popc(votes);
+    __syncthreads();
+    for (unsigned int w = 0; w < BLOCK_DIM / 32; w++) {
+        ones += w < t / 32 ? warps[w] : 0;
+        all += warps[w];
+    }
+
+    *begin = count - all;
+    if (t < count) {
+        const unsigned int place = mine ? count - all + ones : t - ones;
+        keys[place] = key;
+#ifdef COARSEN_VALUE
+        values[place] = value;
+#endif
+    }
+    __syncthreads();
+}
+
+COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int first,
+                                     const unsigned long long *table)
+{
+    COARSEN_SHARED(COARSEN_TYPE, keys, COARSEN_TILE);
+#ifdef COARSEN_VALUE
+    COARSEN_SHARED(COARSEN_VALUE, values, COARSEN_TILE);
+#endif
+    const unsigned int t = threadIdx.x;
+    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + t;
+    const unsigned int count =
+        (unsigned int)coarsen_min(n - (size_t)blockIdx.x * BLOCK_DIM, BLOCK_DIM);
+    unsigned int begin;
+    if (t < count) {
+        keys[t] = arrays.in[i];
+#ifdef COARSEN_VALUE
+        values[t] = arrays.in_values[i];
+#endif
+    }
+    COARSEN_(split)(keys COARSEN_WITH(values), count, first, &begin);
+
+    if (t < count) {
+        const unsigned int digit = COARSEN_(digit)(keys[t], first);
+        const size_t place =
+            table[digit * (size_t)gridDim.x + blockIdx.x] + (digit == 1 ? t - begin : t);
+        arrays.out[place] = keys[t];
+#ifdef COARSEN_VALUE
+        arrays.out_values[place] = values[t];
+#endif
+    }
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
+    return coarsen_ceil_div(blocks * COARSEN_RADIX * sizeof(unsigned long long), 16) * 16 +
+           COARSEN_(spare_bytes)(n, true);
+}
+
+COARSEN_HOST cudaError_t
+COARSEN_(launch)(const COARSEN_TYPE *in,
+                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
+                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
+    if (n == 0)
+        return cudaSuccess;
+    if (!COARSEN_(arrays_ok)(arrays, n) || blocks > 0x7fffffff ||
+        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
+        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        return cudaErrorInvalidValue;
+
+    unsigned long long *const table = (unsigned long long *)scratch;
+    void *const spare =
+        (char *)scratch + (COARSEN_(scratch_bytes)(n) - COARSEN_(spare_bytes)(n, true));
+    const unsigned int passes = 8 * sizeof(COARSEN_TYPE) / COARSEN_WIDTH;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    const cudaLaunchConfig_t one = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
+    cudaError_t status = COARSEN_(begin)(arrays, spare, n, passes, stream);
+    for (unsigned int p = 0; p < passes && status == cudaSuccess; p++) {
+        const COARSEN_(arrays) pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes);
+        const unsigned int first = p * COARSEN_WIDTH;
+        status = cudaLaunchKernelEx(&config, COARSEN_(count_kernel), pass.in, n, first, table);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&one, COARSEN_(scan_kernel), table, blocks * COARSEN_RADIX);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_(kernel), pass, n, first,
+                                        (const unsigned long long *)table);
+    }
+    return status;
+}
+#endif
+
+#undef COARSEN_WIDTH
+#undef COARSEN_TILE
+
+#define COARSEN_END
+#include "../base.h"
