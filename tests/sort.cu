@@ -425,6 +425,194 @@ static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false),
 #endif
 #endif
 
+// ---- What is promised beyond the result -----------------------------------------------------------
+
+#if TESTED(onesweep)
+static void check_errors(void)
+{
+    const size_t n = 2000, bytes = one_u32_scratch_bytes(n);
+    const test_array in(n * 4), out(n * 4), in_values(n * 4), out_values(n * 4), scratch(bytes);
+    unsigned int *const x = (unsigned int *)in.get(), *const y = (unsigned int *)out.get();
+    unsigned int *const v = (unsigned int *)in_values.get();
+    unsigned int *const w = (unsigned int *)out_values.get();
+    const auto past = [](unsigned int *p) { return (unsigned int *)((char *)p + 1); };
+    bool ok = true;
+    const auto wrong = [&](unsigned int *from, unsigned int *to, unsigned int *from_values,
+                           unsigned int *to_values, size_t many, unsigned int first,
+                           unsigned int width, void *with, size_t with_bytes) {
+        ok &= one_u32_launch_bits(from, to, from_values, to_values, many, first, width, with,
+                                  with_bytes, 0) == cudaErrorInvalidValue;
+    };
+    wrong(NULL, y, v, w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, NULL, v, w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, y, NULL, w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, y, v, NULL, n, 0, 32, scratch.get(), bytes);
+    wrong(past(x), y, v, w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, past(y), v, w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, y, past(v), w, n, 0, 32, scratch.get(), bytes);
+    wrong(x, y, v, past(w), n, 0, 32, scratch.get(), bytes);
+    wrong(x, y, v, w, SIZE_MAX / 4, 0, 32, scratch.get(), SIZE_MAX);
+    wrong(x, y, v, w, SIZE_MAX, 0, 32, scratch.get(), bytes);
+    wrong(x, y, v, w, n, 0, 33, scratch.get(), bytes);
+    wrong(x, y, v, w, n, 30, 3, scratch.get(), bytes);
+    wrong(x, y, v, w, n, 33, 0, scratch.get(), bytes);
+    wrong(x, y, v, w, n, ~0u, 2, scratch.get(), bytes);
+    wrong(x, y, v, w, n, 0, 32, NULL, bytes);
+    wrong(x, y, v, w, n, 0, 32, scratch.get(), bytes - 1);
+    wrong(x, y, v, w, n, 0, 32, (char *)scratch.get() + 1, bytes);
+    tap_ok(ok, "wrong arguments return cudaErrorInvalidValue");
+    ok = one_u32_launch(NULL, NULL, NULL, NULL, 0, NULL, 0, 0) == cudaSuccess;
+    tap_ok(ok && in.untouched() && out.untouched() && in_values.untouched() &&
+               out_values.untouched() && scratch.untouched(),
+           "wrong arguments, and no keys, write nothing");
+    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
+        ok &= one_u32_scratch_bytes(m) <= bytes;
+    tap_ok(ok, "scratch for n is enough for less");
+}
+
+// A scratch for more serves for less, as it is, and then for more again.
+static void check_one_scratch(size_t n)
+{
+    const test_array in(n * 4), out(n * 4), scratch(one_f32_scratch_bytes(n));
+    bool ok = true;
+    CHECK(one_f32_scratch_init(scratch.get(), scratch.bytes, 0));
+    test_order(test_order_count() - 1);
+    for (size_t m = n, round = 0; round < 2; m = m * 2 / 5) {
+        if (m == 0)
+            m = n, round++;
+        std::vector<float> x = make<float>(RANDOM, m, m + round), got(n);
+        CHECK(cudaMemcpy(in.get(), x.data(), m * 4, cudaMemcpyHostToDevice));
+        CHECK(one_f32_launch((const float *)in.get(), (float *)out.get(), m, scratch.get(),
+                             scratch.bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(got.data());
+        std::stable_sort(x.begin(), x.end(),
+                         [](float a, float b) { return order_of(b) < order_of(a); });
+        ok &= memcmp(got.data(), x.data(), m * 4) == 0;
+    }
+    test_order(0);
+    tap_ok(ok && scratch.intact(), "one scratch serves any smaller n, and the largest again");
+}
+
+// A block may run long before the blocks whose counts it needs.
+static void check_waits(size_t n)
+{
+#ifdef SIMT
+    simt_config config = simt_get_config();
+    const simt_config before = config;
+    const std::vector<float> x = make<float>(RANDOM, n, 1);
+    bool ok = true;
+    const char *why = "";
+    config.resident = 8;
+    config.order = SIMT_SHUFFLE;
+    for (config.seed = 1; ok && config.seed <= 10; config.seed++) {
+        simt_set_config(&config);
+        ok = right(of_f32, x, 0, 32, 0, 0, false, &why);
+    }
+    simt_set_config(&before);
+    tap_ok(ok, "right in ten orders of blocks that interleave: %s", why);
+
+    // A scratch that was not made ready ends the launch.
+    for (unsigned int word : {0xffffffffu, 0x01010101u}) {
+        const simt_kind kind = test_unready(one_f32_scratch_bytes(n), word, [&](void *scratch) {
+            return one_f32_launch((const float *)test_zeros(n * 4), (float *)test_zeros(n * 4), n,
+                                  scratch, one_f32_scratch_bytes(n), 0);
+        });
+        tap_ok(kind == SIMT_TRAP, "n = %zu, a scratch of words 0x%x: %s", n, word,
+               simt_kind_name(kind));
+    }
+#else
+    (void)n;
+#endif
+}
+
+#if !defined(SIMT) && !defined(TEST_FIRST)
+static void check_graph(void)
+{
+    const size_t n = 100003;
+    std::vector<int> x = make<int>(RANDOM, n, 9), got(n);
+    const test_array in(n * 4), out(n * 4), scratch(one_i32_scratch_bytes(n));
+    in.fill(x.data());
+    std::stable_sort(x.begin(), x.end());
+    CHECK(one_i32_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(
+        one_i32_launch((int *)in.get(), (int *)out.get(), n, scratch.get(), scratch.bytes, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    bool ok = true;
+    for (int k = 0; k < 3; k++) {
+        CHECK(cudaMemset(out.get(), POISON, n * 4));
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        out.read(got.data());
+        ok &= got == x;
+    }
+    tap_ok(ok, "is captured in a graph and replayed");
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+static __global__ void fill_big(unsigned char *data, size_t n)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
+        data[i] = (unsigned char)(i % 100003 % 251);
+}
+
+// Descents, and how many of each key there are.
+static __global__ void look_at_big(const unsigned char *out, size_t n, unsigned long long *found)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256) {
+        if (i > 0 && out[i - 1] > out[i])
+            atomicAdd(found + 256, 1ULL);
+        if (i + 1 == n || out[i] != out[i + 1])
+            atomicAdd(found + out[i], (unsigned long long)i + 1);
+    }
+}
+
+static void check_big(void)
+{
+    const size_t n = ((size_t)1 << 32) + 4099;
+    unsigned char *in = NULL;
+    if (test_quick()) {
+        tap_skip("n > 2^32: quick");
+        return;
+    }
+    if (cudaMalloc((void **)&in, 2 * n + 1) != cudaSuccess) {
+        cudaGetLastError();
+        tap_skip("n > 2^32: not that much memory");
+        return;
+    }
+    unsigned char *const out = in + 1 + n;
+    const test_array scratch(one_u8_scratch_bytes(n)), ends(257 * 8);
+    std::vector<unsigned long long> found(257), want(257);
+    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
+    for (size_t key = 0; key < 251; key++) {
+        const size_t left = n % 100003;
+        want[key] = (key > 0 ? want[key - 1] : 0) +
+                    n / 100003 * (100003 / 251 + (100003 % 251 > key)) + left / 251 +
+                    (left % 251 > key);
+    }
+    CHECK(cudaLaunchKernelEx(&config, fill_big, in + 1, n));
+    CHECK(one_u8_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(one_u8_launch(in + 1, out, n, scratch.get(), scratch.bytes, 0));
+    ends.zero();
+    CHECK(cudaLaunchKernelEx(&config, look_at_big, (const unsigned char *)out, n,
+                             (unsigned long long *)ends.get()));
+    CHECK(cudaDeviceSynchronize());
+    ends.read(found.data());
+    tap_ok(found == want, "n = 2^32 + 4099");
+    CHECK(cudaFree(in));
+}
+#endif
+#endif
+
 int main(void)
 {
     test_begin();
@@ -457,6 +645,8 @@ int main(void)
 #endif
 #endif
 #if TESTED(onesweep)
+    check_waits(20 * 480); // first, as it resets the device
+    check_errors();
     check(of_f32);
     check(of_u32, 30);
 #ifndef TEST_FIRST
@@ -465,6 +655,11 @@ int main(void)
     check(of_i32, 3);
     check(of_u64);
     check(of_f64);
+    check_one_scratch(30 * 480);
+#ifndef SIMT
+    check_graph();
+    check_big();
+#endif
 #endif
 #endif
     return tap_done();

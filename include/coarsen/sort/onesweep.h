@@ -76,6 +76,8 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 
 #define COARSEN_TILE       (BLOCK_DIM * COARSE_FACTOR)
 #define COARSEN_PASSES     ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
+// Blocks per multiprocessor: 24 warps leave a thread 80 registers, which is enough for 16 keys.
+#define COARSEN_RESIDENT   (COARSE_FACTOR <= 16 && BLOCK_DIM <= 768 ? 768 / BLOCK_DIM : 1)
 #define COARSEN_COPIES     (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
