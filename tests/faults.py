@@ -336,9 +336,9 @@ FAULTS = {
     "block/look_back.h": ("scan", [
         ("forget to count the launch", "    if (tile == takes - 1)", "    if (false)"),
         ("use one flag for all launches", "(unsigned int)(ticket >> 32) + 1};", "1};"),
-        ("go on with what is not there", "while (!COARSEN_(answered)", "if (!COARSEN_(answered)"),
+        ("go on with what is not there", "while (!COARSEN_(lane_answered)", "if (!COARSEN_(lane_answered)"),
         ("leave the group without its last tile", "COARSEN_(op)(before, sum))", "before)"),
-        ("wait for no group before", "    if (group > 0 && COARSEN_(value_of)(sight->group, &value) != slots.flag) {", "    if (false) {"),
+        ("wait for no group before", "group > 0 && COARSEN_(value_of)(sight->group, &value) != slots.flag;", "false;"),
         ("forget the tile in a row of 32", "count > k * 32 + 32 ? 31", "count > k * 32 + 32 ? 30"),
         ("swap the operands", "before = COARSEN_(op)(before, all);", "before = COARSEN_(op)(all, before);"),
         ("ask for too small a scratch", "(tiles + tiles / COARSEN_GROUP) * COARSEN_(words_of_slot)", "tiles"),
