@@ -11,6 +11,10 @@
 
 #include <algorithm>
 
+#if defined(TEST_sort) || defined(TEST_ticket) // of block/, which onesweep.h is made of
+#define TEST_onesweep 1
+#endif
+
 #if TESTED(single_bit)
 #define COARSEN_NAME  single_i16
 #define COARSEN_TYPE  short
@@ -157,15 +161,15 @@
 template <class K, class V> struct sorter {
     const char *name;
     size_t tile;
-    bool descending, values;
+    bool descending, values, bits; // bits: some of them may be chosen
     size_t (*scratch_bytes)(size_t);
     cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
     cudaError_t (*launch)(const K *, K *, const V *, V *, size_t, unsigned int, unsigned int,
                           void *, size_t, cudaStream_t);
 };
 
-#define SORTER(name, tile, descending, values)                                                     \
-#name, tile, descending, values, name##_scratch_bytes, name##_scratch_init
+#define SORTER(name, tile, descending, values, bits)                                               \
+#name, tile, descending, values, bits, name##_scratch_bytes, name##_scratch_init
 #define WITH_VALUES(name, K, V)                                                                    \
     [](const K *in, K *out, const V *in_values, V *out_values, size_t n, unsigned int first,       \
        unsigned int width, void *scratch, size_t bytes, cudaStream_t stream) {                     \
@@ -334,8 +338,7 @@ static bool right(const sorter<K, V> &s, const std::vector<K> &x, unsigned int f
 }
 
 // Around tiles, at random sizes and alignments, in every order of blocks.
-template <class K, class V>
-static void check(const sorter<K, V> &s, size_t most = 6, bool some_bits = true)
+template <class K, class V> static void check(const sorter<K, V> &s, size_t most = 6)
 {
     const unsigned int all = 8 * sizeof(K);
     std::vector<size_t> sizes = {0, 1, 2, 31, 33};
@@ -351,7 +354,7 @@ static void check(const sorter<K, V> &s, size_t most = 6, bool some_bits = true)
         const uint64_t bits = test_random(n, s.tile);
         const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
         const bool in_place = bits >> 16 & 1;
-        const unsigned int first = some_bits && z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
+        const unsigned int first = s.bits && z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
         const unsigned int width = first > 0 ? (unsigned int)(bits >> 32) % (all - first + 1) : all;
         const char *order = test_order((int)z % test_order_count()), *why;
         if (!right(s, make<K>(of, n, n), first, width, in_offset, out_offset, in_place, &why, 2)) {
@@ -367,109 +370,119 @@ static void check(const sorter<K, V> &s, size_t most = 6, bool some_bits = true)
 
 #if TESTED(single_bit)
 static const sorter<short, unsigned int> of_single_i16 = {
-    SORTER(single_i16, 64, false, true), ALL_BITS_VALUES(single_i16, short, unsigned int)};
-static const sorter<float, char> of_single_f32 = {SORTER(single_f32, 96, true, false),
+    SORTER(single_i16, 64, false, true, false), ALL_BITS_VALUES(single_i16, short, unsigned int)};
+static const sorter<float, char> of_single_f32 = {SORTER(single_f32, 96, true, false, false),
                                                   ALL_BITS(single_f32, float)};
 #ifndef TEST_FIRST
 static const sorter<unsigned char, triple> of_single_u8 = {
-    SORTER(single_u8, 32, false, true), ALL_BITS_VALUES(single_u8, unsigned char, triple)};
+    SORTER(single_u8, 32, false, true, false), ALL_BITS_VALUES(single_u8, unsigned char, triple)};
 #endif
 #endif
 #if TESTED(local)
 static const sorter<short, unsigned int> of_local_i16 = {
-    SORTER(local_i16, 64, false, true), ALL_BITS_VALUES(local_i16, short, unsigned int)};
-static const sorter<float, char> of_local_f32 = {SORTER(local_f32, 96, true, false),
+    SORTER(local_i16, 64, false, true, false), ALL_BITS_VALUES(local_i16, short, unsigned int)};
+static const sorter<float, char> of_local_f32 = {SORTER(local_f32, 96, true, false, false),
                                                  ALL_BITS(local_f32, float)};
 #ifndef TEST_FIRST
 static const sorter<unsigned char, triple> of_local_u8 = {
-    SORTER(local_u8, 32, false, true), ALL_BITS_VALUES(local_u8, unsigned char, triple)};
+    SORTER(local_u8, 32, false, true, false), ALL_BITS_VALUES(local_u8, unsigned char, triple)};
 #endif
 #endif
 #if TESTED(multi_bit)
 static const sorter<short, unsigned int> of_multi_i16 = {
-    SORTER(multi_i16, 64, false, true), ALL_BITS_VALUES(multi_i16, short, unsigned int)};
-static const sorter<float, char> of_multi_f32 = {SORTER(multi_f32, 96, true, false),
+    SORTER(multi_i16, 64, false, true, false), ALL_BITS_VALUES(multi_i16, short, unsigned int)};
+static const sorter<float, char> of_multi_f32 = {SORTER(multi_f32, 96, true, false, false),
                                                  ALL_BITS(multi_f32, float)};
 #ifndef TEST_FIRST
 static const sorter<unsigned char, triple> of_multi_u8 = {
-    SORTER(multi_u8, 32, false, true), ALL_BITS_VALUES(multi_u8, unsigned char, triple)};
+    SORTER(multi_u8, 32, false, true, false), ALL_BITS_VALUES(multi_u8, unsigned char, triple)};
 #endif
 #endif
 #if TESTED(coarsened)
 static const sorter<short, unsigned int> of_coarsened_i16 = {
-    SORTER(coarsened_i16, 320, false, true), ALL_BITS_VALUES(coarsened_i16, short, unsigned int)};
-static const sorter<float, char> of_coarsened_f32 = {SORTER(coarsened_f32, 288, true, false),
+    SORTER(coarsened_i16, 320, false, true, false),
+    ALL_BITS_VALUES(coarsened_i16, short, unsigned int)};
+static const sorter<float, char> of_coarsened_f32 = {SORTER(coarsened_f32, 288, true, false, false),
                                                      ALL_BITS(coarsened_f32, float)};
 #ifndef TEST_FIRST
 static const sorter<unsigned char, triple> of_coarsened_u8 = {
-    SORTER(coarsened_u8, 160, false, true), ALL_BITS_VALUES(coarsened_u8, unsigned char, triple)};
+    SORTER(coarsened_u8, 160, false, true, false),
+    ALL_BITS_VALUES(coarsened_u8, unsigned char, triple)};
 #endif
 #endif
 
 #if TESTED(onesweep)
 static const sorter<unsigned int, unsigned int> of_u32 = {
-    SORTER(one_u32, 192, false, true), WITH_VALUES(one_u32, unsigned int, unsigned int)};
-static const sorter<float, char> of_f32 = {SORTER(one_f32, 480, true, false),
+    SORTER(one_u32, 192, false, true, true), WITH_VALUES(one_u32, unsigned int, unsigned int)};
+static const sorter<float, char> of_f32 = {SORTER(one_f32, 480, true, false, true),
                                            KEYS_ALONE(one_f32, float)};
 #ifndef TEST_FIRST
-static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, false),
+static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, false, true),
                                                   KEYS_ALONE(one_u8, unsigned char)};
-static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true),
+static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true, true),
                                              WITH_VALUES(one_i16, short, triple)};
-static const sorter<int, char> of_i32 = {SORTER(one_i32, 8192, false, false),
+static const sorter<int, char> of_i32 = {SORTER(one_i32, 8192, false, false, true),
                                          KEYS_ALONE(one_i32, int)};
 static const sorter<unsigned long long, unsigned char> of_u64 = {
-    SORTER(one_u64, 1024, false, true), WITH_VALUES(one_u64, unsigned long long, unsigned char)};
-static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false),
+    SORTER(one_u64, 1024, false, true, true),
+    WITH_VALUES(one_u64, unsigned long long, unsigned char)};
+static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
 #endif
 #endif
 
 // ---- What is promised beyond the result -----------------------------------------------------------
 
-#if TESTED(onesweep)
-static void check_errors(void)
+template <class K, class V> static void check_errors(const sorter<K, V> &s)
 {
-    const size_t n = 2000, bytes = one_u32_scratch_bytes(n);
-    const test_array in(n * 4), out(n * 4), in_values(n * 4), out_values(n * 4), scratch(bytes);
-    unsigned int *const x = (unsigned int *)in.get(), *const y = (unsigned int *)out.get();
-    unsigned int *const v = (unsigned int *)in_values.get();
-    unsigned int *const w = (unsigned int *)out_values.get();
-    const auto past = [](unsigned int *p) { return (unsigned int *)((char *)p + 1); };
+    const size_t n = 2000, bytes = s.scratch_bytes(n), all = 8 * sizeof(K);
+    const test_array in(n * sizeof(K)), out(n * sizeof(K)), scratch(bytes);
+    const test_array in_values(n * sizeof(V)), out_values(n * sizeof(V));
+    K *const x = (K *)in.get(), *const y = (K *)out.get();
+    V *const v = (V *)in_values.get(), *const w = (V *)out_values.get();
     bool ok = true;
-    const auto wrong = [&](unsigned int *from, unsigned int *to, unsigned int *from_values,
-                           unsigned int *to_values, size_t many, unsigned int first,
-                           unsigned int width, void *with, size_t with_bytes) {
-        ok &= one_u32_launch_bits(from, to, from_values, to_values, many, first, width, with,
-                                  with_bytes, 0) == cudaErrorInvalidValue;
+    const auto launch = [&](K *from, K *to, V *from_values, V *to_values, size_t many, size_t first,
+                            size_t width, void *with, size_t with_bytes) {
+        return s.launch(from, to, from_values, to_values, many, (unsigned int)first,
+                        (unsigned int)width, with, with_bytes, 0);
     };
-    wrong(NULL, y, v, w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, NULL, v, w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, y, NULL, w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, y, v, NULL, n, 0, 32, scratch.get(), bytes);
-    wrong(past(x), y, v, w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, past(y), v, w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, y, past(v), w, n, 0, 32, scratch.get(), bytes);
-    wrong(x, y, v, past(w), n, 0, 32, scratch.get(), bytes);
-    wrong(x, y, v, w, SIZE_MAX / 4, 0, 32, scratch.get(), SIZE_MAX);
-    wrong(x, y, v, w, SIZE_MAX, 0, 32, scratch.get(), bytes);
-    wrong(x, y, v, w, n, 0, 33, scratch.get(), bytes);
-    wrong(x, y, v, w, n, 30, 3, scratch.get(), bytes);
-    wrong(x, y, v, w, n, 33, 0, scratch.get(), bytes);
-    wrong(x, y, v, w, n, ~0u, 2, scratch.get(), bytes);
-    wrong(x, y, v, w, n, 0, 32, NULL, bytes);
-    wrong(x, y, v, w, n, 0, 32, scratch.get(), bytes - 1);
-    wrong(x, y, v, w, n, 0, 32, (char *)scratch.get() + 1, bytes);
-    tap_ok(ok, "wrong arguments return cudaErrorInvalidValue");
-    ok = one_u32_launch(NULL, NULL, NULL, NULL, 0, NULL, 0, 0) == cudaSuccess;
+    const auto wrong = [&](K *from, K *to, V *from_values, V *to_values, size_t many, size_t first,
+                           size_t width, void *with, size_t with_bytes) {
+        ok &= launch(from, to, from_values, to_values, many, first, width, with, with_bytes) ==
+              cudaErrorInvalidValue;
+    };
+    wrong(NULL, y, v, w, n, 0, all, scratch.get(), bytes);
+    wrong(x, NULL, v, w, n, 0, all, scratch.get(), bytes);
+    wrong((K *)((char *)x + 1), y, v, w, n, 0, all, scratch.get(), bytes);
+    wrong(x, (K *)((char *)y + 1), v, w, n, 0, all, scratch.get(), bytes);
+    if (s.values) {
+        wrong(x, y, NULL, w, n, 0, all, scratch.get(), bytes);
+        wrong(x, y, v, NULL, n, 0, all, scratch.get(), bytes);
+        wrong(x, y, (V *)((char *)v + 1), w, n, 0, all, scratch.get(), bytes);
+        wrong(x, y, v, (V *)((char *)w + 1), n, 0, all, scratch.get(), bytes);
+    }
+    wrong(x, y, v, w, SIZE_MAX / sizeof(K), 0, all, scratch.get(), SIZE_MAX);
+    wrong(x, y, v, w, SIZE_MAX, 0, all, scratch.get(), bytes);
+    wrong(x, y, v, w, n, 0, all, NULL, bytes);
+    wrong(x, y, v, w, n, 0, all, scratch.get(), bytes - 1);
+    wrong(x, y, v, w, n, 0, all, (char *)scratch.get() + 1, bytes);
+    if (s.bits) {
+        wrong(x, y, v, w, n, 0, all + 1, scratch.get(), bytes);
+        wrong(x, y, v, w, n, all - 2, 3, scratch.get(), bytes);
+        wrong(x, y, v, w, n, all + 1, 0, scratch.get(), bytes);
+        wrong(x, y, v, w, n, ~0u, 2, scratch.get(), bytes);
+    }
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", s.name);
+    ok = launch(NULL, NULL, NULL, NULL, 0, 0, all, NULL, 0) == cudaSuccess;
     tap_ok(ok && in.untouched() && out.untouched() && in_values.untouched() &&
                out_values.untouched() && scratch.untouched(),
-           "wrong arguments, and no keys, write nothing");
+           "%s: wrong arguments, and no keys, write nothing", s.name);
     for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
-        ok &= one_u32_scratch_bytes(m) <= bytes;
-    tap_ok(ok, "scratch for n is enough for less");
+        ok &= s.scratch_bytes(m) <= bytes;
+    tap_ok(ok, "%s: scratch for n is enough for less", s.name);
 }
 
+#if TESTED(onesweep)
 // A scratch for more serves for less, as it is, and then for more again.
 static void check_one_scratch(size_t n)
 {
@@ -617,36 +630,40 @@ int main(void)
 {
     test_begin();
 #if TESTED(single_bit)
-    check(of_single_i16, 4, false);
-    check(of_single_f32, 4, false);
+    check_errors(of_single_i16);
+    check(of_single_i16, 40); // so many tiles that the table is scanned in parts
+    check(of_single_f32, 4);
 #ifndef TEST_FIRST
-    check(of_single_u8, 6, false);
+    check(of_single_u8);
 #endif
 #endif
 #if TESTED(local)
-    check(of_local_i16, 4, false);
-    check(of_local_f32, 4, false);
+    check_errors(of_local_i16);
+    check(of_local_i16, 4);
+    check(of_local_f32, 4);
 #ifndef TEST_FIRST
-    check(of_local_u8, 6, false);
+    check(of_local_u8);
 #endif
 #endif
 #if TESTED(multi_bit)
-    check(of_multi_i16, 4, false);
-    check(of_multi_f32, 4, false);
+    check_errors(of_multi_i16);
+    check(of_multi_i16, 4);
+    check(of_multi_f32, 4);
 #ifndef TEST_FIRST
-    check(of_multi_u8, 6, false);
+    check(of_multi_u8);
 #endif
 #endif
 #if TESTED(coarsened)
-    check(of_coarsened_i16, 4, false);
-    check(of_coarsened_f32, 4, false);
+    check_errors(of_coarsened_i16);
+    check(of_coarsened_i16, 4);
+    check(of_coarsened_f32, 4);
 #ifndef TEST_FIRST
-    check(of_coarsened_u8, 6, false);
+    check(of_coarsened_u8);
 #endif
 #endif
 #if TESTED(onesweep)
     check_waits(20 * 480); // first, as it resets the device
-    check_errors();
+    check_errors(of_u32);
     check(of_f32);
     check(of_u32, 30);
 #ifndef TEST_FIRST
