@@ -17,6 +17,7 @@
 #include "demo/reduce.h"
 #include "demo/scan.h"
 #include "demo/select.h"
+#include "demo/sort.h"
 #include "npy.h"
 
 #include <float.h>
@@ -24,9 +25,9 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder, &scan_ladder,      &select_ladder,
-                                        &matmul_ladder, &histogram_ladder, &map_ladder,
-                                        &image_ladder,  &fuse_ladder};
+static const ladder *const ladders[] = {&reduce_ladder, &scan_ladder,   &select_ladder,
+                                        &sort_ladder,   &matmul_ladder, &histogram_ladder,
+                                        &map_ladder,    &image_ladder,  &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 

@@ -10,6 +10,7 @@
 #include <coarsen/base.h>
 
 #include <algorithm>
+#include <cmath>
 
 #if defined(TEST_sort) || defined(TEST_ticket) // of block/, which onesweep.h is made of
 #define TEST_onesweep 1
@@ -153,6 +154,28 @@
 #define COARSE_FACTOR 4
 #include <coarsen/sort.h>
 #endif
+#endif
+
+#if defined(SIMT) && !defined(TEST_ONLY) // to be counted, as they are
+#define COARSEN_NAME counted_single_bit
+#define COARSEN_TYPE unsigned int
+#include <coarsen/sort/single_bit.h>
+
+#define COARSEN_NAME counted_local
+#define COARSEN_TYPE unsigned int
+#include <coarsen/sort/local.h>
+
+#define COARSEN_NAME counted_multi_bit
+#define COARSEN_TYPE unsigned int
+#include <coarsen/sort/multi_bit.h>
+
+#define COARSEN_NAME counted_coarsened
+#define COARSEN_TYPE unsigned int
+#include <coarsen/sort/coarsened.h>
+
+#define COARSEN_NAME counted_onesweep
+#define COARSEN_TYPE unsigned int
+#include <coarsen/sort/onesweep.h>
 #endif
 
 // ---- Running one ----------------------------------------------------------------------------------
@@ -626,9 +649,41 @@ static void check_big(void)
 #endif
 #endif
 
+#if defined(SIMT) && !defined(TEST_ONLY)
+// The figures of docs/counts.md: of a whole sort of n random keys, so many passes.
+static void check_count(const char *name, size_t (*scratch_bytes)(size_t),
+                        cudaError_t (*launch)(const unsigned int *, unsigned int *, size_t, void *,
+                                              size_t, cudaStream_t),
+                        double bytes_per_key, double sectors_per_key)
+{
+    const size_t n = 14336;
+    const test_array in(n * 4), out(n * 4), scratch(scratch_bytes(n));
+    in.fill(make<unsigned int>(RANDOM, n, 3).data());
+    scratch.zero();
+    simt_counts c;
+    simt_reset_counts();
+    CHECK(launch((const unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
+                 scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    simt_total_counts(&c);
+    const double stored = (double)(c.global_sectors - c.global_load_sectors) / (double)n;
+    const double moved = (double)c.global_bytes / (double)n;
+    tap_ok(fabs(stored - sectors_per_key) < 0.005 * sectors_per_key &&
+               fabs(moved - bytes_per_key) < 0.005 * bytes_per_key,
+           "%s: %.2f bytes per key, %.3f sectors written", name, moved, stored);
+}
+#endif
+
 int main(void)
 {
     test_begin();
+#if defined(SIMT) && !defined(TEST_ONLY)
+    check_count("single_bit", counted_single_bit_scratch_bytes, counted_single_bit_launch, 646, 5.935);
+    check_count("local", counted_local_scratch_bytes, counted_local_launch, 646, 5.227);
+    check_count("multi_bit", counted_multi_bit_scratch_bytes, counted_multi_bit_launch, 172, 2.200);
+    check_count("coarsened", counted_coarsened_scratch_bytes, counted_coarsened_launch, 161.7, 1.342);
+    check_count("onesweep", counted_onesweep_scratch_bytes, counted_onesweep_launch, 44.0, 1.050);
+#endif
 #if TESTED(single_bit)
     check_errors(of_single_i16);
     check(of_single_i16, 40); // so many tiles that the table is scanned in parts

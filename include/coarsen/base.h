@@ -824,7 +824,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     const unsigned long long all = ~0ULL >> (64 - width), sign = 1ULL << (width - 1);
     unsigned long long bits = 0;
     memcpy(&bits, (const void *)&key, sizeof(key));
-    if ((COARSEN_TYPE)0.5 != (COARSEN_TYPE)0) {
+    if (sizeof(key) > 1 && (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0) { // which a bool of 1 byte is too
         const COARSEN_TYPE infinity = COARSEN_GREATEST(COARSEN_TYPE);
         unsigned long long infinite = 0;
         memcpy(&infinite, (const void *)&infinity, sizeof(infinity));

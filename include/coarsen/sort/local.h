@@ -50,12 +50,11 @@ COARSEN_DEVICE unsigned int COARSEN_(digit)(COARSEN_TYPE key, unsigned int first
 COARSEN_KERNEL void COARSEN_(count_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
                                            unsigned long long *table)
 {
-    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
-    const int ones = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 1);
-    const int zeros = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 0);
+    const size_t begin = (size_t)blockIdx.x * BLOCK_DIM, i = begin + threadIdx.x;
+    const size_t ones = (size_t)__syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 1);
     if (threadIdx.x == 0) {
-        table[blockIdx.x] = (unsigned long long)zeros;
-        table[gridDim.x + blockIdx.x] = (unsigned long long)ones;
+        table[blockIdx.x] = coarsen_min(n - begin, BLOCK_DIM) - ones;
+        table[gridDim.x + blockIdx.x] = ones;
     }
 }
 

@@ -50,12 +50,11 @@ COARSEN_DEVICE unsigned int COARSEN_(digit)(COARSEN_TYPE key, unsigned int first
 COARSEN_KERNEL void COARSEN_(count_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
                                            unsigned long long *table)
 {
-    const size_t i = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
-    const int ones = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 1);
-    const int zeros = __syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 0);
+    const size_t begin = (size_t)blockIdx.x * BLOCK_DIM, i = begin + threadIdx.x;
+    const size_t ones = (size_t)__syncthreads_count(i < n && COARSEN_(digit)(in[i], first) == 1);
     if (threadIdx.x == 0) {
-        table[blockIdx.x] = (unsigned long long)zeros;
-        table[gridDim.x + blockIdx.x] = (unsigned long long)ones;
+        table[blockIdx.x] = coarsen_min(n - begin, BLOCK_DIM) - ones;
+        table[gridDim.x + blockIdx.x] = ones;
     }
 }
 
@@ -91,7 +90,10 @@ COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t n, unsigned
     const unsigned int t = threadIdx.x;
     const size_t i = (size_t)blockIdx.x * BLOCK_DIM + t;
     const bool there = i < n;
-    const unsigned int digit = there ? COARSEN_(digit)(arrays.in[i], first) : 0;
+    COARSEN_TYPE key;
+    if (there)
+        key = arrays.in[i];
+    const unsigned int digit = there ? COARSEN_(digit)(key, first) : 0;
 
     // How many keys before this one have a 1: in the warp, and in the warps before.
     const unsigned int votes = __ballot_sync(0xffffffff, digit == 1);
@@ -105,7 +107,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t n, unsigned
     if (there) {
         const size_t place =
             table[digit * (size_t)gridDim.x + blockIdx.x] + (digit == 1 ? ones : t - ones);
-        arrays.out[place] = arrays.in[i];
+        arrays.out[place] = key;
 #ifdef COARSEN_VALUE
         arrays.out_values[place] = arrays.in_values[i];
 #endif
