@@ -824,8 +824,9 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     const unsigned long long all = ~0ULL >> (64 - width), sign = 1ULL << (width - 1);
     unsigned long long bits = 0;
     memcpy(&bits, (const void *)&key, sizeof(key));
-    if (sizeof(key) > 1 && (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0) { // which a bool of 1 byte is too
-        const COARSEN_TYPE infinity = COARSEN_GREATEST(COARSEN_TYPE);
+    // A bool is not 0 there either; a class is a half, of which the compiler would not know it.
+    if (sizeof(key) > 1 && (__is_class(COARSEN_TYPE) || (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0)) {
+        const COARSEN_TYPE infinity = (COARSEN_TYPE)COARSEN_INFINITY;
         unsigned long long infinite = 0;
         memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
         bits = bits & sign ? ~bits : bits | sign;
