@@ -828,7 +828,8 @@ def test_interrupt(sweep):
     assert status == 130 and without_progress(err) == ""
     assert "\nInterrupted: the best so far is marked >\n" in out and "settings without a result\n" in out
     assert re.search(r"^> +\d ", out, re.MULTILINE) and "> chosen" in out
-    assert not list(temporary.iterdir()) and not processes(str(temporary))
+    assert not list(temporary.iterdir())
+    none_left(temporary)
     notes, rows = read_csv(sweep.folder / "x.csv")
     assert notes["result"] == "predicted, interrupted"
     assert {row["status"] for row in rows} == {"ok", "pending"}
