@@ -868,12 +868,22 @@ COARSEN_HOST size_t COARSEN_(spare_bytes)(size_t n, COARSEN_UNUSED bool values)
     return bytes;
 }
 
+// Whether an array is sorted in place.
+COARSEN_HOST bool COARSEN_(in_place)(COARSEN_(arrays) arrays)
+{
+#ifdef COARSEN_VALUE
+    if (arrays.in_values == arrays.out_values)
+        return true;
+#endif
+    return arrays.in == arrays.out;
+}
+
 // What pass p of so many reads and writes. The last one writes out, and so every second one before it; the others
 // write the spare arrays. In place, the first of an odd number reads the spare arrays too.
 COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void *spare, size_t n,
                                                   unsigned int p, unsigned int passes)
 {
-    const bool ends = (passes - p) % 2 == 1, copied = ends && arrays.in == arrays.out;
+    const bool ends = (passes - p) % 2 == 1, copied = ends && COARSEN_(in_place)(arrays);
     COARSEN_(arrays) pass = arrays;
     pass.out = ends ? arrays.out : (COARSEN_TYPE *)spare;
     if (p > 0 || copied)
@@ -911,7 +921,7 @@ COARSEN_(copy)(const COARSEN_TYPE *in,
 COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, size_t n,
                                          unsigned int passes, cudaStream_t stream)
 {
-    if (arrays.in != arrays.out || passes % 2 == 0)
+    if (!COARSEN_(in_place)(arrays) || passes % 2 == 0)
         return cudaSuccess;
     const COARSEN_(arrays) first = COARSEN_(arrays_of)(arrays, spare, n, 0, passes);
     return COARSEN_(copy)(arrays.in,
