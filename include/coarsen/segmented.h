@@ -52,8 +52,13 @@
 #error "coarsen/segmented: COARSEN_AXIS is a matrix's, COARSEN_OFFSET a list's: define one of them"
 #elif defined(COARSEN_AXIS) && COARSEN_AXIS != 0 && COARSEN_AXIS != 1
 #error "coarsen/segmented: COARSEN_AXIS must be 0 (a result per column) or 1 (per row)"
+#elif defined(COARSEN_KEY) && (defined(COARSEN_AXIS) || defined(COARSEN_OFFSET))
+#error                                                                                             \
+    "coarsen/segmented: COARSEN_KEY tells where runs are: define no COARSEN_AXIS or _OFFSET with it"
 #elif defined(COARSEN_OFFSET)
 #include "segmented/offsets.h"
+#elif defined(COARSEN_KEY)
+#include "segmented/runs.h"
 #elif defined(COARSEN_AXIS) && COARSEN_AXIS == 0
 static_assert((COARSEN_AXIS) == 0, "coarsen/segmented: COARSEN_AXIS must be a number for #if");
 #include "segmented/columns.h"
