@@ -197,7 +197,7 @@ COARSEN_INLINE void COARSEN_(copy_more)(COARSEN_(vector) * stage, COARSEN_(array
             if (k + mine < items)
                 COARSEN_(copy_async)(to + k + mine, keys + k + mine, 16);
     } else {
-#pragma unroll 1
+#pragma unroll 4 // some keys go through registers
         for (unsigned int k = lane; k < items; k += 32)
             if (COARSEN_(there)(arrays, first + k, 1))
                 COARSEN_(copy_key)(to + k, keys + k);
@@ -414,12 +414,12 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
     const COARSEN_(value) open = COARSEN_(value_in)(start);
     const unsigned long long before = COARSEN_(heads_in)(start);
 
+    // What is over at the part's first head may have begun before the part. Nothing is over at the array's first.
+    if (lane == 0 && kept->heads > 0 && before > 0)
+        arrays.out[before - 1] = kept->head ? open : COARSEN_(value_op)(open, totals[0].value);
     for (unsigned int k = lane; k < kept->heads; k += 32) {
-        COARSEN_(value) total = totals[k].value;
-        if (k == 0) // a run that began before the part
-            total = kept->head ? open : COARSEN_(value_op)(open, total);
-        if (before + k > 0) // there is none that ends at the array's first element
-            arrays.out[before + k - 1] = total;
+        if (k > 0)
+            arrays.out[before + k - 1] = totals[k].value;
         if (arrays.out_keys)
             arrays.out_keys[before + k] = runs[k].key;
     }
