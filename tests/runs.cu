@@ -51,7 +51,7 @@ static inline __host__ __device__ bool same_pairs(pair_key a, pair_key b)
 #define COARSEN_NAME       runs_indices
 #define COARSEN_TYPE       signed char
 #define COARSEN_KEY        int
-#define COARSEN_SAME(a, b) ((a) / 10 == (b) / 10)
+#define COARSEN_SAME(a, b) ((b) - (a) < 10)
 #define COARSEN_ACC        int
 #define COARSEN_LIFT(x, i) indices_lift(x, i)
 #define BLOCK_DIM          64
@@ -59,7 +59,8 @@ static inline __host__ __device__ bool same_pairs(pair_key a, pair_key b)
 #include <coarsen/segmented.h>
 
 #define COARSEN_NAME     runs_last
-#define COARSEN_TYPE     int
+#define COARSEN_TYPE     long long
+#define COARSEN_ACC      int
 #define COARSEN_KEY      pair_key
 #define COARSEN_SAME     same_pairs
 #define COARSEN_OP       last_of
@@ -128,7 +129,7 @@ template <class K, class T, class A> struct kind {
     A (*op)(A, A);
     A (*lift)(T, size_t);
     T (*make)(uint64_t);
-    K (*key)(uint64_t run, uint64_t bits); // another one for each of two runs that meet
+    K (*key)(size_t run, size_t i); // another one for each of two runs that meet
 };
 #define KIND(stem, K, T, A, dim, ...)                                                              \
     (kind<K, T, A>{#stem, (dim)*COARSEN_VECTOR_ITEMS(T), stem##_scratch_bytes,                     \
@@ -137,6 +138,10 @@ template <class K, class T, class A> struct kind {
 template <class T> static T itself(T x, size_t)
 {
     return x;
+}
+static int narrowed(long long x, size_t)
+{
+    return (int)x;
 }
 template <class T> static T of_bits(uint64_t bits)
 {
@@ -154,19 +159,19 @@ static double greatest(double a, double b)
 {
     return a < b ? b : a;
 }
-template <class K> static K number(uint64_t run, uint64_t)
+template <class K> static K number(size_t run, size_t)
 {
     return (K)(run * 77 % 101);
 }
-static int tens(uint64_t run, uint64_t bits)
+static int rising(size_t run, size_t i) // by 1 in a run
 {
-    return (int)(run % 5 * 10 + bits % 10);
+    return (int)(run * 100 + i);
 }
-static pair_key pair_of(uint64_t run, uint64_t)
+static pair_key pair_of(size_t run, size_t)
 {
     return run % 2 ? pair_key{(int)(run % 3), 5} : pair_key{5, (unsigned int)(run % 7)};
 }
-static triple_key triple_key_of(uint64_t run, uint64_t)
+static triple_key triple_key_of(size_t run, size_t)
 {
     return triple_key{{1, 2, (unsigned int)run}};
 }
@@ -245,12 +250,12 @@ static bool check_once(const kind<K, T, A> &k, const layout &of, size_t n, uint6
     std::vector<T> x(n);
     std::vector<K> keys(n);
     std::vector<bool> heads(n);
-    uint64_t run = 0;
+    size_t run = 0;
     for (size_t i = 0; i < n; i++) {
         x[i] = k.make(test_random(n, i));
         heads[i] = of.head(test_random(n + 1, i), i, k.row);
         run += heads[i];
-        keys[i] = k.key(run, test_random(n + 2, i));
+        keys[i] = k.key(run, i);
     }
     const test_array in(n * sizeof(T), in_offset * sizeof(T));
     const test_array from(n * sizeof(K), keys_offset * sizeof(K));
@@ -520,11 +525,11 @@ int main(void)
                affine_of, number<short>),
           30);
     check(KIND(runs_indices, int, signed char, int, 64, 0, plus<int>, indices_lift,
-               of_bits<signed char>, tens),
+               of_bits<signed char>, rising),
           20);
-    check(
-        KIND(runs_last, pair_key, int, int, 64, 7, second<int>, itself<int>, of_bits<int>, pair_of),
-        20);
+    check(KIND(runs_last, pair_key, long long, int, 64, 7, second<int>, narrowed,
+               of_bits<long long>, pair_of),
+          20);
     check(KIND(runs_default, int, float, float, 256, 0, plus<float>, itself<float>, small_of,
                number<int>),
           24);
