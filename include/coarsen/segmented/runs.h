@@ -269,21 +269,21 @@ COARSEN_DEVICE bool COARSEN_(head_at)(const unsigned int *heads, unsigned int k)
 
 // Finds the piece's heads, and gives what it has since the last one.
 COARSEN_INLINE COARSEN_(value)
-    COARSEN_(look)(const COARSEN_(vector) * from, const COARSEN_(keys) * runs,
-                   COARSEN_(arrays) arrays, size_t element, unsigned int rows, unsigned int most,
-                   bool whole, unsigned int *heads)
+    COARSEN_(find_heads)(const COARSEN_(vector) * from, const COARSEN_(keys) * beside,
+                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                         unsigned int most, bool whole, unsigned int *heads)
 {
     COARSEN_(value) sum = COARSEN_(value_identity)();
-    COARSEN_KEY before = COARSEN_(keys_at)(runs, arrays, element, whole).item[0];
+    COARSEN_KEY before = COARSEN_(keys_at)(beside, arrays, element, whole).item[0];
     if (element > arrays.skip && (whole || element < arrays.end))
-        before = ((const COARSEN_(run) *)runs)[-1].key;
+        before = ((const COARSEN_(run) *)beside)[-1].key;
 #pragma unroll
     for (unsigned int r = 0; r < most; r++) {
         if (r >= rows)
             break;
         const size_t e = element + r * COARSEN_ITEMS;
         const COARSEN_(vector) load = COARSEN_(elements_at)(from + r, arrays, e, whole);
-        const COARSEN_(keys) keys = COARSEN_(keys_at)(runs + r, arrays, e, whole);
+        const COARSEN_(keys) keys = COARSEN_(keys_at)(beside + r, arrays, e, whole);
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
             const unsigned int k = (unsigned int)(r * COARSEN_ITEMS + j);
@@ -352,7 +352,7 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_part)(COARSEN_(kept) * kept, COARSEN_(ve
     const COARSEN_(keys) *const keys = (const COARSEN_(keys) *)runs + lane * rows;
     unsigned int heads[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32] = {};
     COARSEN_(value)
-    sum = COARSEN_(look)(part + lane * rows, keys, arrays, element, rows, most, whole, heads);
+    sum = COARSEN_(find_heads)(part + lane * rows, keys, arrays, element, rows, most, whole, heads);
     unsigned int count = 0;
 #pragma unroll
     for (unsigned int w = 0; w < sizeof(heads) / sizeof(heads[0]); w++)
