@@ -27,18 +27,16 @@
 //     cudaError_t NAME_launch(const COARSEN_KEY *keys, const COARSEN_TYPE *in, size_t n,
 //                             COARSEN_KEY *out_keys, COARSEN_ACC *out, unsigned long long *count,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-// keys, in: n of each in device memory; in at any element's alignment (its size, if that divides 16). Fast is
-// where keys and in are as far from 16-byte alignment, counted in elements. count: in device memory, set to how
-// many runs there are; 0 if n is 0. out_keys, out: room for as many as there are runs, and n are always enough;
-// what is behind the last one stays as it was. out_keys may be null: then no keys are written. These three are
-// apart from keys and in, and from each other. SAME and LIFT may be evaluated more than once for a pair or an
-// element; SAME(a, b) is asked of neighbours only. scratch: device memory, 16-byte aligned. NAME_scratch_init
-// makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch per launch
-// that may run at the same time. A scratch that was not made ready ends the launch with an error (__trap),
-// unless its first word happens to be small. Errors: cudaErrorInvalidValue for a null, misaligned or
-// overflowing array (out_keys and out as if n were written) or too small a scratch, or keys, elements or results
-// so large that shared memory cannot hold four of each for each thread (take a lower BLOCK_DIM), with nothing
-// written; those of the runtime's device queries.
+// keys, in: n of each in device memory; in at any element's alignment (its size, if that divides 16). They may be
+// one array. Fast is where 16 divides the size of a key, and both arrays begin equally many elements behind a
+// 16-byte boundary, as where both begin at one. count: in device memory, set to how many runs there are; 0 if n is
+// 0. out_keys, out: room for as many as there are runs, of which n is the most; what is behind the last one stays
+// as it was. out_keys may be null: then no keys are written. These three are apart from keys and in, and from each
+// other. SAME(a, b) is asked of neighbours only; it and LIFT may be evaluated more than once. scratch: as in
+// scan/single_pass.h. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array (out_keys and out
+// as if n were written) or too small a scratch, or keys, elements or results so large that shared memory cannot
+// hold four of each for each vector of a thread (take a lower BLOCK_DIM), with nothing written; those of the
+// runtime's device queries.
 // Deterministic: on one model of device, the same keys at the same alignment give the same bits always.
 //
 // An element is a head if its key is another one than that before it. What is added up is a pair: how many
