@@ -340,7 +340,7 @@ FAULTS = {
         ("compare with the head's key", "            before = keys.item[j];\n", "            if (head)\n                before = keys.item[j];\n"),
         ("go on over a head", "            sum = head ? x : COARSEN_(value_op)(sum, x);\n            before", "            sum = COARSEN_(value_op)(sum, x);\n            before"),
         ("give LIFT the wrong index", "(load.item[j], e + j - arrays.skip)", "(load.item[j], e - arrays.skip)"),
-        ("give LIFT the wrong index at a head", "                                                 element + k - arrays.skip);", "                                                 element - arrays.skip);"),
+        ("give LIFT the wrong index at a head", "load[r].item[j], element + k - arrays.skip", "load[r].item[j], element - arrays.skip"),
         ("put heads of two words in one", "heads[k / 32] |=", "heads[0] |="),
         ("take elements that are not there", "            if (!whole && !COARSEN_(there)(arrays, e + j, 1))\n                continue;\n", ""),
         ("drop the wait for the other lanes' copies", "    __syncwarp(); // the copies of the other lanes\n", ""),

@@ -311,15 +311,20 @@ COARSEN_INLINE void COARSEN_(put_totals)(const COARSEN_(vector) * from, COARSEN_
             load[r] = COARSEN_(elements_at)(from + r, arrays, element + r * COARSEN_ITEMS, whole);
     __syncwarp(); // all lanes have read what is overwritten
 #pragma unroll
-    for (unsigned int k = 0; k < most * COARSEN_ITEMS; k++) {
-        if (k / COARSEN_ITEMS >= rows || (!whole && !COARSEN_(there)(arrays, element + k, 1)))
-            continue;
-        const COARSEN_(value) x = COARSEN_(lift)(load[k / COARSEN_ITEMS].item[k % COARSEN_ITEMS],
-                                                 element + k - arrays.skip);
-        const bool head = COARSEN_(head_at)(heads, k);
-        if (head)
-            totals++->value = sum;
-        sum = head ? x : COARSEN_(value_op)(sum, x);
+    for (unsigned int r = 0; r < most; r++) {
+        if (r >= rows)
+            break;
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+            const unsigned int k = (unsigned int)(r * COARSEN_ITEMS + j);
+            if (!whole && !COARSEN_(there)(arrays, element + k, 1))
+                continue;
+            const COARSEN_(value) x = COARSEN_(lift)(load[r].item[j], element + k - arrays.skip);
+            const bool head = COARSEN_(head_at)(heads, k);
+            if (head)
+                totals++->value = sum;
+            sum = head ? x : COARSEN_(value_op)(sum, x);
+        }
     }
 }
 
