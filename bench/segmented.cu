@@ -2,8 +2,8 @@
 //
 // bench/segmented.cu: sums of segments that offsets give, of lengths near each other and far apart.
 // segmented/offsets.h beside cub::DeviceSegmentedReduce::Sum, and reduce.h over the same array, which reads no
-// offset. And of runs of equal keys: select.h finds where they begin, beside cub::DeviceReduce::ReduceByKey.
-// With --sweep: every pair of knobs.
+// offset. And of runs of equal keys: segmented/runs.h, and in two passes, select.h to find where they begin and
+// offsets.h, beside cub::DeviceReduce::ReduceByKey. With --sweep: every pair of knobs of offsets.h and runs.h.
 //
 // The file includes itself, once for each pair of knobs.
 
@@ -17,6 +17,16 @@
 static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
     {"offsets.h", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_bytes),
      COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_init), COARSEN_JOIN(SWEEP_NAME(offsets), _launch)});
+
+#define COARSEN_NAME  SWEEP_NAME(totals)
+#define COARSEN_TYPE  float
+#define COARSEN_KEY   int
+#define BLOCK_DIM     SWEEP_BLOCK_DIM
+#define COARSE_FACTOR SWEEP_COARSE_FACTOR
+#include <coarsen/segmented/runs.h>
+static const bool COARSEN_JOIN(SWEEP_NAME(totals), _added) = add_by_key(
+    {"runs.h", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(totals), _scratch_bytes),
+     COARSEN_JOIN(SWEEP_NAME(totals), _scratch_init), COARSEN_JOIN(SWEEP_NAME(totals), _launch)});
 
 #else // ---- the bench ------------------------------------------------------------------------------
 
@@ -50,9 +60,35 @@ static bool add(rung entry)
     return true;
 }
 
+struct rung_by_key {
+    const char *kernel, *knobs;
+    std::function<size_t(size_t)> scratch_bytes;
+    std::function<cudaError_t(void *, size_t, cudaStream_t)> scratch_init;
+    std::function<cudaError_t(const int *, const float *, size_t, int *, float *,
+                              unsigned long long *, void *, size_t, cudaStream_t)>
+        launch;
+};
+
+static std::vector<rung_by_key> &variants_by_key()
+{
+    static std::vector<rung_by_key> list;
+    return list;
+}
+
+static bool add_by_key(rung_by_key entry)
+{
+    variants_by_key().push_back(entry);
+    return true;
+}
+
 #define COARSEN_NAME offsets
 #define COARSEN_TYPE float
 #include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME totals
+#define COARSEN_TYPE float
+#define COARSEN_KEY  int
+#include <coarsen/segmented/runs.h>
 
 #define COARSEN_NAME       begins
 #define COARSEN_TYPE       int
@@ -191,9 +227,17 @@ static void sums(bench &b, const shape &of, const std::vector<rung> &list, size_
     b.run(contest);
 }
 
-// Equal keys stand side by side. Both entries count the runs on the device; CUB's writes the key of each, and
-// coarsen's where each begins.
-static void runs(bench &b, const shape &of, size_t n)
+__global__ void check_keys(const int *found, const int *keys, const int *offsets, size_t segments,
+                           unsigned long long *first_wrong)
+{
+    const size_t s = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (s < segments && found[s] != keys[offsets[s]])
+        atomicMin(first_wrong, (unsigned long long)s);
+}
+
+// Equal keys stand side by side. All entries count the runs on the device. CUB and runs.h write the key of each, and
+// the way in two passes where each begins.
+static void runs(bench &b, const shape &of, const std::vector<rung_by_key> &list, size_t n)
 {
     std::vector<int> offsets = shape_offsets(of, n);
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end()); // no run is empty
@@ -217,6 +261,7 @@ static void runs(bench &b, const shape &of, size_t n)
     bench_entry by_key = p.entry(4.0 * (2 * (double)p.n + 2 * (double)p.segments));
     by_key.poison = [=] {
         BENCH_CHECK(cudaMemset(out, 0x7f, p.n * 4));
+        BENCH_CHECK(cudaMemset(where, 0x7f, p.n * 4));
         BENCH_CHECK(cudaMemset(found.get(), 0x7f, 8));
     };
     const std::function<bool(std::string *)> right = by_key.check;
@@ -227,13 +272,24 @@ static void runs(bench &b, const shape &of, size_t n)
         *why = std::to_string(count) + " runs";
         return count == p.segments && right(why);
     };
+    bench_entry with_keys = by_key;
+    const std::function<bool(std::string *)> counted = by_key.check;
+    with_keys.check = [=](std::string *why) {
+        unsigned long long first = ~0ull;
+        BENCH_CHECK(cudaMemcpy(p.wrong.get(), &first, 8, cudaMemcpyHostToDevice));
+        check_keys<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
+            where, in_keys, p.where, p.segments, (unsigned long long *)p.wrong.get());
+        BENCH_CHECK(cudaMemcpy(&first, p.wrong.get(), 8, cudaMemcpyDeviceToHost));
+        *why = "key of run " + std::to_string(first);
+        return first == ~0ull && counted(why);
+    };
 
     size_t cub_bytes = 0;
     BENCH_CHECK(cub::DeviceReduce::ReduceByKey(nullptr, cub_bytes, in_keys, where, p.in, out,
                                                (unsigned long long *)found.get(),
                                                cuda::std::plus<>(), (int)p.n));
     const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
-    bench_entry cub = by_key;
+    bench_entry cub = with_keys;
     cub.kernel = "CUB";
     cub.launch = [=](cudaStream_t stream) {
         size_t bytes = cub_bytes;
@@ -242,6 +298,24 @@ static void runs(bench &b, const shape &of, size_t n)
                                               cuda::std::plus<>(), (int)p.n, stream);
     };
     contest.entries.push_back(cub);
+
+    for (const rung_by_key &r : list) {
+        const size_t bytes = r.scratch_bytes(p.n);
+        const std::shared_ptr<void> scratch = bench_alloc(bytes);
+        BENCH_CHECK(r.scratch_init(scratch.get(), bytes, 0));
+        bench_entry entry = with_keys;
+        entry.kernel = r.kernel;
+        entry.knobs = r.knobs;
+        entry.launch = [=](cudaStream_t stream) {
+            return r.launch(in_keys, p.in, p.n, where, out, (unsigned long long *)found.get(),
+                            scratch.get(), bytes, stream);
+        };
+        contest.entries.push_back(entry);
+    }
+    if (b.sweep) {
+        b.run(contest);
+        return;
+    }
 
     const size_t begins_bytes = begins_scratch_bytes(p.n),
                  sums_bytes = offsets_scratch_bytes(p.n, p.n);
@@ -270,14 +344,16 @@ int main(int argc, char **argv)
             {"Sums of segments: coarsen's beside CUB's and a sum of all elements.", "", 12, 28});
     const rung best = {"offsets.h", "", offsets_scratch_bytes, offsets_scratch_init,
                        offsets_launch};
+    const rung_by_key best_by_key = {"runs.h", "", totals_scratch_bytes, totals_scratch_init,
+                                     totals_launch};
     for (int e : b.exponents(4))
         for (const shape &of : shapes) {
             if (!shape_fits(of, e) || !b.fits(10 * 4.0 * (double)(1ull << e),
                                               ("segmented, n = 2^" + std::to_string(e)).c_str()))
                 continue;
             sums(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
-            if (!b.sweep)
-                runs(b, of, (size_t)1 << e);
+            runs(b, of, b.sweep ? variants_by_key() : std::vector<rung_by_key>{best_by_key},
+                 (size_t)1 << e);
         }
     return b.finish();
 }

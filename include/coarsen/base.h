@@ -111,14 +111,15 @@
 #define COARSEN_PATTERN_REDUCE     4 // and all else with an operator
 #define COARSEN_PATTERN_SCAN       5
 #define COARSEN_PATTERN_SEGSCAN    6 // of each of many segments
-#define COARSEN_PATTERN_SEGMENTED  7
-#define COARSEN_PATTERN_SELECT     8
-#define COARSEN_PATTERN_FUSE       9
-#define COARSEN_PATTERN_MAP        10
-#define COARSEN_PATTERN_HISTOGRAM  11
-#define COARSEN_PATTERN_IMAGE      12
-#define COARSEN_PATTERN_MATMUL     13
-#define COARSEN_PATTERN_SORT       15
+#define COARSEN_PATTERN_RUNS       7 // of equal keys
+#define COARSEN_PATTERN_SEGMENTED  8
+#define COARSEN_PATTERN_SELECT     9
+#define COARSEN_PATTERN_FUSE       10
+#define COARSEN_PATTERN_MAP        11
+#define COARSEN_PATTERN_HISTOGRAM  12
+#define COARSEN_PATTERN_IMAGE      13
+#define COARSEN_PATTERN_MATMUL     14
+#define COARSEN_PATTERN_SORT       16
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -158,6 +159,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_SCAN
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SEGSCAN
 #define COARSEN_PATTERN COARSEN_PATTERN_SEGSCAN
+#elif COARSEN_BEGIN == COARSEN_PATTERN_RUNS
+#define COARSEN_PATTERN COARSEN_PATTERN_RUNS
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SEGMENTED
 #define COARSEN_PATTERN COARSEN_PATTERN_SEGMENTED
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SELECT
@@ -407,7 +410,8 @@ static_assert(
 #ifndef COARSEN_IDENTITY
 #define COARSEN_IDENTITY ((COARSEN_ACC)0)
 #endif
-#if COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN // what it adds up is a value with more beside it
+#if COARSEN_PATTERN == COARSEN_PATTERN_SEGSCAN || COARSEN_PATTERN == COARSEN_PATTERN_RUNS
+// What these add up is a value with more beside it.
 #define COARSEN_OF_VALUE(what) COARSEN_(value_##what)
 #else
 #define COARSEN_OF_VALUE(what) COARSEN_(what)
@@ -599,6 +603,26 @@ typedef COARSEN_OFFSET COARSEN_(offset);
 #undef COARSEN_OFFSET
 #define COARSEN_OFFSET COARSEN_(offset)
 static_assert((COARSEN_OFFSET)0.5 == 0, "coarsen: COARSEN_OFFSET must be an integer type");
+#endif
+
+// ---- Opening: what says where runs are ------------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_RUNS
+#ifndef COARSEN_KEY
+#error "coarsen: define COARSEN_KEY, the type of the keys, before the include"
+#endif
+#ifndef COARSEN_SAME
+#define COARSEN_SAME(a, b) ((a) == (b))
+#endif
+typedef COARSEN_KEY COARSEN_(key);
+#undef COARSEN_KEY
+#define COARSEN_KEY COARSEN_(key)
+
+COARSEN_DEVICE bool COARSEN_(same)(COARSEN_UNUSED COARSEN_KEY coarsen_a,
+                                   COARSEN_UNUSED COARSEN_KEY coarsen_b)
+{
+    return COARSEN_SAME(coarsen_a, coarsen_b);
+}
 #endif
 
 // ---- Opening: a map's parameters ----------------------------------------------------------------
@@ -989,6 +1013,9 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_EXCLUSIVE
 #undef COARSEN_FLAG
 #undef COARSEN_OFFSET
+#elif COARSEN_PATTERN == COARSEN_PATTERN_RUNS
+#undef COARSEN_KEY
+#undef COARSEN_SAME
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SEGMENTED
 #undef COARSEN_AXIS
 #undef COARSEN_OFFSET

@@ -97,6 +97,7 @@ def test_runs(tmp_path):
 
 @pytest.mark.parametrize("header, choice", [("coarsen/segmented.h", {"COARSEN_OFFSET": "int"}),
                                             ("coarsen/segmented.h", {"COARSEN_AXIS": "0"}),
+                                            ("coarsen/segmented.h", {"COARSEN_KEY": "int"}),
                                             ("coarsen/image.h", {"COARSEN_RADIUS": "3"})])
 def test_a_header_that_chooses(header, choice, tmp_path):
     """Each choice is whole, and not only the first in the file."""

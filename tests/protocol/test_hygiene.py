@@ -189,6 +189,37 @@ static int check_{name}(void)
     return memcmp(result, wanted, 8) != 0;
 }}
 """
+# And of runs of equal keys.
+CALLS["RUNS"] = """
+static int check_{name}(void)
+{{
+    float *in, *keys, *out, *out_keys, host[N], marks[N], result[N], found[N], wanted = 0;
+    unsigned long long *count, counted = 0, runs = 0;
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&keys, sizeof(host)) ||
+        cudaMalloc((void **)&out, sizeof(host)) || cudaMalloc((void **)&out_keys, sizeof(host)) ||
+        cudaMalloc((void **)&count, 8) || cudaMalloc(&scratch, bytes + 16) || {name}_scratch_init(scratch, bytes, 0) ||
+        cudaMemset(out, 0, sizeof(host)) || cudaMemset(out_keys, 0, sizeof(host)))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 7), marks[e] = (float)(e / 10);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) ||
+        cudaMemcpy(keys, marks, sizeof(host), cudaMemcpyHostToDevice) ||
+        {name}_launch(keys, in, N, out_keys, out, count, scratch, bytes, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost) ||
+        cudaMemcpy(found, out_keys, sizeof(host), cudaMemcpyDeviceToHost) ||
+        cudaMemcpy(&counted, count, 8, cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++) {{
+        wanted += host[e] * 2 + (float)e;
+        if (e % 10 == 9 && (result[runs] != wanted || found[runs++] != marks[e]))
+            return 1;
+        wanted = e % 10 == 9 ? 0 : wanted;
+    }}
+    return counted != runs;
+}}
+"""
 RUNGS = [header for header in HEADERS if pattern(header) in CALLS and "/block/" not in header]
 
 
@@ -202,10 +233,12 @@ def included(header, name):
     changes = {"COARSEN_NAME": name}
     taken = parameters(header)
     lift = "COARSEN_LIFT" in taken
-    if kind in ("REDUCE", "MATRIX", "SEGMENTED", "SCAN", "FUSE"):
+    if kind in ("REDUCE", "MATRIX", "SEGMENTED", "RUNS", "SCAN", "FUSE"):
         changes |= {"COARSEN_TYPE": "float"}
         changes |= {key: EXPRESSIONS[key] for key in ("COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_ATOMIC")
                     if key in taken}
+    if kind == "RUNS":
+        changes |= {"COARSEN_KEY": "float", "COARSEN_SAME": EXPRESSIONS["COARSEN_SAME"]}
     if kind == "HISTOGRAM":
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
     if kind == "SELECT":  # by each of its two expressions

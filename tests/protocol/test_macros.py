@@ -24,8 +24,8 @@ def macros(source, includes, folder):
     return set(said.splitlines())
 
 
-# Two ways to say one thing: with the one an inclusion cannot have the other.
-EITHER = {"COARSEN_IF": "COARSEN_SAME", "COARSEN_AXIS": "COARSEN_OFFSET", "COARSEN_FLAG": "COARSEN_OFFSET"}
+# Ways to say one thing: with one of them an inclusion cannot have another.
+WAYS = {"COARSEN_IF", "COARSEN_AXIS", "COARSEN_FLAG"}, {"COARSEN_OFFSET"}, {"COARSEN_KEY", "COARSEN_SAME"}
 
 # What the user may have for himself when he includes a header of another pattern, or any.
 HIS = {name: "(3)" for header in HEADERS for name in parameters(header)} | {
@@ -48,9 +48,9 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     before = macros(once + his, INCLUDES[runtime], tmp_path)
     assert any("COARSEN_VERSION" in line for line in before)
     fewer = {name: None for name in every if f"COARSEN_{name}" in prefixed}
-    ways = [{name: None for name in EITHER.values()}, {name: None for name in EITHER}]
+    ways = [{name: None for name in set.union(*WAYS) - way} for way in WAYS if way & every.keys()]
     again = [once, inclusion(header, **prefixed | fewer),
-             *(inclusion(header, **every | way) for way in (ways if EITHER.keys() & every else [{}]))]
+             *(inclusion(header, **every | way) for way in ways or [{}])]
     if macros(once + his + "".join(again), INCLUDES[runtime], tmp_path) != before:
         for one in again:  # which of them
             assert macros(once + his + one, INCLUDES[runtime], tmp_path) ^ before == set()

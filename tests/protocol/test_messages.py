@@ -22,6 +22,7 @@ CASES = {
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
     "COARSEN_AXIS is a matrix's": [{"COARSEN_AXIS": axis, "COARSEN_OFFSET": "int"} for axis in ("0", "1")],
     "COARSEN_AXIS must be": [{"COARSEN_AXIS": axis} for axis in ("2", "-1", "1 + 1")],
+    "COARSEN_KEY goes without": [{"COARSEN_KEY": "int", name: "0"} for name in ("COARSEN_AXIS", "COARSEN_OFFSET")],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
@@ -30,7 +31,7 @@ CASES = {
 }
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
-OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "SEGMENTED", "FUSE"}
+OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
 BLOCKS = OPERATOR | {"SELECT", "SORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"SELECT", "SORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
@@ -70,6 +71,7 @@ BASE = {
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "COARSEN_DESCENDING must be": ({"SORT"}, [{"COARSEN_DESCENDING": value} for value in ("2", "-1", "3 - 1")]),
+    "define COARSEN_KEY": ({"RUNS"}, [{"COARSEN_KEY": None}]),
     "a selection takes COARSEN_IF": ({"SELECT"}, [
         {"COARSEN_ACC": "int"}, {"COARSEN_OP": "((a) + (b))"}, {"COARSEN_IDENTITY": "0"}]),
     "define COARSEN_IF": ({"SELECT"}, [{"COARSEN_IF": None}]),

@@ -19,17 +19,23 @@
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
 //                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
 //     NAME_kept     what a thread keeps of a tile from copying it to writing it
+//     COARSEN_ROW   only if a warp's row is to have more room in shared memory than for its 32 vectors: how much, in
+//                   vectors, a multiple of 16 bytes. The vectors of all rows come first, and then the room
 // After it, COARSEN_INLINE functions
 //     void NAME_fetch(NAME_kept *kept, NAME_arrays arrays, size_t element, unsigned int rows, unsigned int most)
-//     COARSEN_ACC NAME_add_up(NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays, size_t element,
+//     COARSEN_ACC NAME_add_up(NAME_kept *kept, NAME_vector *stage, NAME_arrays arrays, size_t element,
 //                             unsigned int rows, unsigned int most)
 //     void NAME_write_tile(const NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays,
 //                          size_t element, unsigned int rows, unsigned int most, COARSEN_ACC start)
+// and, if COARSEN_ROW is defined,
+//     void NAME_copy_more(NAME_vector *stage, NAME_arrays arrays, size_t element, unsigned int rows,
+//                         unsigned int most)
 // Each is for a warp's part of a tile: `rows` rows of 32 vectors, one run of the array, and of stage. The
 // calling lane's are stage[32 r], at element + 32 r COARSEN_ITEMS, which it has copied itself: who reads
 // another lane's calls __syncwarp() first. most: what rows are at the most, a constant where the function is
-// inlined. NAME_fetch begins to read what else there is for the part, and does not wait for it. NAME_add_up
-// gives what the part holds, in all lanes. NAME_write_tile gets what is before the part.
+// inlined. NAME_fetch begins to read what else there is for the part, and does not wait for it; NAME_copy_more begins
+// to copy it to the room behind the vectors, and is waited for with them. NAME_add_up gives what the part holds, in
+// all lanes, and what it leaves in the part is there when NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_tile_kernel, likewise
@@ -61,20 +67,31 @@
 #define COARSEN_WORKERS (32 * COARSEN_WARPS)
 #define COARSEN_TILES   4
 #define COARSEN_STEP_BYTES                                                                         \
-    ((COARSEN_TILES * COARSEN_WORKERS + 32) * sizeof(COARSEN_(vector))) // of shared memory, per row
-#define COARSEN_ALONE  (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4)          // rows of one block alone
+    ((COARSEN_TILES * COARSEN_WARPS + 1) * COARSEN_ROW *                                           \
+     sizeof(COARSEN_(vector)))                                 // of shared memory, per row
+#define COARSEN_ALONE  (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4) // rows of one block alone
 
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arrays, size_t element,
                                     unsigned int rows, unsigned int most);
-COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most);
 COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
                                          size_t element, unsigned int rows, unsigned int most,
                                          COARSEN_ACC start);
+#ifdef COARSEN_ROW
+COARSEN_INLINE void COARSEN_(copy_more)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
+                                        size_t element, unsigned int rows, unsigned int most);
+#else
+#define COARSEN_ROW 32
+COARSEN_INLINE void COARSEN_(copy_more)(COARSEN_(vector) *, COARSEN_(arrays), size_t, unsigned int,
+                                        unsigned int)
+{
+}
+#endif
 
 COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, size_t count)
 {
@@ -106,6 +123,7 @@ COARSEN_INLINE void COARSEN_(copy_tile)(COARSEN_(kept) * kept, COARSEN_(vector) 
     for (unsigned int r = 0; r < most; r++)
         if (r < rows)
             COARSEN_(fill)(stage + r * 32, arrays, element + r * 32 * COARSEN_ITEMS);
+    COARSEN_(copy_more)(stage, arrays, element, rows, most);
     COARSEN_(copies_end)();
     COARSEN_(fetch)(kept, arrays, element, rows, most);
 }
@@ -150,10 +168,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     const size_t items = (size_t)rows * COARSEN_WORKERS * COARSEN_ITEMS; // of a tile
     const unsigned int tiles = (unsigned int)coarsen_ceil_div(arrays.end, items);
     // A warp's vectors of a tile are one run, row by row. Each thread copies those that it reads.
-    const unsigned int step = rows * COARSEN_WORKERS;
+    const unsigned int step = rows * (COARSEN_WARPS * COARSEN_ROW);
     const size_t mine = (size_t)(warp * rows * 32 + lane) * COARSEN_ITEMS;
     COARSEN_(vector) *at_added = // with a part for the first warp too, which it does not use
-        (COARSEN_(vector) *)coarsen_shared + (threadIdx.x / 32 * rows * 32 + lane);
+        (COARSEN_(vector) *)coarsen_shared + (threadIdx.x / 32 * rows * COARSEN_ROW + lane);
     COARSEN_(vector) *at_copied = at_added + step, *at_read = at_copied + step;
     COARSEN_(vector) *at_written = at_read + step;
 
@@ -259,7 +277,8 @@ COARSEN_INLINE void COARSEN_(take_one)(COARSEN_(arrays) arrays, unsigned int row
     __shared__ unsigned int tile;
     COARSEN_(kept) kept;
     const unsigned int vector = threadIdx.x / 32 * rows * 32 + threadIdx.x % 32;
-    COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared + vector;
+    COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared +
+                                    (threadIdx.x / 32 * rows * COARSEN_ROW + threadIdx.x % 32);
     const size_t items = (size_t)rows * BLOCK_DIM * COARSEN_ITEMS,
                  mine = (size_t)vector * COARSEN_ITEMS;
     size_t element = mine;
@@ -371,7 +390,7 @@ COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_b
 COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
 {
     unsigned long long *const words = (unsigned long long *)scratch;
-    const size_t row_bytes = BLOCK_DIM * sizeof(COARSEN_(vector));
+    const size_t row_bytes = BLOCK_DIM / 32 * COARSEN_ROW * sizeof(COARSEN_(vector));
     const size_t all = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS); // rows
     if (all <= COARSEN_ALONE && all * row_bytes <= 32 << 10) {
         const cudaLaunchConfig_t config =
@@ -423,6 +442,7 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
 #endif // __CUDACC_RTC__
 
 #undef COARSEN_TILES
+#undef COARSEN_ROW
 #undef COARSEN_STEP_BYTES
 #undef COARSEN_ALONE
 #endif // COARSEN_PATTERN

@@ -305,7 +305,7 @@ COARSEN_DEVICE unsigned int COARSEN_(bits_of_row)(const COARSEN_(kept) * kept, u
 }
 
 // The rows go side by side, as what one of them waits for leaves time for the others.
-COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most)
 {

@@ -145,7 +145,7 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) *, COARSEN_(arrays), size_t, 
 }
 
 // The rows go side by side, as what one of them waits for leaves time for the others.
-COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most)
 {

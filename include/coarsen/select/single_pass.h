@@ -148,7 +148,7 @@ COARSEN_INLINE void COARSEN_(look_at)(COARSEN_(kept) * kept, const COARSEN_TYPE 
     }
 }
 
-COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, const COARSEN_(vector) * stage,
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most)
 {
