@@ -6,6 +6,7 @@
 #define TESTS_OPERATORS_H
 
 #include <cuda_runtime.h>
+#include <stdint.h>
 
 // x -> a x + b, composed left to right: associative, not commutative.
 typedef struct {
@@ -90,6 +91,32 @@ static inline __host__ __device__ bool operator==(wide a, wide b)
 static inline __host__ __device__ int last_of(int, int b)
 {
     return b;
+}
+
+// What a host reference does for a kernel: LIFT, elements from random bits, and operators.
+template <class T> static T itself(T x, size_t)
+{
+    return x;
+}
+template <class T> static T of_bits(uint64_t bits)
+{
+    return (T)bits;
+}
+template <class T> static T plus(T a, T b)
+{
+    return a + b;
+}
+template <class T> static T second(T, T b)
+{
+    return b;
+}
+static inline affine affine_of(uint64_t bits)
+{
+    return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
+}
+static inline triple triple_of(uint64_t bits)
+{
+    return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
 }
 
 #endif

@@ -135,25 +135,9 @@ template <class K, class T, class A> struct kind {
     (kind<K, T, A>{#stem, (dim)*COARSEN_VECTOR_ITEMS(T), stem##_scratch_bytes,                     \
                    stem##_scratch_init, stem##_launch, __VA_ARGS__})
 
-template <class T> static T itself(T x, size_t)
-{
-    return x;
-}
 static int narrowed(long long x, size_t)
 {
     return (int)x;
-}
-template <class T> static T of_bits(uint64_t bits)
-{
-    return (T)bits;
-}
-template <class T> static T plus(T a, T b)
-{
-    return a + b;
-}
-template <class T> static T second(T, T b)
-{
-    return b;
 }
 static double greatest(double a, double b)
 {
@@ -174,14 +158,6 @@ static pair_key pair_of(size_t run, size_t)
 static triple_key triple_key_of(size_t run, size_t)
 {
     return triple_key{{1, 2, (unsigned int)run}};
-}
-static affine affine_of(uint64_t bits)
-{
-    return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
-}
-static triple triple_of(uint64_t bits)
-{
-    return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
 }
 static wide wide_of(uint64_t bits)
 {

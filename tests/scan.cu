@@ -211,19 +211,6 @@ template <class T, class A> struct problem {
     T (*make)(uint64_t);
 };
 
-template <class T> static T itself(T x, size_t)
-{
-    return x;
-}
-template <class T> static T of_bits(uint64_t bits)
-{
-    return (T)bits;
-}
-template <class T> static T plus(T a, T b)
-{
-    return a + b;
-}
-
 static const problem<int, int> of_sum = {false, 0, plus<int>, itself<int>,
                                          [](uint64_t bits) { return (int)(bits % 2001) - 1000; }};
 // Exact, so that the order in which it is added does not show.

@@ -141,30 +141,6 @@ template <class T, class A, class H> struct kind {
 #define BY_OFFSETS(stem, T, A, H, dim, ...)                                                        \
     KIND(stem, T, A, H, dim, NULL, stem##_launch, __VA_ARGS__)
 
-template <class T> static T itself(T x, size_t)
-{
-    return x;
-}
-template <class T> static T of_bits(uint64_t bits)
-{
-    return (T)bits;
-}
-template <class T> static T plus(T a, T b)
-{
-    return a + b;
-}
-template <class T> static T second(T, T b)
-{
-    return b;
-}
-static affine affine_of(uint64_t bits)
-{
-    return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
-}
-static triple triple_of(uint64_t bits)
-{
-    return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
-}
 static float small_of(uint64_t bits)
 {
     return (float)(int)(bits % 17) - 8; // so that sums are exact

@@ -122,27 +122,6 @@ template <class T, class A, class O> struct kind {
     (kind<T, A, O>{#stem, tile, stem##_scratch_bytes, stem##_scratch_init, stem##_launch,          \
                    stem##_launch_counted, __VA_ARGS__})
 
-template <class T> static T itself(T x, size_t)
-{
-    return x;
-}
-template <class T> static T of_bits(uint64_t bits)
-{
-    return (T)bits;
-}
-template <class T> static T plus(T a, T b)
-{
-    return a + b;
-}
-static affine affine_of(uint64_t bits)
-{
-    return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
-}
-static triple triple_of(uint64_t bits)
-{
-    return triple{(unsigned int)bits, (unsigned int)(bits >> 16), (unsigned int)(bits >> 32)};
-}
-
 // ---- Running one ----------------------------------------------------------------------------------
 
 struct lengths {

@@ -164,11 +164,6 @@ template <class T, class O> struct selection {
 #define SELECTION(name, partition, dim, T)                                                         \
 #name, partition, (dim)*COARSEN_VECTOR_ITEMS(T), name##_scratch_bytes, name##_scratch_init
 
-template <class T> static T itself(T x, size_t)
-{
-    return x;
-}
-
 static const selection<int, int> of_small = {SELECTION(small, false, 64, int), small_launch,
                                              [](bool kept, uint64_t bits, const int *) {
                                                  return kept ? 1 + (int)(bits >> 40)
