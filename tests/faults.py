@@ -470,7 +470,7 @@ FAULTS = {
         ("drop the barrier between digits", f"            }}\n        {BARRIER}\n", "            }\n"),
         ("leave the values", "values[place[k]] = value[k];", ";"),
     ]),
-    "block/ticket.h": ("sort", [
+    "block/ticket.h": ("scan", [
         ("forget to count the launch", "    if (tile == takes - 1)", "    if (false)"),
         ("go on with a scratch that was not made ready", "    if (tile >= takes)\n        __trap();", "    if (false)\n        __trap();"),
     ]),

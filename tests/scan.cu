@@ -139,7 +139,8 @@ static void SCAN(check)(void)
 
 #include <coarsen/base.h>
 
-#if defined(TEST_look_back) || defined(TEST_pipeline) // of block/, which single_pass.h is made of
+// Of block/, which single_pass.h is made of.
+#if defined(TEST_look_back) || defined(TEST_pipeline) || defined(TEST_ticket)
 #define TEST_single_pass 1
 #endif
 

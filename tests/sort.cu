@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#if defined(TEST_sort) || defined(TEST_ticket) // of block/, which onesweep.h is made of
+#ifdef TEST_sort // of block/, which onesweep.h is made of
 #define TEST_onesweep 1
 #endif
 
