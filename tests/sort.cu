@@ -108,8 +108,8 @@
 #endif
 
 #if TESTED(onesweep)
-#define COARSEN_NAME    one_u32
-#define COARSEN_TYPE    unsigned int
+#define COARSEN_NAME    one_pairs
+#define COARSEN_TYPE    int
 #define COARSEN_VALUE   unsigned int
 #define BLOCK_DIM       64
 #define COARSE_FACTOR   3
@@ -137,8 +137,8 @@
 #define COARSE_FACTOR 1
 #include <coarsen/sort.h>
 
-#define COARSEN_NAME one_i32
-#define COARSEN_TYPE int
+#define COARSEN_NAME one_u32
+#define COARSEN_TYPE unsigned int
 #include <coarsen/sort.h>
 
 #define COARSEN_NAME  one_u64
@@ -437,8 +437,8 @@ static const sorter<unsigned char, triple> of_coarsened_u8 = {
 #endif
 
 #if TESTED(onesweep)
-static const sorter<unsigned int, unsigned int> of_u32 = {
-    SORTER(one_u32, 192, false, true, true), WITH_VALUES(one_u32, unsigned int, unsigned int)};
+static const sorter<int, unsigned int> of_pairs = {SORTER(one_pairs, 192, false, true, true),
+                                                   WITH_VALUES(one_pairs, int, unsigned int)};
 static const sorter<float, char> of_f32 = {SORTER(one_f32, 480, true, false, true),
                                            KEYS_ALONE(one_f32, float)};
 #ifndef TEST_FIRST
@@ -446,8 +446,8 @@ static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, fal
                                                   KEYS_ALONE(one_u8, unsigned char)};
 static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true, true),
                                              WITH_VALUES(one_i16, short, triple)};
-static const sorter<int, char> of_i32 = {SORTER(one_i32, 8192, false, false, true),
-                                         KEYS_ALONE(one_i32, int)};
+static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 6144, false, false, true),
+                                                  KEYS_ALONE(one_u32, unsigned int)};
 static const sorter<unsigned long long, unsigned char> of_u64 = {
     SORTER(one_u64, 1024, false, true, true),
     WITH_VALUES(one_u64, unsigned long long, unsigned char)};
@@ -568,19 +568,19 @@ static void check_waits(size_t n)
 static void check_graph(void)
 {
     const size_t n = 100003;
-    std::vector<int> x = make<int>(RANDOM, n, 9), got(n);
-    const test_array in(n * 4), out(n * 4), scratch(one_i32_scratch_bytes(n));
+    std::vector<unsigned int> x = make<unsigned int>(RANDOM, n, 9), got(n);
+    const test_array in(n * 4), out(n * 4), scratch(one_u32_scratch_bytes(n));
     in.fill(x.data());
     std::stable_sort(x.begin(), x.end());
-    CHECK(one_i32_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(one_u32_scratch_init(scratch.get(), scratch.bytes, 0));
     CHECK(cudaDeviceSynchronize());
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(
-        one_i32_launch((int *)in.get(), (int *)out.get(), n, scratch.get(), scratch.bytes, stream));
+    CHECK(one_u32_launch((unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
+                         scratch.bytes, stream));
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
     bool ok = true;
@@ -722,13 +722,13 @@ int main(void)
 #endif
 #if TESTED(onesweep)
     check_waits(20 * 480); // first, as it resets the device
-    check_errors(of_u32);
+    check_errors(of_pairs);
     check(of_f32);
-    check(of_u32, 30);
+    check(of_pairs, 30);
 #ifndef TEST_FIRST
     check(of_u8);
     check(of_i16);
-    check(of_i32, 3);
+    check(of_u32, 3);
     check(of_u64);
     check(of_f64);
     check_one_scratch(30 * 480);
