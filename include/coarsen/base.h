@@ -118,6 +118,7 @@
 #define COARSEN_PATTERN_HISTOGRAM  11
 #define COARSEN_PATTERN_IMAGE      12
 #define COARSEN_PATTERN_MATMUL     13
+#define COARSEN_PATTERN_MERGE      14
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -171,6 +172,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_IMAGE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MATMUL
 #define COARSEN_PATTERN COARSEN_PATTERN_MATMUL
+#elif COARSEN_BEGIN == COARSEN_PATTERN_MERGE
+#define COARSEN_PATTERN COARSEN_PATTERN_MERGE
 #else
 #error "coarsen: COARSEN_BEGIN must be one of the patterns in base.h"
 #endif
@@ -791,6 +794,61 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 }
 #endif
 
+// ---- Opening: an order of keys, and values beside them ------------------------------------------------
+
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
+#ifndef COARSEN_LESS
+#define COARSEN_LESS(a, b) ((a) < (b))
+#endif
+COARSEN_DEVICE bool COARSEN_(less)(COARSEN_UNUSED COARSEN_TYPE coarsen_a,
+                                   COARSEN_UNUSED COARSEN_TYPE coarsen_b)
+{
+    return COARSEN_LESS(coarsen_a, coarsen_b);
+}
+
+#ifdef COARSEN_VALUE
+typedef COARSEN_VALUE COARSEN_(value);
+#undef COARSEN_VALUE
+#define COARSEN_VALUE      COARSEN_(value)
+#define COARSEN_ALSO(item) , item
+#else
+#define COARSEN_ALSO(item)
+#endif
+#endif
+
+// ---- Opening: the arrays of a merge -------------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGE
+typedef struct {
+    const COARSEN_TYPE *a;
+    size_t m; // elements of a
+    const COARSEN_TYPE *b;
+    size_t n; // elements of b
+    COARSEN_TYPE *out;
+#ifdef COARSEN_VALUE
+    const COARSEN_VALUE *a_values, *b_values;
+    COARSEN_VALUE *out_values;
+#endif
+} COARSEN_(arrays);
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST bool COARSEN_(arrays_ok)(COARSEN_(arrays) arrays)
+{
+    const size_t bytes = sizeof(COARSEN_TYPE), alignment = COARSEN_ITEM_ALIGN(COARSEN_TYPE);
+    return arrays.m <= (size_t)-1 - arrays.n &&
+           coarsen_bytes_ok(arrays.a, arrays.m, bytes, alignment) &&
+           coarsen_bytes_ok(arrays.b, arrays.n, bytes, alignment) &&
+           coarsen_bytes_ok(arrays.out, arrays.m + arrays.n, bytes, alignment)
+#ifdef COARSEN_VALUE
+           && coarsen_array_ok(arrays.a_values, arrays.m) &&
+           coarsen_array_ok(arrays.b_values, arrays.n) &&
+           coarsen_array_ok(arrays.out_values, arrays.m + arrays.n)
+#endif
+        ;
+}
+#endif
+#endif
+
 #endif // the outermost inclusion
 #undef COARSEN_BEGIN
 #endif
@@ -866,6 +924,11 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_SCALAR
 #undef COARSEN_ALSO
 #endif
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
+#undef COARSEN_LESS
+#undef COARSEN_VALUE
+#undef COARSEN_ALSO
+#endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
 #undef COARSEN_IF
 #undef COARSEN_SAME
@@ -919,6 +982,8 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 #undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
+#undef COARSEN_MADE_MERGE
+#undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN
 #undef COARSEN_WRITTEN
