@@ -140,46 +140,51 @@ COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const 
                     bool whole)
 {
     const unsigned int pieces = whole ? COARSEN_PIECE : 1;
-    unsigned int in_a = *i, in_b = *j;
-    unsigned int place_a = COARSEN_(place)(a, in_a), place_b = COARSEN_(place)(b, in_b);
+    const unsigned int start = *i + *j;
+    unsigned int in_b = *j;
+    // Where the keys behind the two next ones are: known before it is known which of them is read.
+    unsigned int behind_a = COARSEN_(place)(a, *i), behind_b = COARSEN_(place)(b, in_b);
     COARSEN_TYPE key_a, key_b;
 
     if (count == 0)
         return;
-    if (whole || in_a < a.count)
-        key_a = keys[place_a];
+    if (whole || *i < a.count)
+        key_a = keys[behind_a];
     if (whole || in_b < b.count)
-        key_b = keys[place_b];
+        key_b = keys[behind_b];
+    behind_a = COARSEN_(place)(a, *i + 1);
+    behind_b = COARSEN_(place)(b, in_b + 1);
 #pragma unroll 3
     for (unsigned int k = 0; k < count; k += pieces) {
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < pieces; p++) {
+            const unsigned int in_a = start + k + p - in_b;
             const bool from_b =
                 whole ? COARSEN_(less)(key_b, key_a)
                       : in_a >= a.count || (in_b < b.count && COARSEN_(less)(key_b, key_a));
+            const unsigned int place = from_b ? behind_b : behind_a;
             piece.item[p] = from_b ? key_b : key_a;
             if (from)
                 from[k + p] = from_b ? ~in_b : in_a;
-            in_a += from_b ? 0 : 1;
             in_b += from_b ? 1 : 0;
-            unsigned int place = (from_b ? place_b : place_a) + 1;
-            if (place == (from_b ? b.end : a.end))
-                place -= from_b ? b.size : a.size;
-            place_a = from_b ? place_a : place;
-            place_b = from_b ? place : place_b;
-            if (whole || (from_b ? in_b < b.count : in_a < a.count)) {
+            if (whole || (from_b ? in_b < b.count : in_a + 1 < a.count)) {
                 const COARSEN_TYPE next = keys[place];
                 key_a = from_b ? key_a : next;
                 key_b = from_b ? next : key_b;
             }
+            unsigned int behind = place + 1;
+            if (behind == (from_b ? b.end : a.end))
+                behind -= from_b ? b.size : a.size;
+            behind_a = from_b ? behind_a : behind;
+            behind_b = from_b ? behind : behind_b;
         }
         if (whole)
             *(COARSEN_(piece) *)(out + k) = piece;
         else
             out[k] = piece.item[0];
     }
-    *i = in_a;
+    *i = start + count - in_b;
     *j = in_b;
 }
 

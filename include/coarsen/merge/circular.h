@@ -80,9 +80,9 @@ typedef struct {
     unsigned int first, count; // the place of the next one; how many of them matter
 } COARSEN_(ring);
 
-COARSEN_DEVICE COARSEN_TYPE COARSEN_(at)(COARSEN_(ring) ring, unsigned int e)
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(at)(COARSEN_(ring) ring, unsigned int e)
 {
-    return ring.keys[(ring.first + e) % COARSEN_(tile)];
+    return ring.keys + (ring.first + e) % COARSEN_(tile);
 }
 
 // How many of the next k results come from a, in rings.
@@ -91,7 +91,7 @@ COARSEN_DEVICE unsigned int COARSEN_(ring_rank)(unsigned int k, COARSEN_(ring) a
     unsigned int low = k > b.count ? k - b.count : 0, high = k < a.count ? k : a.count;
     while (low < high) {
         const unsigned int i = (low + high) / 2;
-        if (COARSEN_(less)(COARSEN_(at)(b, k - 1 - i), COARSEN_(at)(a, i)))
+        if (COARSEN_(less)(*COARSEN_(at)(b, k - 1 - i), *COARSEN_(at)(a, i)))
             high = i;
         else
             low = i + 1;
@@ -142,9 +142,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(kernel)(COARSEN_(array
         unsigned int j = begin - i;
 #pragma unroll 1
         for (unsigned int k = begin; k < begin + COARSE_FACTOR && k < count; k++) {
-            const bool from_b = i == a.count || (j < b.count && COARSEN_(less)(COARSEN_(at)(b, j),
-                                                                               COARSEN_(at)(a, i)));
-            merged[k] = from_b ? COARSEN_(at)(b, j) : COARSEN_(at)(a, i);
+            const bool from_b =
+                i == a.count ||
+                (j < b.count && COARSEN_(less)(*COARSEN_(at)(b, j), *COARSEN_(at)(a, i)));
+            merged[k] = *(from_b ? COARSEN_(at)(b, j) : COARSEN_(at)(a, i));
 #ifdef COARSEN_VALUE
             from[k] = from_b ? COARSEN_(tile) + j : i;
 #endif

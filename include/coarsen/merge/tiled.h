@@ -101,7 +101,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(kernel)(COARSEN_(array
 
     const COARSEN_TYPE *const a = keys, *const b = keys + of_a;
     const unsigned int begin = t * COARSE_FACTOR;
-    unsigned int i = (unsigned int)COARSEN_(co_rank)(coarsen_min(begin, count), a, of_a, b, of_b);
+    unsigned int i = (unsigned int)COARSEN_(co_rank)(begin, a, of_a, b, of_b);
     unsigned int j = begin - i;
 #pragma unroll 1
     for (unsigned int k = begin; k < begin + COARSE_FACTOR && k < count; k++) {
