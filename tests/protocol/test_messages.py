@@ -31,8 +31,8 @@ CASES = {
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "SEGMENTED", "FUSE"}
-BLOCKS = OPERATOR | {"SELECT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
-FACTOR = OPERATOR | {"SELECT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+BLOCKS = OPERATOR | {"SELECT", "MAP", "HISTOGRAM", "IMAGE", "MERGE"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"SELECT", "MAP", "IMAGE", "MATMUL", "MERGE"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
