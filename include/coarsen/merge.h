@@ -3,11 +3,12 @@
 // coarsen/merge.h: two sorted arrays become one, stably; keys only, or keys with values. This is the rung to use:
 // merge/pipelined.h, whose top comment is the manual of parameters, arguments, errors and costs.
 //
-//     #define COARSEN_NAME merge_i32
-//     #define COARSEN_TYPE int
+//     #define COARSEN_NAME merge_f32
+//     #define COARSEN_TYPE float
 //     #include <coarsen/merge.h>
 //
-//     merge_i32_launch(a, m, b, n, out, stream);
+//     // of an array whose two halves are sorted
+//     merge_f32_launch(in, n / 2, in + n / 2, n - n / 2, out, stream);
 //
 // Others are
 //     COARSEN_VALUE float                 a value beside each key:

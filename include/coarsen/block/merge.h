@@ -144,14 +144,11 @@ COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const 
     unsigned int in_b = *j;
     // Where the keys behind the two next ones are: known before it is known which of them is read.
     unsigned int behind_a = COARSEN_(place)(a, *i), behind_b = COARSEN_(place)(b, in_b);
-    COARSEN_TYPE key_a, key_b;
-
     if (count == 0)
         return;
-    if (whole || *i < a.count)
-        key_a = keys[behind_a];
-    if (whole || in_b < b.count)
-        key_b = keys[behind_b];
+    // Of a run that is used up, the other's: it is not looked at.
+    COARSEN_TYPE key_a = keys[whole || *i < a.count ? behind_a : behind_b];
+    COARSEN_TYPE key_b = keys[whole || in_b < b.count ? behind_b : behind_a];
     behind_a = COARSEN_(place)(a, *i + 1);
     behind_b = COARSEN_(place)(b, in_b + 1);
 #pragma unroll 3

@@ -14,7 +14,7 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 21 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; best an odd number |
+// | COARSE_FACTOR        | 21 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -68,21 +68,23 @@
 
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 #define COARSEN_SIZE   sizeof(COARSEN_TYPE)
-// Of 8 bytes on, an odd number of keys, as their words are read together.
-enum {
-    COARSEN_(each) = COARSEN_SIZE <= 4 ? 4 * COARSE_FACTOR / COARSEN_SIZE
-                     : 4 * COARSE_FACTOR <= COARSEN_SIZE
-                         ? 1
-                         : (4 * COARSE_FACTOR / COARSEN_SIZE - 1) | 1,
-    COARSEN_(tile) = BLOCK_DIM * COARSEN_(each) // elements
-};
-#define COARSEN_RING(tile) (2 * (tile) + COARSEN_ITEMS) // places for an input's keys
-#define COARSEN_FEW        4 // tiles, with fewer of which a block has no use for a pipeline
 #ifdef COARSEN_VALUE
-#define COARSEN_PLACE sizeof(unsigned int)
+#define COARSEN_PLACE sizeof(unsigned int) // where a result came from
 #else
 #define COARSEN_PLACE 0
 #endif
+#define COARSEN_FEW        4 // tiles, with fewer of which a block has no use for a pipeline
+#define COARSEN_RING(tile) (2 * (tile) + COARSEN_ITEMS) // places for an input's keys
+
+// About so many results, so that they are an odd number of words, or of keys of more than a word: then the lanes of
+// a warp, which are a run apart, meet in few banks of shared memory.
+#define COARSEN_ODD(run)                                                                           \
+    (COARSEN_SIZE < 4 ? ((run)*COARSEN_SIZE / 4 | 1) * 4 / COARSEN_SIZE : (run) | 1)
+// Of a thread's run, and of a tile. With values a run is shorter, so that it takes no more shared memory.
+enum {
+    COARSEN_(each) = COARSEN_ODD(20 * COARSE_FACTOR / (5 * COARSEN_SIZE + COARSEN_PLACE)),
+    COARSEN_(tile) = BLOCK_DIM * COARSEN_(each)
+};
 
 // An input, whose elements are counted from a vector's boundary: its first one is element `skip`.
 typedef struct {
@@ -314,13 +316,6 @@ COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t bytes)
                                    kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 }
 
-// The results of a thread's run, at least `least`: whole words, an odd number of them, as COARSEN_(each).
-COARSEN_HOST size_t COARSEN_(odd_run)(size_t least)
-{
-    return COARSEN_SIZE > 4 ? least | 1
-                            : (coarsen_ceil_div(least * COARSEN_SIZE, 4) | 1) * 4 / COARSEN_SIZE;
-}
-
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_values), size_t m,
                  const COARSEN_TYPE *b COARSEN_ALSO(const COARSEN_VALUE *b_values), size_t n,
@@ -364,7 +359,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
     // than shared memory is large.
     const size_t other = 2 * COARSEN_ITEMS * COARSEN_SIZE;
     const size_t row = BLOCK_DIM * COARSEN_PIECE * (3 * COARSEN_SIZE + COARSEN_PLACE);
-    size_t each = COARSEN_(odd_run)(coarsen_ceil_div(all, 2 * processors * BLOCK_DIM));
+    size_t each = COARSEN_ODD(coarsen_ceil_div(all, 2 * processors * BLOCK_DIM));
     each = coarsen_min(each, COARSEN_(each));
     each = coarsen_min(each, (most - other) / row * COARSEN_PIECE);
     if (each == 0 || coarsen_ceil_div(all, BLOCK_DIM * each) > 0x7fffffff)
@@ -380,6 +375,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
 #endif
 
 #undef COARSEN_FEW
+#undef COARSEN_ODD
 #undef COARSEN_PLACE
 #undef COARSEN_RING
 #undef COARSEN_SIZE
