@@ -186,7 +186,8 @@ static cudaError_t walk(void (*kernel)(A, size_t), A arrays, size_t all, unsigne
 }
 #define WALK(name, dim, ...)                                                                       \
     walk(name##_kernel, name##_arrays{__VA_ARGS__}, m + n + name##_skip(out), dim,                 \
-         name##_shared_bytes(name##_tile, 2 * name##_tile + name##_items), stream)
+         name##_shared_bytes(name##_tile, 2 * name##_tile + name##_each + 2 * name##_items),       \
+         stream)
 #define WALK_KEYS(name, T, dim)                                                                    \
     static cudaError_t name##_walk(const T *a, size_t m, const T *b, size_t n, T *out,             \
                                    cudaStream_t stream)                                            \
@@ -684,23 +685,26 @@ static void check_big(const rung<unsigned char, nothing> &r)
     static __global__ void name##_blocks(const T *a, unsigned int m, const T *b, unsigned int n,   \
                                          T *out, unsigned int *from)                               \
     {                                                                                              \
-        __shared__ T keys[1200], merged[600];                                                      \
+        __shared__ T keys[1300], merged[600];                                                      \
         __shared__ unsigned int places[600];                                                       \
         /* a's in a ring whose last place it passes; b's in no ring */                             \
-        const name##_run ring = {500, m, 600, 600};                                                \
-        for (unsigned int e = threadIdx.x; e < m; e += 64)                                         \
+        const name##_run ring = {5, 500, m, 600};                                                  \
+        for (unsigned int e = threadIdx.x; e < m; e += 64) {                                       \
             keys[name##_place(ring, e)] = a[e];                                                    \
+            if (name##_place(ring, e) < 5 + 20)                                                    \
+                keys[name##_place(ring, e) + 600] = a[e];                                          \
+        }                                                                                          \
         for (unsigned int e = threadIdx.x; e < n; e += 64)                                         \
-            keys[600 + e] = b[e];                                                                  \
+            keys[650 + e] = b[e];                                                                  \
         __syncthreads();                                                                           \
-        name##_block_merge(keys, ring, name##_run_of(600, n), merged, places);                     \
+        name##_block_merge(keys, ring, name##_run_of(650, n), merged, places);                     \
         __syncthreads();                                                                           \
         for (unsigned int e = threadIdx.x; e < m + n; e += 64) {                                   \
             out[e] = merged[e];                                                                    \
             from[e] = places[e];                                                                   \
         }                                                                                          \
         __syncthreads();                                                                           \
-        name##_block_merge(keys, ring, name##_run_of(600, n), merged, NULL);                       \
+        name##_block_merge(keys, ring, name##_run_of(650, n), merged, NULL);                       \
         __syncthreads();                                                                           \
         for (unsigned int e = threadIdx.x; e < m + n; e += 64)                                     \
             if (memcmp((const void *)&merged[e], (const void *)&out[e], sizeof(T)) != 0)           \
@@ -809,7 +813,7 @@ static void check_ranks(const char *name, const problem<T, V> &p, K ranks, B blo
 #define MERGE(stem)                   pipelined_##stem
 #define MERGE_HEADER                  <coarsen/merge.h>
 #define MERGE_TILE(stem, dim, factor) (pipelined_##stem##_tile)
-#define MERGE_COUNTED                 8
+#define MERGE_COUNTED                 9
 #include "merge.cu"
 
 #define COARSEN_NAME       pipelined_wide
@@ -910,7 +914,7 @@ int main(void)
 #ifndef TEST_FIRST
     check_long();
     check(PAIRS_OF(pipelined_wide, launch, wide, unsigned int), of_wide, 1024, 3);
-    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31219, 139664);
+    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31219, 140528);
 #endif
 #endif
     return tap_done();

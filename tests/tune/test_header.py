@@ -27,7 +27,7 @@ VALUES = {
     90: {"reduce": {"BLOCK_DIM": "256", "COARSE_FACTOR": "8"}, "map": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
          "histogram": {"BLOCK_DIM": "512", "CFACTOR": "16"},
          "scan": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"}, "select": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
-         "merge": {"BLOCK_DIM": "128", "COARSE_FACTOR": "15"},
+         "merge": {"BLOCK_DIM": "256", "COARSE_FACTOR": "15"},
          "rows": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"}, "columns": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2"},
          "offsets": {"BLOCK_DIM": "128", "COARSE_FACTOR": "3"},
          "matmul": {"BM": "64", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",

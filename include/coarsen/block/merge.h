@@ -23,15 +23,17 @@
 //     size_t NAME_co_rank(size_t k, const COARSEN_TYPE *a, size_t m, const COARSEN_TYPE *b, size_t n)
 //         how many of the first k results come from a, whose m keys are sorted, as are b's n; k <= m + n
 //     size_t NAME_warp_co_rank(the same)       by a warp, all 32 lanes of which call, with the same arguments
-//     NAME_run    a run of fewer than 2^31 keys: first, the index of the first one; count; and, if it lies in a
-//                 ring, end and size: what would be at index end or behind it is so many places before. A run
-//                 that lies in no ring is NAME_run_of(first, count), or {first, count, 0xffffffff, 0}.
+//     NAME_run    a run of fewer than 2^31 keys in an array: base, first, count, size. Key e of it is at base +
+//                 first + e, if it lies in no ring. In a ring of `size` places from base on, first is less than
+//                 that, and what would be at base + size or behind it is `size` places before.
+//     NAME_run NAME_run_of(unsigned int first, unsigned int count)    one in no ring: {0, first, count, 0}
 //     unsigned int NAME_run_rank(unsigned int k, const COARSEN_TYPE *keys, NAME_run a, NAME_run b)
 //         as NAME_co_rank, of two runs in keys
 //     void NAME_merge_run(unsigned int *i, unsigned int *j, unsigned int count, const COARSEN_TYPE *keys,
 //                         NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from, bool whole)
 //         one thread's work: the next count results to out, beginning with key *i of a and *j of b, which are
 //         moved on. from: NULL, or where to tell for each result which it is: key i of a as i, key j of b as ~j.
+//         In a ring it reads on behind the last place: there the first count keys of the ring are to be again.
 //         whole: there are more than count keys left in each, and for keys of 1 or 2 bytes out is aligned to 4
 //         and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best a constant.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
@@ -95,21 +97,21 @@ COARSEN_DEVICE size_t COARSEN_(warp_co_rank)(size_t k, const COARSEN_TYPE *a, si
 }
 
 typedef struct {
-    unsigned int first, count;
-    unsigned int end, size; // of the ring
+    unsigned int base, first, count, size;
 } COARSEN_(run);
 
 COARSEN_DEVICE COARSEN_(run) COARSEN_(run_of)(unsigned int first, unsigned int count)
 {
-    const COARSEN_(run) run = {first, count, 0xffffffff, 0};
+    const COARSEN_(run) run = {0, first, count, 0};
     return run;
 }
 
-// The index of key e of a run.
+// Where key e of a run is. In no ring both are the same; in one, the one that is too large or wraps around is not
+// the lesser.
 COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
 {
-    const unsigned int place = run.first + e;
-    return place < run.end ? place : place - run.size;
+    const unsigned int place = run.first + e, before = place - run.size;
+    return run.base + (place < before ? place : before);
 }
 
 COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYPE *keys,
@@ -140,23 +142,20 @@ COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const 
                     bool whole)
 {
     const unsigned int pieces = whole ? COARSEN_PIECE : 1;
-    const unsigned int start = *i + *j;
-    unsigned int in_b = *j;
     // Where the keys behind the two next ones are: known before it is known which of them is read.
-    unsigned int behind_a = COARSEN_(place)(a, *i), behind_b = COARSEN_(place)(b, in_b);
+    unsigned int behind_a = COARSEN_(place)(a, *i) + 1, behind_b = COARSEN_(place)(b, *j) + 1;
+    const unsigned int shift_a = behind_a - *i, shift_b = behind_b - *j;
     if (count == 0)
         return;
     // Of a run that is used up, the other's: it is not looked at.
-    COARSEN_TYPE key_a = keys[whole || *i < a.count ? behind_a : behind_b];
-    COARSEN_TYPE key_b = keys[whole || in_b < b.count ? behind_b : behind_a];
-    behind_a = COARSEN_(place)(a, *i + 1);
-    behind_b = COARSEN_(place)(b, in_b + 1);
-#pragma unroll 3
+    COARSEN_TYPE key_a = keys[(whole || *i < a.count ? behind_a : behind_b) - 1];
+    COARSEN_TYPE key_b = keys[(whole || *j < b.count ? behind_b : behind_a) - 1];
+#pragma unroll 4
     for (unsigned int k = 0; k < count; k += pieces) {
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < pieces; p++) {
-            const unsigned int in_a = start + k + p - in_b;
+            const unsigned int in_a = behind_a - shift_a, in_b = behind_b - shift_b;
             const bool from_b =
                 whole ? COARSEN_(less)(key_b, key_a)
                       : in_a >= a.count || (in_b < b.count && COARSEN_(less)(key_b, key_a));
@@ -164,25 +163,21 @@ COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const 
             piece.item[p] = from_b ? key_b : key_a;
             if (from)
                 from[k + p] = from_b ? ~in_b : in_a;
-            in_b += from_b ? 1 : 0;
-            if (whole || (from_b ? in_b < b.count : in_a + 1 < a.count)) {
+            if (whole || (from_b ? in_b + 1 < b.count : in_a + 1 < a.count)) {
                 const COARSEN_TYPE next = keys[place];
                 key_a = from_b ? key_a : next;
                 key_b = from_b ? next : key_b;
             }
-            unsigned int behind = place + 1;
-            if (behind == (from_b ? b.end : a.end))
-                behind -= from_b ? b.size : a.size;
-            behind_a = from_b ? behind_a : behind;
-            behind_b = from_b ? behind : behind_b;
+            behind_a = from_b ? behind_a : place + 1;
+            behind_b = from_b ? place + 1 : behind_b;
         }
         if (whole)
             *(COARSEN_(piece) *)(out + k) = piece;
         else
             out[k] = piece.item[0];
     }
-    *i = start + count - in_b;
-    *j = in_b;
+    *i = behind_a - shift_a;
+    *j = behind_b - shift_b;
 }
 
 COARSEN_DEVICE void COARSEN_(block_merge)(const COARSEN_TYPE *keys, COARSEN_(run) a,

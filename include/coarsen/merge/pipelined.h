@@ -13,8 +13,8 @@
 // | COARSEN_TYPE         | required         | type of the keys                                     |
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
-// | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 21 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | BLOCK_DIM            | 128 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR        | 29 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -54,10 +54,10 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MERGE
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 128
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 21
+#define COARSE_FACTOR 29
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -75,11 +75,15 @@
 #endif
 #define COARSEN_FEW        4 // tiles, with fewer of which a block has no use for a pipeline
 #define COARSEN_RING(tile) (2 * (tile) + COARSEN_ITEMS) // places for an input's keys
+// A thread that merges a run reads on behind the last place, where the first ones are again.
+#define COARSEN_AGAIN(run) (((run) + COARSEN_ITEMS - 1) / COARSEN_ITEMS * COARSEN_ITEMS)
 
-// About so many results, so that they are an odd number of words, or of keys of more than a word: then the lanes of
+// At most so many results, so that they are an odd number of words, or of keys of more than a word: then the lanes of
 // a warp, which are a run apart, meet in few banks of shared memory.
 #define COARSEN_ODD(run)                                                                           \
-    (COARSEN_SIZE < 4 ? ((run)*COARSEN_SIZE / 4 | 1) * 4 / COARSEN_SIZE : (run) | 1)
+    (COARSEN_SIZE < 4 ? COARSEN_ODD_BELOW((run)*COARSEN_SIZE / 4) * 4 / COARSEN_SIZE               \
+                      : COARSEN_ODD_BELOW(run))
+#define COARSEN_ODD_BELOW(n) (((n) - ((n) > 0)) | 1)
 // Of a thread's run, and of a tile. With values a run is shorter, so that it takes no more shared memory.
 enum {
     COARSEN_(each) = COARSEN_ODD(20 * COARSE_FACTOR / (5 * COARSEN_SIZE + COARSEN_PLACE)),
@@ -102,43 +106,47 @@ COARSEN_HOST_DEVICE size_t COARSEN_(skip)(const COARSEN_TYPE *keys)
 }
 
 COARSEN_INLINE COARSEN_(input) COARSEN_(input_of)(const COARSEN_TYPE *keys, size_t n, size_t next,
-                                                  size_t stop, unsigned int ring, unsigned int size)
+                                                  size_t stop, unsigned int base, unsigned int size)
 {
     const size_t skip = COARSEN_(skip)(keys);
     const unsigned int past = (unsigned int)((next + skip) % COARSEN_ITEMS); // a vector's boundary
-    const COARSEN_(input) input = {keys - skip,
-                                   skip,
-                                   skip + n,
-                                   skip + next,
-                                   skip + stop,
-                                   skip + next - past,
-                                   {ring + past, 0, ring + size, size}};
+    const COARSEN_(input)
+        input = {keys - skip,          skip, skip + n, skip + next, skip + stop, skip + next - past,
+                 {base, past, 0, size}};
     return input;
 }
 
-// Begins to copy what there are places for in the ring.
-COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys)
+// Begins to copy the vector at an element, as far as it is there.
+COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_(input) * input, size_t e)
 {
+    const COARSEN_TYPE *const from = input->keys + e;
+    if (e < input->skip || e + COARSEN_ITEMS > input->end) {
+#pragma unroll 1
+        for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+            if (e + v >= input->skip && e + v < input->end)
+                to[v] = from[v];
+    } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
+        COARSEN_(copy_async)(to, from, 16);
+    } else {
+        *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)from;
+    }
+}
+
+// Begins to copy what there are places for in the ring. again: so many places of its start are there behind it too.
+COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys, unsigned int again)
+{
+    const COARSEN_(run) ring = input->ring;
     const unsigned int past = (unsigned int)(input->next % COARSEN_ITEMS);
     const size_t first = input->next - past; // has the first place that may not be overwritten
-    const size_t stop = coarsen_min(input->stop, first + input->ring.size);
+    const size_t stop = coarsen_min(input->stop, first + ring.size);
     for (size_t e = input->copied + threadIdx.x * COARSEN_ITEMS; e < stop;
          e += BLOCK_DIM * COARSEN_ITEMS) {
-        unsigned int place = input->ring.first - past + (unsigned int)(e - first);
-        if (place >= input->ring.end)
-            place -= input->ring.size;
-        COARSEN_(vector) *const to = (COARSEN_(vector) *)(keys + place);
-        const COARSEN_TYPE *const from = input->keys + e;
-        if (e < input->skip || e + COARSEN_ITEMS > input->end) {
-#pragma unroll 1
-            for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-                if (e + v >= input->skip && e + v < input->end)
-                    to->item[v] = from[v];
-        } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
-            COARSEN_(copy_async)(to, from, 16);
-        } else {
-            *to = *(const COARSEN_(vector) *)from;
-        }
+        unsigned int place = ring.first - past + (unsigned int)(e - first);
+        if (place >= ring.size)
+            place -= ring.size;
+        COARSEN_(copy_vector)(keys + ring.base + place, input, e);
+        if (place < again)
+            COARSEN_(copy_vector)(keys + ring.base + ring.size + place, input, e);
     }
     if (input->copied < stop)
         input->copied = coarsen_ceil_div(stop, COARSEN_ITEMS) * COARSEN_ITEMS;
@@ -148,7 +156,7 @@ COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys)
 COARSEN_INLINE void COARSEN_(advance)(COARSEN_(input) * input, unsigned int used)
 {
     input->next += used;
-    input->ring.first = COARSEN_(place)(input->ring, used);
+    input->ring.first = COARSEN_(place)(input->ring, used) - input->ring.base;
 }
 
 // Writes results begin to stop of a tile whose vectors start at out.
@@ -190,9 +198,10 @@ COARSEN_INLINE void COARSEN_(write_values)(COARSEN_VALUE *out, const unsigned in
 #endif
 
 // Merges a section of the results: elements `first` to `last` of out, counted from a vector's boundary and from the
-// start of a vector on. each: results of a thread's run; size: places of a ring.
+// start of a vector on. each: results of a thread's run. size and again: places of a ring, and behind it.
 COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t first, size_t last,
-                                            unsigned int each, unsigned int size)
+                                            unsigned int each, unsigned int size,
+                                            unsigned int again)
 {
     const unsigned int t = threadIdx.x, tile = BLOCK_DIM * each;
     const size_t skip = COARSEN_(skip)(arrays.out);
@@ -205,7 +214,7 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
     unsigned int *const from = NULL;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
 #endif
-    COARSEN_TYPE *const merged = keys + 2 * size;
+    COARSEN_TYPE *const merged = keys + 2 * (size + again);
 
     const size_t start = (first > skip ? first : skip) - skip;
     const size_t stop = coarsen_min(last - skip, arrays.m + arrays.n);
@@ -222,10 +231,10 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         ends[1] > a_start ? coarsen_min(ends[1], a_start + (stop - start)) : a_start;
     COARSEN_(input) a = COARSEN_(input_of)(arrays.a, arrays.m, a_start, a_stop, 0, size);
     COARSEN_(input)
-    b = COARSEN_(input_of)(arrays.b, arrays.n, b_start, stop - a_stop, size, size);
+    b = COARSEN_(input_of)(arrays.b, arrays.n, b_start, stop - a_stop, size + again, size);
 
-    COARSEN_(fill)(&a, keys);
-    COARSEN_(fill)(&b, keys);
+    COARSEN_(fill)(&a, keys, again);
+    COARSEN_(fill)(&b, keys, again);
     COARSEN_(copies_end)();
     COARSEN_(copies_end)(); // an empty group, in the place of the next tile's keys
     for (size_t to = first; to < stop + skip; to += tile) {
@@ -258,8 +267,8 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
 #endif
         COARSEN_(advance)(&a, of_a);
         COARSEN_(advance)(&b, of_b);
-        COARSEN_(fill)(&a, keys);
-        COARSEN_(fill)(&b, keys);
+        COARSEN_(fill)(&a, keys, again);
+        COARSEN_(fill)(&b, keys, again);
         COARSEN_(copies_end)();
         COARSEN_(write)(arrays.out + to - skip, merged, begin, end);
 #ifdef COARSEN_VALUE
@@ -275,7 +284,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 {
     const size_t first = blockIdx.x * section;
     COARSEN_(merge_section)
-    (arrays, first, first + section, COARSEN_(each), COARSEN_RING(COARSEN_(tile)));
+    (arrays, first, first + section, COARSEN_(each), COARSEN_RING(COARSEN_(tile)),
+     COARSEN_AGAIN(COARSEN_(each)));
 }
 
 // Asks for the block's share of an array to be brought to the L2 cache, in which the others look for it too.
@@ -298,7 +308,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(ask_for)(arrays.b_values, arrays.n * sizeof(COARSEN_VALUE));
 #endif
     COARSEN_(merge_section)
-    (arrays, blockIdx.x * tile, (blockIdx.x + 1) * tile, each, (unsigned int)tile + COARSEN_ITEMS);
+    (arrays, blockIdx.x * tile, (blockIdx.x + 1) * tile, each, (unsigned int)tile + COARSEN_ITEMS,
+     0); // a ring that is filled once: no run passes its end
 }
 
 #ifndef __CUDACC_RTC__
@@ -337,7 +348,8 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
     if (status != cudaSuccess)
         return status;
 
-    size_t bytes = COARSEN_(shared_bytes)(COARSEN_(tile), COARSEN_RING(COARSEN_(tile)));
+    size_t bytes = COARSEN_(shared_bytes)(COARSEN_(tile), COARSEN_RING(COARSEN_(tile)) +
+                                                              COARSEN_AGAIN(COARSEN_(each)));
     if (bytes <= most && all >= processors * COARSEN_FEW * COARSEN_(tile)) {
         int resident = 0; // blocks per multiprocessor
         status = COARSEN_(let_share)((const void *)COARSEN_(kernel), bytes);
@@ -355,14 +367,18 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
         }
     }
 
-    // Two tiles per multiprocessor, or more if a thread's run would be longer than in the other kernel, or longer
-    // than shared memory is large.
+    // An equal number of tiles for each multiprocessor: two, or as many more as the longest run and the shared memory
+    // make of them.
     const size_t other = 2 * COARSEN_ITEMS * COARSEN_SIZE;
     const size_t row = BLOCK_DIM * COARSEN_PIECE * (3 * COARSEN_SIZE + COARSEN_PLACE);
-    size_t each = COARSEN_ODD(coarsen_ceil_div(all, 2 * processors * BLOCK_DIM));
-    each = coarsen_min(each, COARSEN_(each));
-    each = coarsen_min(each, (most - other) / row * COARSEN_PIECE);
-    if (each == 0 || coarsen_ceil_div(all, BLOCK_DIM * each) > 0x7fffffff)
+    const size_t longest = coarsen_min(COARSEN_(each), (most - other) / row * COARSEN_PIECE);
+    if (longest == 0)
+        return cudaErrorInvalidValue;
+    size_t tiles = coarsen_ceil_div(all, processors * BLOCK_DIM * longest);
+    tiles = tiles > 2 ? tiles : 2;
+    size_t each = coarsen_ceil_div(all, tiles * processors * BLOCK_DIM);
+    each = coarsen_min(longest, COARSEN_ODD(each + COARSEN_PIECE));
+    if (coarsen_ceil_div(all, BLOCK_DIM * each) > 0x7fffffff)
         return cudaErrorInvalidValue;
     bytes = COARSEN_(shared_bytes)(BLOCK_DIM * each, BLOCK_DIM * each + COARSEN_ITEMS);
     status = COARSEN_(let_share)((const void *)COARSEN_(short_kernel), bytes);
@@ -376,6 +392,8 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
 
 #undef COARSEN_FEW
 #undef COARSEN_ODD
+#undef COARSEN_ODD_BELOW
+#undef COARSEN_AGAIN
 #undef COARSEN_PLACE
 #undef COARSEN_RING
 #undef COARSEN_SIZE
