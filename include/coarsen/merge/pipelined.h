@@ -40,7 +40,8 @@
 // Where a block would have few tiles, it has none of this to gain: such arrays have a kernel of one tile per block.
 // There two searches per tile are the longest wait. While they go on, the blocks ask for all the keys to be
 // brought to the L2 cache.
-// Cost: m + n keys read and written once.
+// Cost: m + n keys read and written once; with the defaults, one in 230 is read twice, as behind the end of a ring
+// its start is there again, so that a run can go on.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 12.6, for the rings;
 // O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for equal sections.
 
