@@ -117,14 +117,14 @@ COARSEN_INLINE COARSEN_(input) COARSEN_(input_of)(const COARSEN_TYPE *keys, size
     return input;
 }
 
-// Begins to copy the vector at an element, as far as it is there.
-COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_(input) * input, size_t e)
+// Begins to copy a vector. there: all of it; or else of its elements those before `stop`, from `begin` on.
+COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from, bool there,
+                                          unsigned int begin, unsigned int stop)
 {
-    const COARSEN_TYPE *const from = input->keys + e;
-    if (e < input->skip || e + COARSEN_ITEMS > input->end) {
+    if (!there) {
 #pragma unroll 1
         for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-            if (e + v >= input->skip && e + v < input->end)
+            if (v >= begin && v < stop)
                 to[v] = from[v];
     } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
         COARSEN_(copy_async)(to, from, 16);
@@ -138,19 +138,28 @@ COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys, 
 {
     const COARSEN_(run) ring = input->ring;
     const unsigned int past = (unsigned int)(input->next % COARSEN_ITEMS);
-    const size_t first = input->next - past; // has the first place that may not be overwritten
-    const size_t stop = coarsen_min(input->stop, first + ring.size);
-    for (size_t e = input->copied + threadIdx.x * COARSEN_ITEMS; e < stop;
+    // Counted from here on, all fits 32 bits: this vector has the first place that may not be overwritten.
+    const size_t first = input->next - past;
+    const COARSEN_TYPE *const from = input->keys + first;
+    const unsigned int begin = first < input->skip ? (unsigned int)input->skip : 0;
+    const unsigned int end =
+        (unsigned int)coarsen_min(input->end - first, ring.size + COARSEN_ITEMS);
+    const unsigned int stop = (unsigned int)coarsen_min(input->stop - first, ring.size);
+    const unsigned int copied = (unsigned int)(input->copied - first);
+    for (unsigned int e = copied + threadIdx.x * COARSEN_ITEMS; e < stop;
          e += BLOCK_DIM * COARSEN_ITEMS) {
-        unsigned int place = ring.first - past + (unsigned int)(e - first);
+        unsigned int place = ring.first - past + e;
         if (place >= ring.size)
             place -= ring.size;
-        COARSEN_(copy_vector)(keys + ring.base + place, input, e);
+        COARSEN_TYPE *const to = keys + ring.base + place;
+        const unsigned int missing = e < begin ? begin - e : 0; // before the array's first element
+        const bool there = missing == 0 && e + COARSEN_ITEMS <= end;
+        COARSEN_(copy_vector)(to, from + e, there, missing, end - e);
         if (place < again)
-            COARSEN_(copy_vector)(keys + ring.base + ring.size + place, input, e);
+            COARSEN_(copy_vector)(to + ring.size, from + e, there, missing, end - e);
     }
-    if (input->copied < stop)
-        input->copied = coarsen_ceil_div(stop, COARSEN_ITEMS) * COARSEN_ITEMS;
+    if (copied < stop)
+        input->copied = first + coarsen_ceil_div(stop, COARSEN_ITEMS) * COARSEN_ITEMS;
 }
 
 // After so many elements were merged.
