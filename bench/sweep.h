@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/sweep.h: includes SWEEP_VARIANT once for each pair of SWEEP_BLOCK_DIM (128 to 1024) and
-// SWEEP_COARSE_FACTOR (1 to 16), in powers of two; with SWEEP_ODD, 1 to 9, odd. SWEEP_NAME(stem) is then stem_BLOCK_FACTOR, and
-// SWEEP_KNOBS a string of both.
+// SWEEP_COARSE_FACTOR (1 to 16), in powers of two; with SWEEP_ODD, 1 to 9, odd; with SWEEP_LONG, odd ones from 9 to 43.
+// SWEEP_NAME(stem) is then stem_BLOCK_FACTOR, and SWEEP_KNOBS a string of both.
 
 #ifndef SWEEP_BLOCK_DIM
 
@@ -30,6 +30,23 @@
 
 #else
 
+#ifdef SWEEP_LONG
+#define SWEEP_COARSE_FACTOR 9
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 15
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 21
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 29
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#define SWEEP_COARSE_FACTOR 43
+#include SWEEP_VARIANT
+#undef SWEEP_COARSE_FACTOR
+#else
 #define SWEEP_COARSE_FACTOR 1
 #include SWEEP_VARIANT
 #undef SWEEP_COARSE_FACTOR
@@ -59,6 +76,7 @@
 #define SWEEP_COARSE_FACTOR 16
 #include SWEEP_VARIANT
 #undef SWEEP_COARSE_FACTOR
+#endif
 #endif
 
 #endif

@@ -14,6 +14,7 @@
 #include "demo/map.h"
 #include "demo/matmul.h"
 #include "demo/measure.h"
+#include "demo/merge.h"
 #include "demo/reduce.h"
 #include "demo/scan.h"
 #include "demo/select.h"
@@ -25,9 +26,9 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder, &scan_ladder,   &select_ladder,
-                                        &sort_ladder,   &matmul_ladder, &histogram_ladder,
-                                        &map_ladder,    &image_ladder,  &fuse_ladder};
+static const ladder *const ladders[] = {
+    &reduce_ladder, &scan_ladder,      &select_ladder, &merge_ladder, &sort_ladder,
+    &matmul_ladder, &histogram_ladder, &map_ladder,    &image_ladder, &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// npy.h: reads a numeric array from a NumPy .npy file, of format version 1, 2 or 3.
+// npy.h: reads a numeric array from a NumPy .npy file, of format version 1, 2 or 3, and writes one.
 //
 //     npy_array array;
 //     char error[NPY_ERROR];
@@ -8,6 +8,8 @@
 //         fprintf(stderr, "%s\n", error); // one line: the file, what is wrong, what to do
 //     ... array.type, array.count, array.data ...
 //     npy_free(&array);
+//     if (!npy_write("values.npy", NPY_F4, count, values, error)) // of one dimension, version 1
+//         ... the same ...
 //
 // It reads little-endian f4, f8, i4 and i8, of any shape, in C and in Fortran order. The elements keep
 // the order of the file. No byte of the file is trusted. It needs only the C library.
@@ -320,6 +322,27 @@ static inline bool npy_read(const char *path, npy_array *array, char error[NPY_E
     if (!ok)
         npy_free(array);
     return ok;
+}
+
+// Writes an array of one dimension. If it returns false, error holds a line that says why, and the file is not whole.
+static inline bool npy_write(const char *path, npy_type type, size_t count, const void *data,
+                             char error[NPY_ERROR])
+{
+    static const char *const names[] = {"<f4", "<f8", "<i4", "<i8"};
+    const npy_reader writer = {path, fopen(path, "wb"), error};
+    char head[129]; // of 128 bytes: the data is to begin at a multiple of 64
+    if (!writer.file)
+        return npy_fail(&writer, "cannot write: %s", strerror(errno));
+    const int length = snprintf(head, sizeof(head),
+                                "\x93NUMPY\x01%c%c%c{'descr': '%s', 'fortran_order': False, "
+                                "'shape': (%zu,), }",
+                                0, 128 - 10, 0, names[type], count);
+    memset(head + length, ' ', (size_t)(127 - length));
+    head[127] = '\n';
+    bool ok = fwrite(head, 1, 128, writer.file) == 128;
+    ok &= fwrite(data, npy_item_bytes(type), count, writer.file) == count;
+    ok &= fclose(writer.file) == 0;
+    return ok || npy_fail(&writer, "cannot write: %s", strerror(errno));
 }
 
 #endif // NPY_H

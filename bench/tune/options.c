@@ -19,7 +19,7 @@
 
 const char *argp_program_version = "coarsen-tune " TUNE_VERSION;
 
-#define PATTERNS "reduce, map, matmul, histogram, scan, select, rows, columns or offsets"
+#define PATTERNS "reduce, map, matmul, histogram, scan, select, merge, rows, columns or offsets"
 
 static const char about[] =
     "Finds how much work a thread should do: which setting of the knobs is the fastest, for this "

@@ -119,6 +119,7 @@
 #define COARSEN_PATTERN_HISTOGRAM  12
 #define COARSEN_PATTERN_IMAGE      13
 #define COARSEN_PATTERN_MATMUL     14
+#define COARSEN_PATTERN_MERGE      15
 #define COARSEN_PATTERN_SORT       16
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
@@ -175,6 +176,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_IMAGE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MATMUL
 #define COARSEN_PATTERN COARSEN_PATTERN_MATMUL
+#elif COARSEN_BEGIN == COARSEN_PATTERN_MERGE
+#define COARSEN_PATTERN COARSEN_PATTERN_MERGE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SORT
 #define COARSEN_PATTERN COARSEN_PATTERN_SORT
 #else
@@ -820,21 +823,71 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 }
 #endif
 
-// ---- Opening: a sort's parameters --------------------------------------------------------------------
+// ---- Opening: values beside keys ----------------------------------------------------------------------
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_SORT
-#ifndef COARSEN_DESCENDING
-#define COARSEN_DESCENDING 0
-#elif COARSEN_DESCENDING != 0 && COARSEN_DESCENDING != 1
-#error "coarsen: COARSEN_DESCENDING must be 0 or 1"
-#endif
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
 #ifdef COARSEN_VALUE
 typedef COARSEN_VALUE COARSEN_(value);
 #undef COARSEN_VALUE
 #define COARSEN_VALUE      COARSEN_(value)
-#define COARSEN_WITH(item) , item // what there is only with values
+#define COARSEN_ALSO(item) , item
 #else
-#define COARSEN_WITH(item)
+#define COARSEN_ALSO(item)
+#endif
+#endif
+
+// ---- Opening: an order of keys, and the arrays of a merge ------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGE
+#ifndef COARSEN_LESS
+#define COARSEN_LESS(a, b) ((a) < (b))
+#endif
+COARSEN_DEVICE bool COARSEN_(less)(COARSEN_UNUSED COARSEN_TYPE coarsen_a,
+                                   COARSEN_UNUSED COARSEN_TYPE coarsen_b)
+{
+    return COARSEN_LESS(coarsen_a, coarsen_b);
+}
+
+typedef struct {
+    const COARSEN_TYPE *a;
+    size_t m; // elements of a
+    const COARSEN_TYPE *b;
+    size_t n; // elements of b
+    COARSEN_TYPE *out;
+#ifdef COARSEN_VALUE
+    const COARSEN_VALUE *a_values, *b_values;
+    COARSEN_VALUE *out_values;
+#endif
+} COARSEN_(arrays);
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST bool COARSEN_(arrays_ok)(COARSEN_(arrays) arrays)
+{
+    const size_t bytes = sizeof(COARSEN_TYPE), alignment = COARSEN_ITEM_ALIGN(COARSEN_TYPE);
+    return arrays.m <= (size_t)-1 - arrays.n &&
+           coarsen_bytes_ok(arrays.a, arrays.m, bytes, alignment) &&
+           coarsen_bytes_ok(arrays.b, arrays.n, bytes, alignment) &&
+           coarsen_bytes_ok(arrays.out, arrays.m + arrays.n, bytes, alignment)
+#ifdef COARSEN_VALUE
+           && coarsen_array_ok(arrays.a_values, arrays.m) &&
+           coarsen_array_ok(arrays.b_values, arrays.n) &&
+           coarsen_array_ok(arrays.out_values, arrays.m + arrays.n)
+#endif
+        ;
+}
+#endif
+#endif
+
+// ---- Opening: a sort's parameters --------------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_SORT
+#ifdef COARSEN_LESS
+#error "coarsen: a radix sort takes the order of numbers, or COARSEN_DESCENDING, not COARSEN_LESS"
+#endif
+#ifndef COARSEN_DESCENDING
+#define COARSEN_DESCENDING 0
+#elif COARSEN_DESCENDING != 0 && COARSEN_DESCENDING != 1
+#error "coarsen: COARSEN_DESCENDING must be 0 or 1"
 #endif
 static_assert(
     sizeof(COARSEN_TYPE) <= 8,
@@ -926,8 +979,8 @@ COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void 
 
 COARSEN_HOST cudaError_t
 COARSEN_(copy)(const COARSEN_TYPE *in,
-               COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
-                   COARSEN_WITH(COARSEN_VALUE *out_values),
+               COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
+                   COARSEN_ALSO(COARSEN_VALUE *out_values),
                size_t n, cudaStream_t stream)
 {
     cudaError_t status =
@@ -949,8 +1002,8 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
         return cudaSuccess;
     const COARSEN_(arrays) first = COARSEN_(arrays_of)(arrays, spare, n, 0, passes);
     return COARSEN_(copy)(arrays.in,
-                          (COARSEN_TYPE *)first.in COARSEN_WITH(arrays.in_values)
-                              COARSEN_WITH((COARSEN_VALUE *)first.in_values),
+                          (COARSEN_TYPE *)first.in COARSEN_ALSO(arrays.in_values)
+                              COARSEN_ALSO((COARSEN_VALUE *)first.in_values),
                           n, stream);
 }
 #endif
@@ -1034,6 +1087,11 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_SCALAR
 #undef COARSEN_ALSO
 #endif
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
+#undef COARSEN_LESS
+#undef COARSEN_VALUE
+#undef COARSEN_ALSO
+#endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_SELECT
 #undef COARSEN_IF
 #undef COARSEN_SAME
@@ -1070,8 +1128,6 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_SLICES
 #undef COARSEN_STAGES
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
-#undef COARSEN_VALUE
-#undef COARSEN_WITH
 #undef COARSEN_DESCENDING
 #endif
 
@@ -1094,6 +1150,8 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
+#undef COARSEN_MADE_MERGE
+#undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN
 #undef COARSEN_WRITTEN

@@ -41,7 +41,7 @@ GLOBALS = "".join(f"static const int {name} = 1;\n" for name in NAMES) + f"#defi
 # A user's expressions, each of which reads all of his globals.
 EXPRESSIONS = {
     "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
-    "COARSEN_IF": "((x) + (float)(i) > 6 + ZERO)", "COARSEN_SAME": "((a) == (b) + ZERO)",
+    "COARSEN_IF": "((x) + (float)(i) > 6 + ZERO)", "COARSEN_SAME": "((a) == (b) + ZERO)", "COARSEN_LESS": "((a) < (b) + ZERO)",
     "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)",
 }
 CALLS = {
@@ -111,6 +111,26 @@ static int check_{name}(void)
         if ((e == 0 || host[e - 1] != host[e]) && result[runs++] != host[e] * 2 + (float)e)
             return 1;
     return counted != runs;
+}}
+""",
+    "MERGE": """
+static int check_{name}(void)
+{{
+    float *first, *second, *merged, host[N], result[N];
+    if (cudaMalloc((void **)&first, sizeof(host)) || cudaMalloc((void **)&second, sizeof(host)) ||
+        cudaMalloc((void **)&merged, sizeof(host)))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e / 3);
+    if (cudaMemcpy(first, host, 4 * 2000, cudaMemcpyHostToDevice) ||
+        cudaMemcpy(second, host, 4 * (N - 2000), cudaMemcpyHostToDevice) ||
+        {name}_launch(first, 2000, second, N - 2000, merged, 0) ||
+        cudaMemcpy(result, merged, sizeof(host), cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0, x = 0, y = 0; e < N; e++)
+        if (result[e] != (x < 2000 && host[x] <= host[y] ? host[x++] : host[y++]))
+            return 1;
+    return 0;
 }}
 """,
     "HISTOGRAM": """
@@ -241,6 +261,8 @@ def included(header, name):
         changes |= {"COARSEN_KEY": "float", "COARSEN_SAME": EXPRESSIONS["COARSEN_SAME"]}
     if kind == "HISTOGRAM":
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
+    if kind == "MERGE":
+        changes |= {"COARSEN_TYPE": "float", "COARSEN_LESS": EXPRESSIONS["COARSEN_LESS"]}
     if kind == "SELECT":  # by each of its two expressions
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],
                     "COARSEN_IF": EXPRESSIONS["COARSEN_IF"]}

@@ -32,8 +32,8 @@ CASES = {
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
-BLOCKS = OPERATOR | {"SELECT", "SORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
-FACTOR = OPERATOR | {"SELECT", "SORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
@@ -70,6 +70,7 @@ BASE = {
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
+    "a radix sort takes the order": ({"SORT"}, [{"COARSEN_LESS": "((a) < (b))"}]),
     "COARSEN_DESCENDING must be": ({"SORT"}, [{"COARSEN_DESCENDING": value} for value in ("2", "-1", "3 - 1")]),
     "define COARSEN_KEY": ({"RUNS"}, [{"COARSEN_KEY": None}]),
     "a selection takes COARSEN_IF": ({"SELECT"}, [

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not WRITER, reason="OUTPUT_TEST is not set: run 
 
 HEADER = {"reduce": "coarsen/reduce.h", "map": "coarsen/map.h", "histogram": "coarsen/histogram.h",
           "matmul": "coarsen/matmul/pipelined.h", "scan": "coarsen/scan.h", "select": "coarsen/select.h",
+          "merge": "coarsen/merge.h",
           "rows": "coarsen/segmented/rows.h", "columns": "coarsen/segmented/columns.h",
           "offsets": "coarsen/segmented/offsets.h"}
 # Not one of them is what a header has without. Of matmul, BN and TN are written as bytes.
@@ -26,6 +27,7 @@ VALUES = {
     90: {"reduce": {"BLOCK_DIM": "256", "COARSE_FACTOR": "8"}, "map": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
          "histogram": {"BLOCK_DIM": "512", "CFACTOR": "16"},
          "scan": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"}, "select": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
+         "merge": {"BLOCK_DIM": "256", "COARSE_FACTOR": "15"},
          "rows": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"}, "columns": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2"},
          "offsets": {"BLOCK_DIM": "128", "COARSE_FACTOR": "3"},
          "matmul": {"BM": "64", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
@@ -33,6 +35,7 @@ VALUES = {
     80: {"reduce": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "map": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4"},
          "histogram": {"BLOCK_DIM": "256", "CFACTOR": "8"},
          "scan": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "select": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"},
+         "merge": {"BLOCK_DIM": "512", "COARSE_FACTOR": "9"},
          "rows": {"BLOCK_DIM": "512", "COARSE_FACTOR": "2"}, "columns": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"},
          "offsets": {"BLOCK_DIM": "512", "COARSE_FACTOR": "1"},
          "matmul": {"BM": "32", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",

@@ -113,6 +113,9 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
     # 1001 floats read and as many written, as the one value is above 0, and their number of 8 bytes.
     "select": (["--n", "1001", "--data", "one"], {"BLOCK_DIM": ["128"], "COARSE_FACTOR": ["2", "8"]},
                {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
+    # 2002 keys, of which a thread merges 3, for two tiles on each of 7 multiprocessors: more than 10 tiles of 192.
+    "merge": (["--n", "1001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["9"]}, {"BLOCK_DIM": "64"},
+              {"atomics_global": "0", "blocks": "11"}),
     # 8 lanes a row of up to 8 vectors.
     "rows": (["--rows", "80", "--width", "33"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "4"]},
              {"COARSE_FACTOR": "1"}, {"global_bytes": str((80 * 33 + 80) * 4), "blocks": "10"}),
@@ -211,6 +214,8 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
     "select": ("select/single_pass.h", "*arrays.count = start + kept->count;", "*arrays.count = start + kept->count + 1;",
                ["--n", "1003"]),
+    "merge": ("merge/pipelined.h", "*(const COARSEN_(vector) *)(merged + k);",
+              "*(const COARSEN_(vector) *)merged;", ["--n", "1003"]),
     "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];",
              ["--rows", "99", "--width", "8"]),
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",

@@ -201,7 +201,7 @@ COARSEN_DEVICE void COARSEN_(places)(COARSEN_(ranking) * ranking, const COARSEN_
 }
 
 COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(ranking) * ranking,
-                                   COARSEN_TYPE *keys COARSEN_WITH(COARSEN_VALUE *values),
+                                   COARSEN_TYPE *keys COARSEN_ALSO(COARSEN_VALUE *values),
                                    unsigned int count, unsigned int first, unsigned int width)
 {
     COARSEN_TYPE key[COARSE_FACTOR];

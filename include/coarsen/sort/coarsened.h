@@ -98,7 +98,7 @@ COARSEN_KERNEL void COARSEN_(scan_kernel)(unsigned long long *table, size_t coun
 }
 
 // Sorts the keys of a block, of which there are so many, by one bit. Each thread has a run of them.
-COARSEN_DEVICE void COARSEN_(split)(COARSEN_TYPE *keys COARSEN_WITH(COARSEN_VALUE *values),
+COARSEN_DEVICE void COARSEN_(split)(COARSEN_TYPE *keys COARSEN_ALSO(COARSEN_VALUE *values),
                                     unsigned int count, unsigned int bit)
 {
     __shared__ unsigned int warps[BLOCK_DIM / 32];
@@ -168,7 +168,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(COARSEN_(arrays) arrays, size_t n, unsigned
     }
     __syncthreads();
     for (unsigned int bit = first; bit < first + COARSEN_WIDTH; bit++)
-        COARSEN_(split)(keys COARSEN_WITH(values), count, bit);
+        COARSEN_(split)(keys COARSEN_ALSO(values), count, bit);
     for (unsigned int j = t; j < count; j += BLOCK_DIM) {
         const unsigned int digit = COARSEN_(digit)(keys[j], first);
         if (j == 0 || COARSEN_(digit)(keys[j - 1], first) != digit)
@@ -196,11 +196,11 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in,
-                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
-                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
+                     COARSEN_ALSO(COARSEN_VALUE *out_values),
                  size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const COARSEN_(arrays) arrays = {in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values)};
     const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
     if (n == 0)
         return cudaSuccess;

@@ -290,7 +290,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         values[i] = arrays.in_values[i];
 #endif
     }
-    COARSEN_(sort)(&ranking, keys COARSEN_WITH(values), n, first, width);
+    COARSEN_(sort)(&ranking, keys COARSEN_ALSO(values), n, first, width);
     for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
         arrays.out[i] = keys[i];
 #ifdef COARSEN_VALUE
@@ -325,13 +325,13 @@ COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_b
 
 COARSEN_HOST cudaError_t
 COARSEN_(launch_bits)(const COARSEN_TYPE *in,
-                      COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
-                          COARSEN_WITH(COARSEN_VALUE *out_values),
+                      COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
+                          COARSEN_ALSO(COARSEN_VALUE *out_values),
                       size_t n, unsigned int first, unsigned int width, void *scratch,
                       size_t scratch_bytes, cudaStream_t stream)
 {
     const unsigned int all = 8 * sizeof(COARSEN_TYPE);
-    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const COARSEN_(arrays) arrays = {in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values)};
     if (first > all || width > all - first)
         return cudaErrorInvalidValue;
     if (n == 0)
@@ -341,7 +341,7 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     if (width == 0)
-        return COARSEN_(copy)(in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values), n, stream);
+        return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
     cudaError_t status = cudaSuccess;
     if (n <= COARSEN_TILE) {
@@ -391,11 +391,11 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
 
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in,
-                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
-                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
+                     COARSEN_ALSO(COARSEN_VALUE *out_values),
                  size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    return COARSEN_(launch_bits)(in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values), n, 0,
+    return COARSEN_(launch_bits)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, 0,
                                  8 * sizeof(COARSEN_TYPE), scratch, scratch_bytes, stream);
 }
 #endif

@@ -124,11 +124,11 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in,
-                 COARSEN_TYPE *out COARSEN_WITH(const COARSEN_VALUE *in_values)
-                     COARSEN_WITH(COARSEN_VALUE *out_values),
+                 COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
+                     COARSEN_ALSO(COARSEN_VALUE *out_values),
                  size_t n, void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    const COARSEN_(arrays) arrays = {in, out COARSEN_WITH(in_values) COARSEN_WITH(out_values)};
+    const COARSEN_(arrays) arrays = {in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values)};
     const size_t blocks = coarsen_ceil_div(n, COARSEN_TILE);
     if (n == 0)
         return cudaSuccess;
