@@ -517,7 +517,7 @@ FAULTS = {
     "sort/onesweep.h": ("sort", [
         ("take wrong arguments", "        return cudaErrorInvalidValue;\n    if (width == 0)", "        ;\n    if (width == 0)"),
         ("take bits that there are not", "first > all || width > all - first", "first + width > all"),
-        ("write no keys for no bits", "        return COARSEN_(copy)(in, out COARSEN_WITH(in_values)", "        return 1 ? cudaSuccess : COARSEN_(copy)(in, out COARSEN_WITH(in_values)"),
+        ("write no keys for no bits", "        return COARSEN_(copy)(in, out COARSEN_ALSO(in_values)", "        return 1 ? cudaSuccess : COARSEN_(copy)(in, out COARSEN_ALSO(in_values)"),
         ("let the block alone have one key too many", "    if (n <= COARSEN_TILE) {", "    if (n <= COARSEN_TILE + 1) {"),
         ("count before the counts are 0", f"        counts[i] = 0;\n    {BARRIER}", "        counts[i] = 0;"),
         ("add up before all have counted", f"first, width);\n    {BARRIER}\n\n    for (unsigned int bin", "first, width);\n\n    for (unsigned int bin"),
@@ -537,7 +537,7 @@ FAULTS = {
         ("put values over keys in use", f"coarsen_shared;\n    {BARRIER}\n#pragma", "coarsen_shared;\n#pragma"),
         ("read values that are not there yet", f"values[place[k]] = value[k];\n    {BARRIER}", "values[place[k]] = value[k];"),
         ("ask for too small a scratch", "tiles * COARSEN_RADIX) * sizeof", "tiles) * sizeof"),
-        ("sort alone by all bits but those of the last digit", "COARSEN_WITH(values), n, first, width);", "COARSEN_WITH(values), n, first, width - 1);"),
+        ("sort alone by all bits but those of the last digit", "COARSEN_ALSO(values), n, first, width);", "COARSEN_ALSO(values), n, first, width - 1);"),
     ]),
     "block/sort.h": ("sort", [
         ("forget the digit's width", "& ((1u << width) - 1);", "& 255;"),
