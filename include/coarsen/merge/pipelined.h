@@ -260,12 +260,13 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         const unsigned int count = behind > mine ? behind - mine : 0;
         unsigned int i = COARSEN_(run_rank)(mine - begin, keys, a.ring, b.ring);
         unsigned int j = mine - begin - i;
-        if (__all_sync(0xffffffff,
-                       count == each && i + each < a.ring.count && j + each < b.ring.count))
+        unsigned int *const places = from ? from + mine : from;
+        // A warp whose runs are whole asks nothing else of each key.
+        const bool whole = count == each && i + each < a.ring.count && j + each < b.ring.count;
+        if (__all_sync(0xffffffff, whole))
             COARSEN_(merge_run)
-        (&i, &j, each, keys, a.ring, b.ring, merged + mine, from ? from + mine : from, true);
-        else COARSEN_(merge_run)(&i, &j, count, keys, a.ring, b.ring, merged + mine,
-                                 from ? from + mine : from, false);
+        (&i, &j, each, keys, a.ring, b.ring, merged + mine, places, true);
+        else COARSEN_(merge_run)(&i, &j, count, keys, a.ring, b.ring, merged + mine, places, false);
         if (t == BLOCK_DIM - 1)
             used = i;
         __syncthreads();
