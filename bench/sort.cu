@@ -219,7 +219,7 @@ template <typename V> __global__ void number(V *values, size_t n)
 
 // ---- the check: order, the sum of a hash of the keys, and with values the keys that they came from -----------
 
-__host__ __device__ static unsigned long long mixed(unsigned long long x)
+__device__ static unsigned long long mixed(unsigned long long x)
 {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
     x = (x ^ x >> 27) * 0x94D049BB133111EB;

@@ -87,6 +87,7 @@
 static void MERGE(check)(void)
 {
     check_errors(MERGE_KEYS(default, int), MERGE_PAIRS(pairs, int, unsigned int));
+    check_overflow(MERGE_KEYS(bytes, unsigned char));
     check(MERGE_KEYS(ints, int), of_ints, MERGE_TILE(ints, 32, 1), 9);
     check(MERGE_PAIRS(pairs, int, unsigned int), of_falling, MERGE_TILE(pairs, 64, 3));
     check(MERGE_KEYS(bytes, unsigned char), of_bytes, MERGE_TILE(bytes, 96, 2));
@@ -484,6 +485,18 @@ static void check_borders(const rung<int, nothing> &r, size_t all)
         CHECK(cudaFree(out));
     }
     tap_ok(ok, "%s: reads nothing around its arrays", r.name);
+}
+
+// Each of two arrays of bytes may be as large as half of all memory, but not both.
+static void check_overflow(const rung<unsigned char, nothing> &r)
+{
+    const test_array x(1000), y(1000), out(1000);
+    const size_t half = (size_t)-1 / 2 + 500;
+    const cudaError_t status =
+        r.launch((const unsigned char *)x.get(), NULL, half, (const unsigned char *)y.get(), NULL,
+                 half, (unsigned char *)out.get(), NULL, 0);
+    tap_ok(status == cudaErrorInvalidValue && out.untouched(),
+           "%s: two arrays that overflow together: %s", r.name, cudaGetErrorString(status));
 }
 
 static void check_errors(const rung<int, nothing> &keys, const rung<int, unsigned int> &pairs)
