@@ -19,20 +19,7 @@
 
 #define COARSEN_MADE_LOOK_BACK // in place of block/look_back.h
 #include <coarsen/block/scan.h>
-
-COARSEN_DEVICE unsigned long long COARSEN_(take)(unsigned long long *scratch)
-{
-    return atomicAdd(scratch, 1ULL + threadIdx.z);
-}
-
-COARSEN_DEVICE unsigned int COARSEN_(tile_of)(unsigned long long *scratch,
-                                              unsigned long long ticket, unsigned int takes)
-{
-    const unsigned int tile = (unsigned int)ticket;
-    if (tile == takes - 1)
-        *(volatile unsigned long long *)scratch = ((ticket >> 32) + 1) << 32;
-    return tile;
-}
+#include <coarsen/block/ticket.h>
 
 typedef struct {
     unsigned long long *sums, *prefixes; // of each tile: what it holds, and with all before it

@@ -519,7 +519,7 @@ FAULTS = {
         ("take wrong arguments", "        return cudaErrorInvalidValue;\n    if (width == 0)", "        ;\n    if (width == 0)"),
         ("take bits that there are not", "first > all || width > all - first", "first + width > all"),
         ("write no keys for no bits", "        return COARSEN_(copy)(in, out COARSEN_ALSO(in_values)", "        return 1 ? cudaSuccess : COARSEN_(copy)(in, out COARSEN_ALSO(in_values)"),
-        ("let the block alone have one key too many", "    if (n <= COARSEN_TILE) {", "    if (n <= COARSEN_TILE + 1) {"),
+        ("let the block alone have one key too many", "    if (n <= COARSEN_ALONE) {", "    if (n <= COARSEN_ALONE + 1) {"),
         ("count before the counts are 0", f"        counts[i] = 0;\n    {BARRIER}", "        counts[i] = 0;"),
         ("add up before all have counted", f"first, width);\n    {BARRIER}\n\n    for (unsigned int bin", "first, width);\n\n    for (unsigned int bin"),
         ("lose the keys around the vectors", "threadIdx.x < parts.rest)", "false)"),

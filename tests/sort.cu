@@ -148,6 +148,14 @@
 #define COARSE_FACTOR 2
 #include <coarsen/sort.h>
 
+// A block alone has room for fewer than a tile.
+#define COARSEN_NAME  one_wide
+#define COARSEN_TYPE  unsigned short
+#define COARSEN_VALUE wide
+#define BLOCK_DIM     160
+#define COARSE_FACTOR 7
+#include <coarsen/sort.h>
+
 #define COARSEN_NAME  one_f64
 #define COARSEN_TYPE  double
 #define BLOCK_DIM     64
@@ -225,6 +233,10 @@ static uint64_t order_of(unsigned int x)
     return x;
 }
 static uint64_t order_of(unsigned long long x)
+{
+    return x;
+}
+static uint64_t order_of(unsigned short x)
 {
     return x;
 }
@@ -451,6 +463,8 @@ static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 6144, false, f
 static const sorter<unsigned long long, unsigned char> of_u64 = {
     SORTER(one_u64, 1024, false, true, true),
     WITH_VALUES(one_u64, unsigned long long, unsigned char)};
+static const sorter<unsigned short, wide> of_wide = {SORTER(one_wide, 1105, false, true, true),
+                                                     WITH_VALUES(one_wide, unsigned short, wide)};
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
 #endif
@@ -731,6 +745,7 @@ int main(void)
     check(of_u32, 3);
     check(of_u64);
     check(of_f64);
+    check(of_wide, 3);
     check_one_scratch(30 * 480);
 #ifndef SIMT
     check_graph();

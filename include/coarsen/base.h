@@ -312,6 +312,7 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define coarsen_min           COARSEN_(coarsen_min)
 #define coarsen_launch_config COARSEN_(coarsen_launch_config)
 #define coarsen_attribute     COARSEN_(coarsen_attribute)
+#define coarsen_let_share     COARSEN_(coarsen_let_share)
 #define coarsen_bytes_ok      COARSEN_(coarsen_bytes_ok)
 #define coarsen_rows_ok       COARSEN_(coarsen_rows_ok)
 
@@ -353,6 +354,16 @@ COARSEN_HOST size_t coarsen_attribute(cudaDeviceAttr attribute, cudaError_t *sta
     if (*status == cudaSuccess)
         *status = cudaDeviceGetAttribute(&value, attribute, device);
     return *status == cudaSuccess ? (size_t)value : 0;
+}
+
+// Lets a kernel have so many bytes of dynamic shared memory, if with what else a block has there that is more than
+// it has without being asked. other: bytes, or more.
+COARSEN_HOST cudaError_t coarsen_let_share(const void *kernel, size_t shared_bytes, size_t other)
+{
+    return shared_bytes + other <= 48 << 10
+               ? cudaSuccess
+               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)shared_bytes);
 }
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
@@ -1135,6 +1146,7 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef coarsen_min
 #undef coarsen_launch_config
 #undef coarsen_attribute
+#undef coarsen_let_share
 #undef coarsen_bytes_ok
 #undef coarsen_rows_ok
 #undef coarsen_array_ok

@@ -18,9 +18,8 @@
 //     //     place_ask(slots, tile, &sight);
 //     //     before = place_look_back(slots, tile, &sight, count);
 //
-// Parameters: those of block/scan.h, whose functions this defines too, and
-//     unsigned long long NAME_take(unsigned long long *scratch)     by one thread of a block
-//     unsigned int NAME_tile_of(unsigned long long *scratch, unsigned long long ticket, unsigned int takes)
+// Parameters: those of block/scan.h, whose functions this defines too, with NAME_take and NAME_tile_of of
+// block/ticket.h, and
 //     NAME_slots   NAME_find_slots(unsigned long long *scratch, unsigned long long ticket, unsigned int tiles)
 //     void         NAME_publish(NAME_slots slots, unsigned int tile, COARSEN_TYPE sum)
 //     void         NAME_ask(NAME_slots slots, unsigned int tile, NAME_sight *sight)
@@ -29,16 +28,14 @@
 //     COARSEN_TYPE NAME_look_back(NAME_slots slots, unsigned int tile, NAME_sight *sight, COARSEN_TYPE sum)
 //     size_t       NAME_look_back_bytes(size_t tiles)               of scratch; host
 //     cudaError_t  NAME_scratch_init(void *scratch, size_t bytes, cudaStream_t stream)   host
-// NAME_take asks for a tile, and NAME_tile_of says which one it got, when that is needed: 0, 1, 2 ... in the
-// order in which blocks ask. takes: how often all blocks of the launch ask; who gets `tiles` or more has
-// asked in vain. One thread calls NAME_tile_of once per ticket. Any ticket of the launch finds the slots. The
-// others are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask begins to read the sums before
-// a tile; NAME_answered says whether all of them are there, and asks again for those that are not;
-// NAME_lane_answered says it of what the calling lane asked for; and NAME_look_back waits for them: before is all tiles before this one, combined, in all lanes. Every tile is
-// published and looks back. scratch: device memory, 16-byte aligned, made ready
-// once by NAME_scratch_init; each launch leaves it ready for the next, with any number of tiles, 2^32 - 2
-// times. A scratch that was not made ready ends the launch with an error (__trap), unless its first word
-// happens to be small.
+// A block that asks for tiles until there is none left gets `tiles` or more when it has asked in vain. Any ticket
+// of the launch finds the slots. The others are for a whole warp. NAME_publish leaves the sum of a tile; NAME_ask
+// begins to read the sums before a tile; NAME_answered says whether all of them are there, and asks again for
+// those that are not; NAME_lane_answered says it of what the calling lane asked for; and NAME_look_back waits for
+// them: before is all tiles before this one, combined, in all lanes. Every tile is published and looks back.
+// scratch: device memory, 16-byte aligned, made ready once by NAME_scratch_init; each launch leaves it ready for
+// the next, with any number of tiles, 2^32 - 2 times. A scratch that was not made ready ends the launch with an
+// error (__trap), unless its first word happens to be small.
 // Deterministic: the tree in which tiles are combined depends on their numbers alone.
 //
 // There is a slot for the sum of each tile, and one for each group of 128 tiles, with all up to its end,

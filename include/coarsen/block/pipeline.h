@@ -376,16 +376,6 @@ COARSEN_HOST size_t COARSEN_(skip)(const COARSEN_TYPE *in)
     return COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
 }
 
-// Lets a kernel have so many bytes of dynamic shared memory, if that is more than it has without being asked, with
-// what else a block has there.
-COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_bytes)
-{
-    return shared_bytes <= 32 << 10
-               ? cudaSuccess
-               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)shared_bytes);
-}
-
 // At least one element.
 COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
 {
@@ -408,9 +398,9 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     if (each <= most) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(all, each), BLOCK_DIM, each * row_bytes, stream);
-        status = COARSEN_(let_share)(each > 1 ? (const void *)COARSEN_(tile_kernel)
-                                              : (const void *)COARSEN_(row_kernel),
-                                     each * row_bytes);
+        status = coarsen_let_share(each > 1 ? (const void *)COARSEN_(tile_kernel)
+                                            : (const void *)COARSEN_(row_kernel),
+                                   each * row_bytes, 16 << 10);
         if (status != cudaSuccess)
             return status;
         return each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays,
@@ -426,7 +416,7 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     const size_t shared_bytes = rows * COARSEN_STEP_BYTES;
     int resident = 0; // blocks per multiprocessor
     if (status == cudaSuccess)
-        status = COARSEN_(let_share)((const void *)COARSEN_(kernel), shared_bytes);
+        status = coarsen_let_share((const void *)COARSEN_(kernel), shared_bytes, 16 << 10);
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                BLOCK_DIM, shared_bytes);

@@ -330,14 +330,6 @@ COARSEN_HOST size_t COARSEN_(shared_bytes)(size_t tile, size_t ring)
     return tile * (COARSEN_SIZE + COARSEN_PLACE) + 2 * ring * COARSEN_SIZE;
 }
 
-// Lets a kernel have so much of it, if that is more than it has without being asked.
-COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t bytes)
-{
-    return bytes <= 47 << 10 ? cudaSuccess
-                             : cudaFuncSetAttribute(
-                                   kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-}
-
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_values), size_t m,
                  const COARSEN_TYPE *b COARSEN_ALSO(const COARSEN_VALUE *b_values), size_t n,
@@ -363,7 +355,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
                                                               COARSEN_AGAIN(COARSEN_(each)));
     if (bytes <= most && all >= processors * COARSEN_FEW * COARSEN_(tile)) {
         int resident = 0; // blocks per multiprocessor
-        status = COARSEN_(let_share)((const void *)COARSEN_(kernel), bytes);
+        status = coarsen_let_share((const void *)COARSEN_(kernel), bytes, 1 << 10);
         if (status == cudaSuccess)
             status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                    BLOCK_DIM, bytes);
@@ -392,7 +384,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
     if (coarsen_ceil_div(all, BLOCK_DIM * each) > 0x7fffffff)
         return cudaErrorInvalidValue;
     bytes = COARSEN_(shared_bytes)(BLOCK_DIM * each, BLOCK_DIM * each + COARSEN_ITEMS);
-    status = COARSEN_(let_share)((const void *)COARSEN_(short_kernel), bytes);
+    status = coarsen_let_share((const void *)COARSEN_(short_kernel), bytes, 1 << 10);
     if (status != cudaSuccess)
         return status;
     const cudaLaunchConfig_t config =

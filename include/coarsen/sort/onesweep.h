@@ -16,8 +16,9 @@
 // | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
 // | BLOCK_DIM          | 384              | threads per block: a multiple of 32 from 32 to 1024      |
 // | COARSE_FACTOR      | 16; 14 with values; fewer of more than 4 bytes | keys per thread and tile, from 1 to 32 |
-// | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, at the most        |
-// Defines what block/sort.h does, and
+// | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
+// Defines what block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the kernels that NAME_launch launches:
+// NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys NAME_alone_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
@@ -30,8 +31,9 @@
 // those, or the same arrays. scratch: device memory, 16-byte aligned, made ready once by NAME_scratch_init;
 // each launch leaves it ready for the next, for any n. One scratch per launch that may run at the same time. A
 // scratch that was not made ready ends the launch with an error (__trap), unless its first word happens to be
-// small. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, or bits
-// that a key does not have, with nothing written; those of the runtime's device queries.
+// small. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, bits that
+// a key does not have, or values so large that shared memory cannot hold a tile of them (take a lower BLOCK_DIM or
+// COARSE_FACTOR), with nothing written; those of the runtime's device queries.
 // Keys come in the order of block/sort.h: NaN behind all numbers, -0 before +0, their bits kept. Stable: keys that are
 // equal keep their order, and so do their values. Deterministic.
 //
@@ -40,8 +42,8 @@
 // taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
 // the tile, the longer these runs.
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
-// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Up to
-// BLOCK_DIM COARSE_FACTOR keys: one launch of one block.
+// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Up to a
+// tile, or as many keys as fit into 64 KiB of shared memory with their values and the rest: one launch of one block.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
@@ -59,13 +61,19 @@
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR                                                                              \
-    (COARSEN_WIDER <= 4 ? COARSEN_FACTOR : COARSEN_WIDER <= 8 ? 12 : COARSEN_WIDER <= 16 ? 6 : 2)
+    (COARSEN_WIDER <= 4    ? COARSEN_FACTOR                                                        \
+     : COARSEN_WIDER <= 8  ? 12                                                                    \
+     : COARSEN_WIDER <= 16 ? 6                                                                     \
+     : COARSEN_WIDER <= 32 ? 2                                                                     \
+                           : 1)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/sort: COARSE_FACTOR must be from 1 to 32"
 #endif
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
+static_assert(COARSEN_PORTION >= 1 && COARSEN_PORTION <= (size_t)1 << 31,
+              "coarsen/sort: COARSEN_PORTION must be from 1 to 2^31");
 
 typedef unsigned int COARSEN_(acc); // what slots hold
 
@@ -74,26 +82,31 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #include "../block/ticket.h"
 #include "../block/vector.h"
 
-#define COARSEN_TILE       (BLOCK_DIM * COARSE_FACTOR)
-#define COARSEN_PASSES     ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
+#define COARSEN_TILE        (BLOCK_DIM * COARSE_FACTOR)
+#define COARSEN_PASSES      ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
 // Blocks per multiprocessor: 24 warps leave a thread 80 registers, which is enough for 16 keys.
-#define COARSEN_RESIDENT   (COARSE_FACTOR <= 16 && BLOCK_DIM <= 768 ? 768 / BLOCK_DIM : 1)
-#define COARSEN_COPIES     (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
+#define COARSEN_RESIDENT    (COARSE_FACTOR <= 16 && BLOCK_DIM <= 768 ? 768 / BLOCK_DIM : 1)
+#define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
-#define COARSEN_COUNTS     2 // after the tickets and the counter of blocks
-#define COARSEN_STARTS     (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
-#define COARSEN_SLOTS      (COARSEN_STARTS + 2 * COARSEN_PASSES * COARSEN_RADIX)
+#define COARSEN_COUNTS      2 // after the tickets and the counter of blocks
+#define COARSEN_STARTS      (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
+#define COARSEN_SLOTS       (COARSEN_STARTS + 2 * COARSEN_PASSES * COARSEN_RADIX)
 
-// Of shared memory: the keys of a block alone, beside which there are values; and of a pass, where the values come
-// after the keys.
-#define COARSEN_KEYS_BYTES ((COARSEN_TILE * sizeof(COARSEN_TYPE) + 15) / 16 * 16)
+// Of shared memory: the keys of a pass, where the values come after them; what else a block has, and more; and of a
+// block alone, which has values beside its keys: as many as fit on every GPU, and no more than a tile.
+#define COARSEN_PASS_BYTES  (COARSEN_TILE * COARSEN_WIDER)
+#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)
 #ifdef COARSEN_VALUE
-#define COARSEN_ALONE_BYTES (COARSEN_KEYS_BYTES + COARSEN_TILE * sizeof(COARSEN_VALUE))
+#define COARSEN_PAIR_BYTES (sizeof(COARSEN_TYPE) + sizeof(COARSEN_VALUE))
 #else
-#define COARSEN_ALONE_BYTES COARSEN_KEYS_BYTES
+#define COARSEN_PAIR_BYTES sizeof(COARSEN_TYPE)
 #endif
-#define COARSEN_PASS_BYTES (COARSEN_TILE * COARSEN_WIDER)
+#define COARSEN_FIT (((64 << 10) - COARSEN_OTHER_BYTES - 16) / COARSEN_PAIR_BYTES)
+#define COARSEN_ALONE                                                                              \
+    ((size_t)COARSEN_TILE < COARSEN_FIT ? (size_t)COARSEN_TILE : (size_t)COARSEN_FIT)
+#define COARSEN_KEYS_BYTES  ((COARSEN_ALONE * sizeof(COARSEN_TYPE) + 15) / 16 * 16)
+#define COARSEN_ALONE_BYTES (COARSEN_ALONE * COARSEN_PAIR_BYTES + 16)
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -310,17 +323,7 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n)
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
-    return n <= COARSEN_TILE ? 16 : COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, true);
-}
-
-// Lets a kernel have so many bytes of dynamic shared memory, if with what else a block has there that is more than it
-// has without being asked.
-COARSEN_HOST cudaError_t COARSEN_(let_share)(const void *kernel, size_t shared_bytes)
-{
-    return shared_bytes + sizeof(COARSEN_(ranking)) + 4096 <= 48 << 10
-               ? cudaSuccess
-               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)shared_bytes);
+    return n <= COARSEN_ALONE ? 16 : COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, true);
 }
 
 COARSEN_HOST cudaError_t
@@ -344,10 +347,11 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
     cudaError_t status = cudaSuccess;
-    if (n <= COARSEN_TILE) {
+    if (n <= COARSEN_ALONE) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(1, BLOCK_DIM, COARSEN_ALONE_BYTES, stream);
-        status = COARSEN_(let_share)((const void *)COARSEN_(alone_kernel), COARSEN_ALONE_BYTES);
+        status = coarsen_let_share((const void *)COARSEN_(alone_kernel), COARSEN_ALONE_BYTES,
+                                   COARSEN_OTHER_BYTES);
         return status != cudaSuccess ? status
                                      : cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays,
                                                           (unsigned int)n, first, width);
@@ -362,7 +366,8 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
         stream);
     if (status == cudaSuccess)
-        status = COARSEN_(let_share)((const void *)COARSEN_(pass_kernel), COARSEN_PASS_BYTES);
+        status = coarsen_let_share((const void *)COARSEN_(pass_kernel), COARSEN_PASS_BYTES,
+                                   COARSEN_OTHER_BYTES);
     if (status == cudaSuccess) // before in is overwritten
         status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width, words);
     if (status == cudaSuccess)
@@ -411,6 +416,10 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_STARTS
 #undef COARSEN_SLOTS
 #undef COARSEN_KEYS_BYTES
+#undef COARSEN_OTHER_BYTES
+#undef COARSEN_PAIR_BYTES
+#undef COARSEN_FIT
+#undef COARSEN_ALONE
 #undef COARSEN_ALONE_BYTES
 #undef COARSEN_PASS_BYTES
 
