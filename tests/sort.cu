@@ -181,8 +181,10 @@
 #define COARSEN_TYPE unsigned int
 #include <coarsen/sort/coarsened.h>
 
-#define COARSEN_NAME counted_onesweep
-#define COARSEN_TYPE unsigned int
+#define COARSEN_NAME  counted_onesweep
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 32
+#define COARSEN_TYPE  unsigned int
 #include <coarsen/sort/onesweep.h>
 #endif
 
@@ -458,12 +460,12 @@ static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, fal
                                                   KEYS_ALONE(one_u8, unsigned char)};
 static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true, true),
                                              WITH_VALUES(one_i16, short, triple)};
-static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 6144, false, false, true),
+static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 10752, false, false, true),
                                                   KEYS_ALONE(one_u32, unsigned int)};
 static const sorter<unsigned long long, unsigned char> of_u64 = {
     SORTER(one_u64, 1024, false, true, true),
     WITH_VALUES(one_u64, unsigned long long, unsigned char)};
-static const sorter<unsigned short, wide> of_wide = {SORTER(one_wide, 1105, false, true, true),
+static const sorter<unsigned short, wide> of_wide = {SORTER(one_wide, 1120, false, true, true),
                                                      WITH_VALUES(one_wide, unsigned short, wide)};
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
@@ -670,9 +672,8 @@ static void check_big(void)
 static void check_count(const char *name, size_t (*scratch_bytes)(size_t),
                         cudaError_t (*launch)(const unsigned int *, unsigned int *, size_t, void *,
                                               size_t, cudaStream_t),
-                        double bytes_per_key, double sectors_per_key)
+                        double bytes_per_key, double sectors_per_key, size_t n = 14336)
 {
-    const size_t n = 14336;
     const test_array in(n * 4), out(n * 4), scratch(scratch_bytes(n));
     in.fill(make<unsigned int>(RANDOM, n, 3).data());
     scratch.zero();
@@ -700,7 +701,8 @@ int main(void)
     check_count("multi_bit", counted_multi_bit_scratch_bytes, counted_multi_bit_launch, 172, 2.200);
     check_count("coarsened", counted_coarsened_scratch_bytes, counted_coarsened_launch, 161.7,
                 1.342);
-    check_count("onesweep", counted_onesweep_scratch_bytes, counted_onesweep_launch, 44.0, 1.050);
+    check_count("onesweep", counted_onesweep_scratch_bytes, counted_onesweep_launch, 63.94, 1.291,
+                64 * 2048);
 #endif
 #if TESTED(single_bit)
     check_errors(of_single_i16);

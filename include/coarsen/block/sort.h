@@ -30,21 +30,24 @@
 // keep their bits. And, of which that is made,
 //     unsigned long long NAME_bits(COARSEN_TYPE key)   as an unsigned number in the order of the keys
 //     unsigned int NAME_digit(COARSEN_TYPE key, unsigned int first, unsigned int width)   of at most 8 bits
-//     void NAME_count(NAME_ranking *ranking, const COARSEN_TYPE *key, unsigned int count,
-//                     unsigned int first, unsigned int width, unsigned int *place)
-//     void NAME_places(NAME_ranking *ranking, const COARSEN_TYPE *key, unsigned int count,
-//                      unsigned int first, unsigned int width, unsigned int *place)
-// key: COARSE_FACTOR keys of the calling thread: key[k] is key NAME_mine(k) of the tile, if that is below count. After
-// NAME_count ranking->begin[d] is how many keys have digit d, known to thread d % BLOCK_DIM. NAME_places begins with
-// a barrier; after it place[k] is where key[k] goes, and ranking->begin[d] where digit d begins.
+//     unsigned int NAME_mine(unsigned int rows, unsigned int k)       which key of the tile is the thread's k-th one
+//     void NAME_clear(NAME_ranking *ranking)
+//     void NAME_count(NAME_ranking *ranking, unsigned int digit)
+//     void NAME_totals(NAME_ranking *ranking)
+//     void NAME_begins(NAME_ranking *ranking)
+//     unsigned int NAME_place(NAME_ranking *ranking, unsigned int digit)
+// In a tile each warp has `rows` rows of 32 keys. After NAME_clear each thread counts each of its keys. NAME_totals
+// begins with a barrier; then ranking->totals[d] is how many keys have digit d, and after NAME_begins, which begins with
+// a barrier too, ranking->begin[d] is where digit d begins: both known to thread d % BLOCK_DIM. Then each warp calls
+// NAME_place for its rows in their order, and gets the place of each key in the order of the digits. A lane that has no
+// key gives the last digit, if all lanes and rows behind it have none either.
 //
-// How: each warp goes through its keys in their order, 32 at a time. The lanes vote on each bit of the digit, and so each
-// knows which lanes have its digit. One of them adds their number to the warp's count of this digit; those
-// below the lane and what was counted before are its rank. Then all that is missing is what the warps before have.
-// Cost: per key and digit, 8 votes and two accesses of shared memory to count, one to find the place; 1 KiB of shared
-// memory per warp.
+// How: the counts are taken first, per warp, so that each warp knows where its first key of each digit goes. Then a
+// warp takes a row. The lanes vote on each bit of the digit, and so each knows which lanes have its digit. Those
+// below it come first, and the highest one moves the warp's next place of that digit on.
+// Cost: per key and digit, one count and two accesses of shared memory, and 8 votes; 1 KiB of shared memory per warp.
 // Source: D. Merrill and A. Grimshaw, High Performance and Scalable Radix Sorting (2011); A. Ashkiani et al., GPU
-// Multisplit (2016), for the votes; A. Adinets and D. Merrill, Onesweep (2022), for counts per warp.
+// Multisplit (2016), for the votes; A. Adinets and D. Merrill, Onesweep (2022), for counts per warp, taken first.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
@@ -63,15 +66,14 @@ static_assert(COARSE_FACTOR >= 1 && COARSE_FACTOR <= 32,
 #define COARSEN_RADIX  256 // digits of 8 bits
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 
-typedef struct {
-    unsigned int counts[BLOCK_DIM / 32][COARSEN_RADIX]; // of each warp
-    unsigned int begin[COARSEN_RADIX];
+typedef struct __attribute__((aligned(16))) {
+    unsigned int counts[BLOCK_DIM / 32][COARSEN_RADIX]; // of each warp; then the next place
+    unsigned int totals[COARSEN_RADIX], begin[COARSEN_RADIX];
 } COARSEN_(ranking);
 
-// A warp's keys are one run of the tile, and each step reads 32 neighbours.
-COARSEN_DEVICE unsigned int COARSEN_(mine)(unsigned int k)
+COARSEN_DEVICE unsigned int COARSEN_(mine)(unsigned int rows, unsigned int k)
 {
-    return threadIdx.x / 32 * 32 * COARSE_FACTOR + k * 32 + threadIdx.x % 32;
+    return (threadIdx.x / 32 * rows + k) * 32 + threadIdx.x % 32;
 }
 
 COARSEN_DEVICE unsigned int COARSEN_(digit)(COARSEN_TYPE key, unsigned int first,
@@ -111,125 +113,119 @@ COARSEN_DEVICE unsigned int COARSEN_(peers)(unsigned int digit)
     return peers;
 }
 
-// The rank of each key among those of its digit in the warp. whole: all keys of the tile are there.
-COARSEN_INLINE void COARSEN_(rank)(unsigned int *counts, const COARSEN_TYPE *key, bool whole,
-                                   unsigned int count, unsigned int first, unsigned int width,
-                                   unsigned int *rank)
-{
-    const unsigned int lane = threadIdx.x % 32, lower = (1u << lane) - 1;
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
-        unsigned int digit = (1u << width) - 1;
-        if (whole || COARSEN_(mine)(k) < count)
-            digit = COARSEN_(digit)(key[k], first, width);
-        const unsigned int peers = COARSEN_(peers)(digit);
-        const unsigned int below = (unsigned int)__popc(peers & lower);
-        unsigned int before = 0;
-        if ((peers & ~lower) == 1u << lane) { // the highest of them
-            before = counts[digit];
-            counts[digit] = before + below + 1;
-        }
-        __syncwarp();
-        before = __shfl_sync(0xffffffff, before, 31 - __clz((int)peers));
-        rank[k] = before + below;
-    }
-}
-
-COARSEN_DEVICE void COARSEN_(count)(COARSEN_(ranking) * ranking, const COARSEN_TYPE *key,
-                                    unsigned int count, unsigned int first, unsigned int width,
-                                    unsigned int *place)
+COARSEN_DEVICE void COARSEN_(clear)(COARSEN_(ranking) * ranking)
 {
     unsigned int *const counts = ranking->counts[threadIdx.x / 32];
-    for (unsigned int d = threadIdx.x % 32; d < COARSEN_RADIX; d += 32)
-        counts[d] = 0;
+#pragma unroll
+    for (unsigned int d = 0; d < COARSEN_RADIX; d += 32)
+        counts[d + threadIdx.x % 32] = 0;
     __syncwarp();
-    if (count == BLOCK_DIM * COARSE_FACTOR)
-        COARSEN_(rank)(counts, key, true, count, first, width, place);
-    else
-        COARSEN_(rank)(counts, key, false, count, first, width, place);
+}
+
+COARSEN_DEVICE void COARSEN_(count)(COARSEN_(ranking) * ranking, unsigned int digit)
+{
+    atomicAdd(&ranking->counts[threadIdx.x / 32][digit], 1u);
+}
+
+COARSEN_DEVICE void COARSEN_(totals)(COARSEN_(ranking) * ranking)
+{
     __syncthreads();
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         unsigned int sum = 0;
-#pragma unroll
-        for (unsigned int w = 0; w < BLOCK_DIM / 32; w++)
-            sum += ranking->counts[w][d];
-        if (d == (1u << width) - 1)
-            sum -= BLOCK_DIM * COARSE_FACTOR - count;
-        ranking->begin[d] = sum;
-    }
-}
-
-COARSEN_DEVICE void COARSEN_(places)(COARSEN_(ranking) * ranking, const COARSEN_TYPE *key,
-                                     unsigned int count, unsigned int first, unsigned int width,
-                                     unsigned int *place)
-{
-    const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
-    __syncthreads();
-    if (threadIdx.x < 32) { // each lane scans some neighbours
-        unsigned int sum[COARSEN_RADIX / 32], total = 0;
-#pragma unroll
-        for (unsigned int j = 0; j < each; j++) {
-            sum[j] = total;
-            total += ranking->begin[lane * each + j];
-        }
-        unsigned int upto = total;
-#pragma unroll
-        for (unsigned int delta = 1; delta < 32; delta *= 2) {
-            const unsigned int below = __shfl_up_sync(0xffffffff, upto, delta);
-            upto += lane >= delta ? below : 0;
-        }
-#pragma unroll
-        for (unsigned int j = 0; j < each; j++)
-            ranking->begin[lane * each + j] = upto - total + sum[j];
-    }
-    __syncthreads();
-    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
-        unsigned int sum = ranking->begin[d];
 #pragma unroll
         for (unsigned int w = 0; w < BLOCK_DIM / 32; w++) {
             const unsigned int mine = ranking->counts[w][d];
             ranking->counts[w][d] = sum;
             sum += mine;
         }
+        ranking->totals[d] = sum;
     }
+}
+
+// Each warp scans all totals for itself, so that it waits for no other one. A lane has some neighbours.
+COARSEN_DEVICE void COARSEN_(begins)(COARSEN_(ranking) * ranking)
+{
+    const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
+    unsigned int *const counts = ranking->counts[threadIdx.x / 32] + lane * each;
+    unsigned int begin[COARSEN_RADIX / 32], total = 0;
     __syncthreads();
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (COARSEN_(mine)(k) < count)
-            place[k] += ranking->counts[threadIdx.x / 32][COARSEN_(digit)(key[k], first, width)];
+    for (unsigned int j = 0; j < each; j++) {
+        begin[j] = total;
+        total += ranking->totals[lane * each + j];
+    }
+    unsigned int upto = total;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int below = __shfl_up_sync(0xffffffff, upto, delta);
+        upto += lane >= delta ? below : 0;
+    }
+#pragma unroll
+    for (unsigned int j = 0; j < each; j++) {
+        begin[j] += upto - total;
+        counts[j] += begin[j];
+    }
+    if (lane * each / 32 % (BLOCK_DIM / 32) == threadIdx.x / 32) // digits of this warp's threads
+#pragma unroll
+        for (unsigned int j = 0; j < each; j++)
+            ranking->begin[lane * each + j] = begin[j];
+    __syncwarp();
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(ranking) * ranking, unsigned int digit)
+{
+    const unsigned int lane = threadIdx.x % 32, lower = (1u << lane) - 1;
+    unsigned int *const next = &ranking->counts[threadIdx.x / 32][digit];
+    const unsigned int begin = *next, peers = COARSEN_(peers)(digit);
+    const unsigned int place = begin + (unsigned int)__popc(peers & lower);
+    __syncwarp();           // all have read it
+    if (peers >> lane == 1) // the highest of them
+        *next = place + 1;
+    __syncwarp();
+    return place;
 }
 
 COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(ranking) * ranking,
                                    COARSEN_TYPE *keys COARSEN_ALSO(COARSEN_VALUE *values),
                                    unsigned int count, unsigned int first, unsigned int width)
 {
+    const unsigned int rows = (count + BLOCK_DIM - 1) / BLOCK_DIM;
     COARSEN_TYPE key[COARSE_FACTOR];
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
 #endif
-    unsigned int place[COARSE_FACTOR];
     __syncthreads();
     for (unsigned int done = 0; done < width; done += 8) {
         const unsigned int bits = width - done < 8 ? width - done : 8;
+        COARSEN_(clear)(ranking);
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (COARSEN_(mine)(k) < count) {
-                key[k] = keys[COARSEN_(mine)(k)];
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            if (COARSEN_(mine)(rows, k) < count) {
+                key[k] = keys[COARSEN_(mine)(rows, k)];
 #ifdef COARSEN_VALUE
-                value[k] = values[COARSEN_(mine)(k)];
+                value[k] = values[COARSEN_(mine)(rows, k)];
+#endif
+                COARSEN_(count)(ranking, COARSEN_(digit)(key[k], first + done, bits));
+            }
+        }
+        COARSEN_(totals)(ranking);
+        COARSEN_(begins)(ranking);
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            const bool there = COARSEN_(mine)(rows, k) < count;
+            const unsigned int place = COARSEN_(place)(
+                ranking, there ? COARSEN_(digit)(key[k], first + done, bits) : (1u << bits) - 1);
+            if (there) {
+                keys[place] = key[k];
+#ifdef COARSEN_VALUE
+                values[place] = value[k];
 #endif
             }
-        COARSEN_(count)(ranking, key, count, first + done, bits, place);
-        COARSEN_(places)(ranking, key, count, first + done, bits, place);
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (COARSEN_(mine)(k) < count) {
-                keys[place[k]] = key[k];
-#ifdef COARSEN_VALUE
-                values[place[k]] = value[k];
-#endif
-            }
+        }
         __syncthreads();
     }
 }

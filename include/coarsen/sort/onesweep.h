@@ -14,8 +14,8 @@
 // | COARSEN_TYPE       | required         | type of the keys: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_VALUE      | none             | type of the values, any; without it there are keys alone |
 // | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
-// | BLOCK_DIM          | 384              | threads per block: a multiple of 32 from 32 to 1024      |
-// | COARSE_FACTOR      | 16; 14 with values; fewer of more than 4 bytes | keys per thread and tile, from 1 to 32 |
+// | BLOCK_DIM          | 384; 512 with values | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSE_FACTOR      | 28; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
 // Defines what block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the kernels that NAME_launch launches:
 // NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys NAME_alone_kernel; and
@@ -32,40 +32,44 @@
 // each launch leaves it ready for the next, for any n. One scratch per launch that may run at the same time. A
 // scratch that was not made ready ends the launch with an error (__trap), unless its first word happens to be
 // small. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, bits that
-// a key does not have, or values so large that shared memory cannot hold a tile of them (take a lower BLOCK_DIM or
-// COARSE_FACTOR), with nothing written; those of the runtime's device queries.
+// a key does not have, or values so large that shared memory cannot hold one for each thread (take a lower BLOCK_DIM),
+// with nothing written; those of the runtime's device queries.
 // Keys come in the order of block/sort.h: NaN behind all numbers, -0 before +0, their bits kept. Stable: keys that are
 // equal keep their order, and so do their values. Deterministic.
 //
 // Price saved: passes over memory. A digit of 8 bits takes a read and a write of all keys, and no more: what a block must
 // know of those before it comes by look-back, as in scan.h, while it sorts its tile. And the counts of all digits are
 // taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
-// the tile, the longer these runs.
+// the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. With
+// fewer keys than 64 such tiles have, tiles are shorter.
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
 // Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Up to a
-// tile, or as many keys as fit into 64 KiB of shared memory with their values and the rest: one launch of one block.
+// tile: one launch of one block.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
-#ifndef BLOCK_DIM
-#define BLOCK_DIM 384
-#endif
 #ifdef COARSEN_VALUE
-#define COARSEN_WIDER                                                                              \
-    (sizeof(COARSEN_TYPE) > sizeof(COARSEN_VALUE) ? sizeof(COARSEN_TYPE) : sizeof(COARSEN_VALUE))
-#define COARSEN_FACTOR 14 // more spill registers
+#define COARSEN_PAIR_BYTES (sizeof(COARSEN_TYPE) + sizeof(COARSEN_VALUE))
+#define COARSEN_WORDS                                                                              \
+    ((sizeof(COARSEN_TYPE) + 3) / 4 + (sizeof(COARSEN_VALUE) + 3) / 4) // registers
+#define COARSEN_FACTOR                                                                             \
+    (COARSEN_PAIR_BYTES == 8 ? 21                                                                  \
+     : COARSEN_WORDS == 2    ? 14                                                                  \
+     : COARSEN_WORDS <= 30   ? 30 / COARSEN_WORDS                                                  \
+                             : 1)
+#define COARSEN_THREADS 512
 #else
-#define COARSEN_WIDER  sizeof(COARSEN_TYPE)
-#define COARSEN_FACTOR 16
+#define COARSEN_PAIR_BYTES sizeof(COARSEN_TYPE)
+#define COARSEN_WORDS      ((sizeof(COARSEN_TYPE) + 3) / 4)
+#define COARSEN_FACTOR     (sizeof(COARSEN_TYPE) < 4 ? 24 : sizeof(COARSEN_TYPE) == 4 ? 28 : 20)
+#define COARSEN_THREADS    384
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM COARSEN_THREADS
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR                                                                              \
-    (COARSEN_WIDER <= 4    ? COARSEN_FACTOR                                                        \
-     : COARSEN_WIDER <= 8  ? 12                                                                    \
-     : COARSEN_WIDER <= 16 ? 6                                                                     \
-     : COARSEN_WIDER <= 32 ? 2                                                                     \
-                           : 1)
+#define COARSE_FACTOR COARSEN_FACTOR
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/sort: COARSE_FACTOR must be from 1 to 32"
 #endif
@@ -82,10 +86,19 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #include "../block/ticket.h"
 #include "../block/vector.h"
 
-#define COARSEN_TILE        (BLOCK_DIM * COARSE_FACTOR)
-#define COARSEN_PASSES      ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
-// Blocks per multiprocessor: 24 warps leave a thread 80 registers, which is enough for 16 keys.
-#define COARSEN_RESIDENT    (COARSE_FACTOR <= 16 && BLOCK_DIM <= 768 ? 768 / BLOCK_DIM : 1)
+#define COARSEN_PASSES ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
+// Blocks per multiprocessor. With 1152 threads each has 56 registers, enough for the default's keys of one word from
+// sm_80 to sm_90. For later ones the compiler needs more.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+#define COARSEN_MANY 1
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define COARSEN_MANY (1024 / BLOCK_DIM)
+#else
+#define COARSEN_MANY ((COARSEN_WORDS == 1 ? 1152 : 1024) / BLOCK_DIM)
+#endif
+#define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && COARSEN_MANY > 0 ? COARSEN_MANY : 1)
+#define COARSEN_BACK        4                     // tiles that a look-back reads at a time
+#define COARSEN_SPREAD      64                    // tiles, if these are shorter than they may be
 #define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
@@ -93,20 +106,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #define COARSEN_STARTS      (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
 #define COARSEN_SLOTS       (COARSEN_STARTS + 2 * COARSEN_PASSES * COARSEN_RADIX)
 
-// Of shared memory: the keys of a pass, where the values come after them; what else a block has, and more; and of a
-// block alone, which has values beside its keys: as many as fit on every GPU, and no more than a tile.
-#define COARSEN_PASS_BYTES  (COARSEN_TILE * COARSEN_WIDER)
-#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)
-#ifdef COARSEN_VALUE
-#define COARSEN_PAIR_BYTES (sizeof(COARSEN_TYPE) + sizeof(COARSEN_VALUE))
-#else
-#define COARSEN_PAIR_BYTES sizeof(COARSEN_TYPE)
-#endif
-#define COARSEN_FIT (((64 << 10) - COARSEN_OTHER_BYTES - 16) / COARSEN_PAIR_BYTES)
-#define COARSEN_ALONE                                                                              \
-    ((size_t)COARSEN_TILE < COARSEN_FIT ? (size_t)COARSEN_TILE : (size_t)COARSEN_FIT)
-#define COARSEN_KEYS_BYTES  ((COARSEN_ALONE * sizeof(COARSEN_TYPE) + 15) / 16 * 16)
-#define COARSEN_ALONE_BYTES (COARSEN_ALONE * COARSEN_PAIR_BYTES + 16)
+#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -116,18 +116,17 @@ COARSEN_HOST_DEVICE unsigned int COARSEN_(width_of)(unsigned int p, unsigned int
     return width - 8 * p < 8 ? width - 8 * p : 8;
 }
 
+// counts: the lane's copy.
 COARSEN_DEVICE void COARSEN_(tally)(unsigned int *counts, COARSEN_TYPE key, unsigned int first,
                                     unsigned int width)
 {
+    const unsigned long long all = ~0ull >> (64 - width), bits = COARSEN_(bits)(key) >> first & all;
 #pragma unroll
     for (unsigned int p = 0; p < COARSEN_PASSES; p++)
-        if (8 * p < width) {
-            const unsigned int digit =
-                COARSEN_(digit)(key, first + 8 * p, COARSEN_(width_of)(p, width));
-            atomicAdd(counts + (p * COARSEN_RADIX + digit) * COARSEN_COPIES +
-                          threadIdx.x % COARSEN_COPIES,
+        if (8 * p < width)
+            atomicAdd(counts +
+                          (p * COARSEN_RADIX + (bits >> 8 * p) % COARSEN_RADIX) * COARSEN_COPIES,
                       1u);
-        }
 }
 
 // Leaves, for each digit of each pass, where its first key goes.
@@ -137,6 +136,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 {
     __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
     const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
+    const unsigned int copy = threadIdx.x % COARSEN_COPIES;
     for (unsigned int i = threadIdx.x; i < bins * COARSEN_COPIES; i += BLOCK_DIM)
         counts[i] = 0;
     __syncthreads();
@@ -147,10 +147,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const COARSEN_(vector) load = parts.first[v];
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            COARSEN_(tally)(counts, load.item[j], first, width);
+            COARSEN_(tally)(counts + copy, load.item[j], first, width);
     }
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
-        COARSEN_(tally)(counts, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
+        COARSEN_(tally)(counts + copy, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
     __syncthreads();
 
     for (unsigned int bin = threadIdx.x; bin < bins; bin += BLOCK_DIM) {
@@ -194,96 +194,142 @@ COARSEN_DEVICE unsigned int COARSEN_(look_back)(unsigned long long *slots, unsig
 {
     unsigned int before = 0;
     for (unsigned int t = tile; t > 0;) {
-        unsigned int value, seen = COARSEN_(look)(slots + (size_t)(t - 1) * COARSEN_RADIX, &value);
-        if (seen / 2 != flag / 2)
-            continue; // it is not there yet
-        before += value;
-        t = seen == flag ? t - 1 : 0;
+        COARSEN_(slot) seen[COARSEN_BACK]; // several are under way at once
+#pragma unroll
+        for (unsigned int b = 0; b < COARSEN_BACK; b++)
+            seen[b] = COARSEN_(peek)(slots + (size_t)(t > b ? t - 1 - b : 0) * COARSEN_RADIX);
+#pragma unroll
+        for (unsigned int b = 0; b < COARSEN_BACK; b++) {
+            unsigned int value;
+            const unsigned int kind = COARSEN_(value_of)(seen[b], &value);
+            if (t == 0 || kind / 2 != flag / 2)
+                break; // all is known, or it is not there yet
+            before += value;
+            t = kind == flag ? t - 1 : 0;
+        }
     }
     if (tile > 0)
         COARSEN_(leave)(slots + (size_t)tile * COARSEN_RADIX, flag + 1, before + mine);
     return before;
 }
 
-// starts: where the next key of each digit goes. next: where to leave that for the keys behind these n.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
-    COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int first, unsigned int width,
-                          const unsigned long long *starts, unsigned long long *next,
-                          unsigned long long *scratch)
+// The same number, but the compiler does not know that.
+COARSEN_INLINE unsigned int COARSEN_(opaque)(unsigned int number)
 {
-    __shared__ COARSEN_(ranking) ranking;
-    __shared__ unsigned long long ticket, offsets[COARSEN_RADIX];
-    __shared__ unsigned int tile;
+#if COARSEN_PTX
+    asm volatile("" : "+r"(number));
+#endif
+    return number;
+}
+
+typedef struct {
+    COARSEN_(ranking) ranking;
+    unsigned long long offsets[COARSEN_RADIX]; // from places in the tile to those in the array
+    unsigned long long ticket;
+    unsigned int tile;
+} COARSEN_(shared);
+
+// A tile of `count` keys, which begins with key `begin`. whole: all of its rows are, and there are COARSE_FACTOR.
+COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, COARSEN_(arrays) arrays, size_t begin,
+                                   unsigned int count, unsigned int rows, bool whole,
+                                   unsigned int first, unsigned int width,
+                                   const unsigned long long *starts, unsigned long long *next,
+                                   unsigned long long *slots)
+{
+    COARSEN_(ranking) *const ranking = &shared->ranking;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
     COARSEN_TYPE key[COARSE_FACTOR];
-    unsigned int place[COARSE_FACTOR];
-
-    if (threadIdx.x == 0) {
-        ticket = COARSEN_(take)(scratch);
-        tile = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
-    }
-    __syncthreads();
-    const size_t begin = (size_t)tile * COARSEN_TILE;
-    const unsigned int count = (unsigned int)coarsen_min(n - begin, COARSEN_TILE);
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (COARSEN_(mine)(k) < count)
-            key[k] = arrays.in[begin + COARSEN_(mine)(k)];
+        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
+            key[k] = arrays.in[begin + COARSEN_(mine)(rows, k)];
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE value[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
+            value[k] = arrays.in_values[begin + COARSEN_(mine)(rows, k)];
+#endif
+    COARSEN_(clear)(ranking);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
+            COARSEN_(count)(ranking, COARSEN_(digit)(key[k], first, width));
+    COARSEN_(totals)(ranking);
 
     // A slot's flag is even if it has the keys of one tile, and odd if it has those of all tiles up to it.
-    const unsigned int flag = ((unsigned int)(ticket >> 32) % 0x7fffffff + 1) * 2;
-    unsigned long long *const slots = scratch + COARSEN_SLOTS;
-    COARSEN_(count)(&ranking, key, count, first, width, place);
-    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
-        COARSEN_(leave)
-    (slots + (size_t)tile * COARSEN_RADIX + d, tile == 0 ? flag + 1 : flag, ranking.begin[d]);
-    COARSEN_(places)(&ranking, key, count, first, width, place);
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (COARSEN_(mine)(k) < count)
-            keys[place[k]] = key[k];
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE value[COARSE_FACTOR]; // under way while the block looks back
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (COARSEN_(mine)(k) < count)
-            value[k] = arrays.in_values[begin + COARSEN_(mine)(k)];
-#endif
+    const unsigned int tile = shared->tile, tiles = gridDim.x;
+    const unsigned int flag = ((unsigned int)(shared->ticket >> 32) % 0x7fffffff + 1) * 2;
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
-        const unsigned int mine =
-            (d + 1 < COARSEN_RADIX ? ranking.begin[d + 1] : count) - ranking.begin[d];
+        unsigned long long *const slot = slots + (size_t)tile * COARSEN_RADIX + d;
+        COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
+    }
+    COARSEN_(begins)(ranking);
+    first = COARSEN_(opaque)(first); // so that digits are taken anew, and not all kept in registers
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const values = (COARSEN_VALUE *)(keys + BLOCK_DIM * rows);
+#endif
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        if (k >= rows)
+            break;
+        const bool there = whole || COARSEN_(mine)(rows, k) < count;
+        // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
+        const unsigned int to = COARSEN_(place)(
+            ranking, there ? COARSEN_(digit)(key[k], first, width) : (1u << width) - 1);
+        if (there) {
+            keys[to] = key[k];
+#ifdef COARSEN_VALUE
+            values[to] = value[k];
+#endif
+        }
+    }
+    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
+        const unsigned int mine = ranking->totals[d];
         const unsigned long long at = starts[d] + COARSEN_(look_back)(slots + d, tile, flag, mine);
-        offsets[d] = at - ranking.begin[d];
-        if (tile == gridDim.x - 1)
+        shared->offsets[d] = at - ranking->begin[d];
+        if (tile == tiles - 1)
             next[d] = at + mine;
     }
     __syncthreads();
 
     // Neighbours in the tile are neighbours in the array, except where a digit ends.
-    size_t to[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const unsigned int i = k * BLOCK_DIM + threadIdx.x;
-        if (i < count) {
-            to[k] = offsets[COARSEN_(digit)(keys[i], first, width)] + i;
-            arrays.out[to[k]] = keys[i];
+        if (whole || i < count) {
+            const COARSEN_TYPE one = keys[i];
+            const size_t to = shared->offsets[COARSEN_(digit)(one, first, width)] + i;
+            arrays.out[to] = one;
+#ifdef COARSEN_VALUE
+            arrays.out_values[to] = values[i];
+#endif
         }
     }
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE *const values = (COARSEN_VALUE *)coarsen_shared;
-    __syncthreads();
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (COARSEN_(mine)(k) < count)
-            values[place[k]] = value[k];
-    __syncthreads();
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const unsigned int i = k * BLOCK_DIM + threadIdx.x;
-        if (i < count)
-            arrays.out_values[to[k]] = values[i];
+}
+
+// starts: where the next key of each digit goes. next: where to leave that for the keys behind these n.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int rows, unsigned int first,
+                          unsigned int width, const unsigned long long *starts,
+                          unsigned long long *next, unsigned long long *scratch)
+{
+    __shared__ COARSEN_(shared) shared;
+    if (threadIdx.x == 0) {
+        shared.ticket = COARSEN_(take)(scratch);
+        shared.tile = COARSEN_(tile_of)(scratch, shared.ticket, gridDim.x);
     }
-#endif
+    __syncthreads();
+    const size_t begin = (size_t)shared.tile * rows * BLOCK_DIM;
+    const unsigned int count = (unsigned int)coarsen_min(n - begin, rows * BLOCK_DIM);
+    unsigned long long *const slots = scratch + COARSEN_SLOTS;
+    if (count == COARSE_FACTOR * BLOCK_DIM) {
+        COARSEN_(pass)
+        (&shared, arrays, begin, count, COARSE_FACTOR, true, first, width, starts, next, slots);
+    } else {
+        COARSEN_(pass)
+        (&shared, arrays, begin, count, rows, false, first, width, starts, next, slots);
+    }
 }
 
 // ---- few keys, by one block -------------------------------------------------------------------------------
@@ -295,7 +341,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     __shared__ COARSEN_(ranking) ranking;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
 #ifdef COARSEN_VALUE
-    COARSEN_VALUE *const values = (COARSEN_VALUE *)((char *)coarsen_shared + COARSEN_KEYS_BYTES);
+    COARSEN_VALUE *const values =
+        (COARSEN_VALUE *)(keys + (n + BLOCK_DIM - 1) / BLOCK_DIM * BLOCK_DIM);
 #endif
     for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
         keys[i] = arrays.in[i];
@@ -315,15 +362,34 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n)
+// Rows of a tile, at the most.
+COARSEN_HOST size_t COARSEN_(most_rows)(cudaError_t *status)
 {
-    const size_t tiles = coarsen_ceil_div(coarsen_min(n, COARSEN_PORTION), COARSEN_TILE);
-    return (COARSEN_SLOTS + tiles * COARSEN_RADIX) * sizeof(unsigned long long);
+    const size_t bytes = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
+    const size_t other = COARSEN_OTHER_BYTES, row = BLOCK_DIM * COARSEN_PAIR_BYTES;
+    return bytes < other ? 0 : coarsen_min((bytes - other) / row, COARSE_FACTOR);
+}
+
+// With fewer keys, there is a tile for each of some blocks.
+COARSEN_HOST size_t COARSEN_(rows_of)(size_t n, size_t most)
+{
+    return coarsen_min(coarsen_ceil_div(n, COARSEN_SPREAD * BLOCK_DIM), most);
+}
+
+COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
+{
+    const size_t few = coarsen_min(coarsen_ceil_div(n, BLOCK_DIM), COARSEN_SPREAD);
+    const size_t many = coarsen_ceil_div(coarsen_min(n, COARSEN_PORTION), most * BLOCK_DIM);
+    return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
-    return n <= COARSEN_ALONE ? 16 : COARSEN_(slots_bytes)(n) + COARSEN_(spare_bytes)(n, true);
+    cudaError_t status;
+    const size_t most = COARSEN_(most_rows)(&status);
+    return most == 0 || n <= most * BLOCK_DIM
+               ? 16
+               : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
 }
 
 COARSEN_HOST cudaError_t
@@ -339,35 +405,38 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         return cudaErrorInvalidValue;
     if (n == 0)
         return cudaSuccess;
-    if (!COARSEN_(arrays_ok)(arrays, n) ||
+    cudaError_t status;
+    const size_t most = COARSEN_(most_rows)(&status);
+    if (status != cudaSuccess)
+        return status;
+    if (most == 0 || !COARSEN_(arrays_ok)(arrays, n) ||
         !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     if (width == 0)
         return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
-    cudaError_t status = cudaSuccess;
-    if (n <= COARSEN_ALONE) {
-        const cudaLaunchConfig_t config =
-            coarsen_launch_config(1, BLOCK_DIM, COARSEN_ALONE_BYTES, stream);
-        status = coarsen_let_share((const void *)COARSEN_(alone_kernel), COARSEN_ALONE_BYTES,
-                                   COARSEN_OTHER_BYTES);
+    if (n <= most * BLOCK_DIM) {
+        const size_t bytes = coarsen_ceil_div(n, BLOCK_DIM) * BLOCK_DIM * COARSEN_PAIR_BYTES;
+        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, bytes, stream);
+        status =
+            coarsen_let_share((const void *)COARSEN_(alone_kernel), bytes, COARSEN_OTHER_BYTES);
         return status != cudaSuccess ? status
                                      : cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays,
                                                           (unsigned int)n, first, width);
     }
 
     unsigned long long *const words = (unsigned long long *)scratch;
-    void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n);
+    void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n, most);
     const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
     const cudaLaunchConfig_t counts = coarsen_launch_config(
         coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
         stream);
+    const size_t rows = COARSEN_(rows_of)(n, most), bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
     if (status == cudaSuccess)
-        status = coarsen_let_share((const void *)COARSEN_(pass_kernel), COARSEN_PASS_BYTES,
-                                   COARSEN_OTHER_BYTES);
+        status = coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
     if (status == cudaSuccess) // before in is overwritten
         status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width, words);
     if (status == cudaSuccess)
@@ -379,10 +448,10 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
             const size_t here = coarsen_min(n - done, COARSEN_PORTION);
             const cudaLaunchConfig_t config = coarsen_launch_config(
-                coarsen_ceil_div(here, COARSEN_TILE), BLOCK_DIM, COARSEN_PASS_BYTES, stream);
-            status = cudaLaunchKernelEx(&config, COARSEN_(pass_kernel), pass, here, first + 8 * p,
-                                        COARSEN_(width_of)(p, width),
-                                        (const unsigned long long *)starts, next, words);
+                coarsen_ceil_div(here, rows * BLOCK_DIM), BLOCK_DIM, bytes, stream);
+            status = cudaLaunchKernelEx(
+                &config, COARSEN_(pass_kernel), pass, here, (unsigned int)rows, first + 8 * p,
+                COARSEN_(width_of)(p, width), (const unsigned long long *)starts, next, words);
             pass.in += here;
 #ifdef COARSEN_VALUE
             pass.in_values += here;
@@ -405,23 +474,21 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 }
 #endif
 
-#undef COARSEN_WIDER
+#undef COARSEN_WORDS
+#undef COARSEN_THREADS
+#undef COARSEN_MANY
 #undef COARSEN_FACTOR
 #undef COARSEN_RESIDENT
 #undef COARSEN_PORTION
-#undef COARSEN_TILE
 #undef COARSEN_PASSES
 #undef COARSEN_COPIES
 #undef COARSEN_COUNTS
 #undef COARSEN_STARTS
 #undef COARSEN_SLOTS
-#undef COARSEN_KEYS_BYTES
 #undef COARSEN_OTHER_BYTES
 #undef COARSEN_PAIR_BYTES
-#undef COARSEN_FIT
-#undef COARSEN_ALONE
-#undef COARSEN_ALONE_BYTES
-#undef COARSEN_PASS_BYTES
+#undef COARSEN_BACK
+#undef COARSEN_SPREAD
 
 #define COARSEN_END
 #include "../base.h"
