@@ -126,7 +126,9 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_TYPE *keys, const COARSEN_TYPE *in, 
                                     const COARSEN_(part) * parts)
 {
     const unsigned int second = parts[1].vector, third = parts[2].vector, last = parts[3].vector;
-    const unsigned int all = (parts[3].at + parts[3].count + COARSE_FACTOR) / COARSEN_ITEMS + 1;
+    // And those of results, which begin elsewhere in a vector.
+    const unsigned int end = parts[3].at + parts[3].count + COARSE_FACTOR + COARSEN_ITEMS - 1;
+    const unsigned int all = (end + COARSEN_ITEMS - 1) / COARSEN_ITEMS;
     for (unsigned int v = threadIdx.x; v < all; v += BLOCK_DIM) {
         const unsigned int part = (v >= second) + (v >= third) + (v >= last);
         COARSEN_TYPE *const to = keys + v * COARSEN_ITEMS;
