@@ -853,6 +853,9 @@ typedef COARSEN_VALUE COARSEN_(value);
 // ---- Opening: an order of keys; the arrays of a merge ------------------------------------------------
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_MERGE || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT && defined(COARSEN_DESCENDING)
+#error "coarsen: a merge sort takes COARSEN_LESS(a, b), as ((a) > (b)), not COARSEN_DESCENDING"
+#endif
 #ifndef COARSEN_LESS
 #define COARSEN_LESS(a, b) ((a) < (b))
 #endif
