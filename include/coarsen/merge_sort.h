@@ -130,7 +130,7 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_TYPE *keys, const COARSEN_TYPE *in, 
     const unsigned int end = parts[3].at + parts[3].count + COARSE_FACTOR + COARSEN_ITEMS - 1;
     const unsigned int all = (end + COARSEN_ITEMS - 1) / COARSEN_ITEMS;
     for (unsigned int v = threadIdx.x; v < all; v += BLOCK_DIM) {
-        const unsigned int part = (v >= second) + (v >= third) + (v >= last);
+        const int part = (v >= second) + (v >= third) + (v >= last);
         COARSEN_TYPE *const to = keys + v * COARSEN_ITEMS;
         const size_t e = parts[part].shift + v * COARSEN_ITEMS; // before the array it wraps around
         if (e >= n || n - e < COARSEN_ITEMS) {
@@ -201,7 +201,7 @@ COARSEN_INLINE void COARSEN_(write)(COARSEN_(arrays) arrays, size_t first, unsig
 #pragma unroll 4
     for (unsigned int e = threadIdx.x; e < count; e += BLOCK_DIM) {
         const unsigned int place = places[e];
-        const unsigned int part = (place >= second) + (place >= third) + (place >= last);
+        const int part = (place >= second) + (place >= third) + (place >= last);
         arrays.out_values[first + e] = arrays.in_values[parts[part].shift + place];
     }
 #endif
