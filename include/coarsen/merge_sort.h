@@ -121,7 +121,7 @@ COARSEN_DEVICE unsigned int COARSEN_(behind)(COARSEN_(part) part)
 }
 
 // Begins to copy four parts of an array of n keys to shared memory. Places of a vector that are not in the array get its
-// first or last key; so do those behind the last part that a thread may read.
+// last key, and so do those behind the last part that a thread may read.
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_TYPE *keys, const COARSEN_TYPE *in, size_t n,
                                     const COARSEN_(part) * parts)
 {
@@ -134,10 +134,9 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_TYPE *keys, const COARSEN_TYPE *in, 
         COARSEN_TYPE *const to = keys + v * COARSEN_ITEMS;
         const size_t e = parts[part].shift + v * COARSEN_ITEMS; // before the array it wraps around
         if (e >= n || n - e < COARSEN_ITEMS) {
-            const size_t before = (size_t)0 - COARSEN_ITEMS;
 #pragma unroll 1
             for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-                to[k] = in[e + k > before ? 0 : coarsen_min(e + k, n - 1)];
+                to[k] = in[coarsen_min(e + k, n - 1)];
         } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
             COARSEN_(copy_async)(to, in + e, 16);
         } else {
@@ -207,6 +206,25 @@ COARSEN_INLINE void COARSEN_(write)(COARSEN_(arrays) arrays, size_t first, unsig
 #endif
 }
 
+// Sorts a thread's keys: each goes at most COARSE_FACTOR places, one per turn, and past no equal one.
+COARSEN_INLINE void COARSEN_(sort_items)(COARSEN_TYPE *item, COARSEN_UNUSED unsigned int *from)
+{
+#pragma unroll
+    for (unsigned int turn = 0; turn < COARSE_FACTOR; turn++)
+#pragma unroll
+        for (unsigned int k = turn % 2; k + 1 < COARSE_FACTOR; k += 2) {
+            const COARSEN_TYPE left = item[k], right = item[k + 1];
+            const bool swap = COARSEN_(less)(right, left);
+            item[k] = swap ? right : left;
+            item[k + 1] = swap ? left : right;
+#ifdef COARSEN_VALUE
+            const unsigned int left_from = from[k], right_from = from[k + 1];
+            from[k] = swap ? right_from : left_from;
+            from[k + 1] = swap ? left_from : right_from;
+#endif
+        }
+}
+
 // ---- a tile alone -----------------------------------------------------------------------------------------
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -252,21 +270,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             else if (!COARSEN_(less)(item[k], greatest))
                 greatest = item[k];
     }
-    // Each key goes at most COARSE_FACTOR places, one per turn, and past no equal one.
-#pragma unroll
-    for (unsigned int turn = 0; turn < COARSE_FACTOR; turn++)
-#pragma unroll
-        for (unsigned int k = turn % 2; k + 1 < COARSE_FACTOR; k += 2) {
-            const COARSEN_TYPE left = item[k], right = item[k + 1];
-            const bool swap = COARSEN_(less)(right, left);
-            item[k] = swap ? right : left;
-            item[k + 1] = swap ? left : right;
-#ifdef COARSEN_VALUE
-            const unsigned int left_from = from[k], right_from = from[k + 1];
-            from[k] = swap ? right_from : left_from;
-            from[k + 1] = swap ? left_from : right_from;
-#endif
-        }
+    if (begin < count)
+        COARSEN_(sort_items)(item, from);
     for (unsigned int run = COARSE_FACTOR;; run *= 2) {
         __syncthreads();
 #pragma unroll
