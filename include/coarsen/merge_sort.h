@@ -80,7 +80,7 @@
 // Places in shared memory: each of four parts begins and ends within a vector, and a thread reads on behind the last.
 #define COARSEN_ROOM                                                                               \
     ((BLOCK_DIM * COARSE_FACTOR + 10 * (COARSEN_ITEMS - 1)) / COARSEN_ITEMS * COARSEN_ITEMS)
-#define COARSEN_TEAM 16 // lanes that search for one split
+#define COARSEN_TEAM 8 // lanes that search for one split
 #ifdef COARSEN_VALUE
 #define COARSEN_PLACE sizeof(unsigned short)
 #else
@@ -305,54 +305,67 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 // ---- a pass: runs are merged, two or four at a time -----------------------------------------------------------
 
-// How many keys run r has, of those that one merge takes.
-COARSEN_DEVICE size_t COARSEN_(length)(size_t n, size_t start, size_t run)
+// Runs have 2^bits tiles each, except the last one, and each 2^ways of them are merged.
+
+// Where run r of those that this tile is made of begins, and how many keys it has.
+COARSEN_DEVICE size_t COARSEN_(start)(size_t tile, unsigned int bits, unsigned int ways,
+                                      unsigned int r)
 {
-    return start < n ? coarsen_min(n - start, run) : 0;
+    return (((tile >> (bits + ways) << ways) + r) << bits) * COARSEN_TILE;
+}
+
+COARSEN_DEVICE size_t COARSEN_(length)(size_t n, size_t start, unsigned int bits)
+{
+    return start < n ? coarsen_min(n - start, (size_t)COARSEN_TILE << bits) : 0;
 }
 
 // For each tile of the result, and each run, how many keys of the run come before the tile. A team of lanes finds them
-// together: each looks at a key, `step` further in its run than the one before. Up to a key before which r - 1 others
-// of those looked at are, there are at most r step + (width - 1) (step - 1) keys. If that is not more than are left, its
-// step of keys is counted, and the next look is from there on. So half of what is left is found each time, or in
-// runs that are alike five eighths.
+// together. Each looks at a key, `step` keys behind the one that the lane before looks at, if that has the same run. Up
+// to a key that is number r of those looked at there are at most r step + (2^ways - 1) (step - 1) keys, if no other
+// run has its last one of those before it. If that is not more than are left, its step of keys is counted, and the next
+// look is from there on. In runs that are alike this finds five eighths of what is left each time, and else a quarter.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(splits_kernel)(const COARSEN_TYPE *in, size_t n, size_t run, unsigned int width,
+    COARSEN_(splits_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int bits, unsigned int ways,
                             unsigned long long *splits)
 {
     COARSEN_SHARED(COARSEN_TYPE, probes, BLOCK_DIM);
-    const unsigned int t = threadIdx.x, lane = t % COARSEN_TEAM, each = COARSEN_TEAM / width;
+    const unsigned int t = threadIdx.x, lane = t % COARSEN_TEAM, each = COARSEN_TEAM >> ways;
     const unsigned int mine = lane / each, number = lane % each; // the run, and the place in it
     const size_t tile = ((size_t)blockIdx.x * BLOCK_DIM + t) / COARSEN_TEAM;
-    const size_t tiles = coarsen_ceil_div(n, COARSEN_TILE), group = run / COARSEN_TILE * width;
-    const size_t start = tile / group * width * run + mine * run;
-    const size_t length = COARSEN_(length)(n, start, run);
+    const size_t tiles = coarsen_ceil_div(n, COARSEN_TILE);
+    const size_t start = COARSEN_(start)(tile, bits, ways, mine);
+    const size_t length = COARSEN_(length)(n, start, bits);
     const COARSEN_TYPE *const probe = probes + t / COARSEN_TEAM * COARSEN_TEAM;
-    size_t rest = tile < tiles ? tile % group * COARSEN_TILE : 0, found = 0;
+    size_t rest = tile < tiles ? tile * COARSEN_TILE - COARSEN_(start)(tile, bits, ways, 0) : 0;
+    size_t found = 0;
+    const unsigned int shift = t % 32 / COARSEN_TEAM * COARSEN_TEAM, all = (1u << COARSEN_TEAM) - 1;
+    const unsigned int own = ((1u << each) - 1) << mine * each; // the lanes with this run
+    const unsigned int last = ways == 2 ? 0xaa : 0x88;          // and the last one with each run
 
     while (__any_sync(0xffffffff, rest > 0)) {
         const size_t step = rest >= 8 ? rest / 8 : 1, at = found + (number + 1) * step - 1;
         const bool there = rest > 0 && at < length;
-        if (there)
-            probes[t] = in[start + at];
-        const unsigned int shift = t % 32 / COARSEN_TEAM * COARSEN_TEAM;
-        const unsigned int team = __ballot_sync(0xffffffff, there) >> shift;
+        const COARSEN_TYPE key = in[there ? start + at : 0]; // any key does where there is none
+        probes[t] = key;
+        const unsigned int team = __ballot_sync(0xffffffff, there) >> shift & all;
         __syncwarp();
-        unsigned int rank = number + 1;
+        unsigned int before = 0;
 #pragma unroll
-        for (unsigned int other = 0; other < COARSEN_TEAM; other++)
-            if (there && other / each != mine && (team >> other & 1) &&
-                (other < lane ? !COARSEN_(less)(probes[t], probe[other])
-                              : COARSEN_(less)(probe[other], probes[t])))
-                rank += (other + 1) % each == 0 ? 16 : 1; // behind a run's last, there may be more
-        const bool counted = there && rank * step + (width - 1) * (step - 1) <= rest;
-        unsigned int chosen =
-            __ballot_sync(0xffffffff, counted) >> shift & ((1u << COARSEN_TEAM) - 1);
-        const unsigned int some = team & ((1u << COARSEN_TEAM) - 1);
+        for (unsigned int l = 0; l < COARSEN_TEAM; l++) {
+            const bool lower = l < lane; // of equal keys, that of a lower run comes first
+            const COARSEN_TYPE other = probe[l];
+            if (COARSEN_(less)(lower ? key : other, lower ? other : key) != lower)
+                before |= 1u << l;
+        }
+        before &= team & ~own;
+        const unsigned int more = before & last ? 16 : 0; // behind a run's last one, too many
+        const unsigned int rank = number + 1 + (unsigned int)__popc(before) + more;
+        const bool counted = there && rank * step + ((1u << ways) - 1) * (step - 1) <= rest;
+        unsigned int chosen = __ballot_sync(0xffffffff, counted) >> shift & all;
         // Only if there is no order. One is as good as any.
         if (chosen == 0 || (unsigned int)__popc(chosen) * step > rest)
-            chosen = some & (0u - some);
-        found += (unsigned int)__popc(chosen >> mine * each & ((1u << each) - 1)) * step;
+            chosen = team & (0u - team);
+        found += (unsigned int)__popc(chosen & own) * step;
         rest -= (unsigned int)__popc(chosen) * step;
         __syncwarp();
     }
@@ -361,7 +374,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(merge_kernel)(COARSEN_(arrays) arrays, size_t n, size_t run, unsigned int width,
+    COARSEN_(merge_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int bits, unsigned int ways,
                            const unsigned long long *splits)
 {
     COARSEN_SHARED(COARSEN_(vector), vectors, COARSEN_ROOM / COARSEN_ITEMS);
@@ -382,15 +395,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     if (t < 4) {
         // Two runs are the first of each two.
-        const size_t group = run / COARSEN_TILE * width, mine = width == 4 ? t : t / 2;
-        const size_t start = tile / group * width * run + mine * run;
-        const bool none = width == 2 && t % 2 == 1;
-        const size_t length = none ? 0 : COARSEN_(length)(n, start, run);
-        const bool last = tile % group == group - 1 || first + count == n;
+        const unsigned int mine = ways == 2 ? t : t / 2;
+        const bool none = ways == 1 && t % 2 == 1;
+        const size_t start = COARSEN_(start)(tile, bits, ways, mine);
+        const size_t length = none ? 0 : COARSEN_(length)(n, start, bits);
+        const bool last = (tile + 1) >> (bits + ways) != tile >> (bits + ways);
         const size_t before = none ? 0 : splits[tile * 4 + mine];
         starts[t] = start + before;
         lengths[t] = length - before;
-        ends[t] = (last || none ? length : splits[tile * 4 + 4 + mine]) - before;
+        ends[t] =
+            (last || none || first + count == n ? length : splits[tile * 4 + 4 + mine]) - before;
     }
     __syncwarp();
     if (t == 0) {
@@ -417,7 +431,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(run) a = COARSEN_(run_of)(parts[0].at, parts[0].count);
     COARSEN_(run) b = COARSEN_(run_of)(parts[2].at, parts[2].count);
     const COARSEN_TYPE *both = keys;
-    if (width == 4) {
+    if (ways == 2) {
         // Some threads merge the first two parts, and those behind them the last two.
         const unsigned int half = parts[0].count + parts[1].count;
         const unsigned int threads = (half + COARSE_FACTOR - 1) / COARSE_FACTOR;
@@ -445,7 +459,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #ifdef COARSEN_VALUE
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (width == 4 && begin + k < count)
+        if (ways == 2 && begin + k < count)
             from[k] = places[from[k]];
 #endif
     __syncthreads();
@@ -507,18 +521,18 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
     const cudaLaunchConfig_t config = coarsen_launch_config(tiles, BLOCK_DIM, 0, stream);
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&config, COARSEN_(tiles_kernel), pass, n);
-    size_t run = COARSEN_TILE;
+    unsigned int bits = 0;
     for (unsigned int p = 1; p <= passes && status == cudaSuccess; p++) {
-        const unsigned int width = p == 1 && most / 2 >= tiles ? 2 : 4;
+        const unsigned int ways = p == 1 && most / 2 >= tiles ? 1 : 2;
         const cudaLaunchConfig_t search =
             coarsen_launch_config(coarsen_ceil_div(tiles, teams), BLOCK_DIM, 0, stream);
         pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes + 1);
         status =
-            cudaLaunchKernelEx(&search, COARSEN_(splits_kernel), pass.in, n, run, width, splits);
+            cudaLaunchKernelEx(&search, COARSEN_(splits_kernel), pass.in, n, bits, ways, splits);
         if (status == cudaSuccess)
-            status = cudaLaunchKernelEx(&config, COARSEN_(merge_kernel), pass, n, run, width,
+            status = cudaLaunchKernelEx(&config, COARSEN_(merge_kernel), pass, n, bits, ways,
                                         (const unsigned long long *)splits);
-        run *= width;
+        bits += ways;
     }
     return status;
 }
