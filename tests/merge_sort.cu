@@ -515,13 +515,13 @@ int main(void)
     check_errors(of_small);
     check_no_order(none);
     check_no_order(around);
-    check(of_small, 256);
+    check(of_small, 64);
     check(of_digits, 8);
     check(of_records, 32);
 #ifndef TEST_FIRST
     check(of_floats, 16);
     check(of_bytes, 32);
-    check(of_longs, 64);
+    check(of_longs, 256);
     check(of_wide, 32);
     check(of_doubles, 3);
     check(of_ints, 3);

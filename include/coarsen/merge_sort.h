@@ -320,10 +320,11 @@ COARSEN_DEVICE size_t COARSEN_(length)(size_t n, size_t start, unsigned int bits
 }
 
 // For each tile of the result, and each run, how many keys of the run come before the tile. A team of lanes finds them
-// together. Each looks at a key, `step` keys behind the one that the lane before looks at, if that has the same run. Up
-// to a key that is number r of those looked at there are at most r step + (2^ways - 1) (step - 1) keys, if no other
-// run has its last one of those before it. If that is not more than are left, its step of keys is counted, and the next
-// look is from there on. In runs that are alike this finds five eighths of what is left each time, and else a quarter.
+// together. Each looks at a key, `step` keys behind the one that the lane before looks at, if that has the same run. If
+// a key is number r of those looked at, and no other run has its last one of them before it, then there are
+// less than (r + 2^ways - 1) step keys up to it, and r is at most 5 of four runs and 7 of two. So its step of keys is among
+// the 8 step or more that are left: it is counted, and the next look is from there on. Of less than 8, each is looked at.
+// In runs that are alike this finds five eighths of what is left each time, and else a quarter.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(splits_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int bits, unsigned int ways,
                             unsigned long long *splits)
@@ -358,9 +359,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 before |= 1u << l;
         }
         before &= team & ~own;
-        const unsigned int more = before & last ? 16 : 0; // behind a run's last one, too many
-        const unsigned int rank = number + 1 + (unsigned int)__popc(before) + more;
-        const bool counted = there && rank * step + ((1u << ways) - 1) * (step - 1) <= rest;
+        const unsigned int rank = number + 1 + (unsigned int)__popc(before);
+        const bool counted = there && !(before & last) && rank * step <= rest;
         unsigned int chosen = __ballot_sync(0xffffffff, counted) >> shift & all;
         // Only if there is no order. One is as good as any.
         if (chosen == 0 || (unsigned int)__popc(chosen) * step > rest)
@@ -408,19 +408,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
     __syncwarp();
     if (t == 0) {
-        // If there is no order, the splits may be any: so what is missing is taken where there is some.
-        unsigned int counts[4], rest = count, vector = 0;
+        // If there is no order, the next split may be before this one, and a part too long or of less than no keys.
+        unsigned int rest = count, vector = 0;
 #pragma unroll
         for (unsigned int p = 0; p < 4; p++) {
-            counts[p] = ends[p] <= lengths[p] ? (unsigned int)coarsen_min(ends[p], rest) : 0;
-            rest -= counts[p];
-        }
-#pragma unroll
-        for (unsigned int p = 0; p < 4; p++) {
-            const unsigned int more = (unsigned int)coarsen_min(rest, lengths[p] - counts[p]);
-            parts[p] = COARSEN_(part_of)(arrays.in, starts[p], counts[p] + more, vector);
-            rest -= more;
-            vector = COARSEN_(behind)(parts[p]);
+            const size_t most = ends[p] <= lengths[p] ? ends[p] : 0;
+            const COARSEN_(part) part = COARSEN_(part_of)(
+                arrays.in, starts[p], (unsigned int)coarsen_min(most, rest), vector);
+            parts[p] = part;
+            rest -= part.count;
+            vector = COARSEN_(behind)(part);
         }
     }
     __syncthreads();
