@@ -582,7 +582,6 @@ FAULTS = {
         ("count keys behind a run's last one", "there && !(before & last) && rank", "there && rank"),
         ("forget what was found", "found += (unsigned int)__popc(chosen & own) * step;", "(void)own;"),
         ("trust an order to be one", "if (chosen == 0 || (unsigned int)__popc(chosen) * step > rest)", "if (chosen == 0)"),
-        ("trust the splits", "ends[p] <= lengths[p] ? ends[p] : 0;", "ends[p];"),
         ("take parts of more keys than a tile", "(unsigned int)coarsen_min(most, rest)", "(unsigned int)most"),
         ("end all runs where the next group begins", "const bool last = (tile + 1) >> (bits + ways) != tile >> (bits + ways);", "const bool last = false;"),
         ("forget the end of the array", "last || none || first + count == n ?", "last || none ?"),

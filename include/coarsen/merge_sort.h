@@ -320,11 +320,11 @@ COARSEN_DEVICE size_t COARSEN_(length)(size_t n, size_t start, unsigned int bits
 }
 
 // For each tile of the result, and each run, how many keys of the run come before the tile. A team of lanes finds them
-// together. Each looks at a key, `step` keys behind the one that the lane before looks at, if that has the same run. If
-// a key is number r of those looked at, and no other run has its last one of them before it, then there are
-// less than (r + 2^ways - 1) step keys up to it, and r is at most 5 of four runs and 7 of two. So its step of keys is among
-// the 8 step or more that are left: it is counted, and the next look is from there on. Of less than 8, each is looked at.
-// In runs that are alike this finds five eighths of what is left each time, and else a quarter.
+// together. Each looks at a key, `step` keys behind the one that the lane before looks at, if that has the same run.
+// If a key is number r of those looked at, and no other run has its last one of them before it, then there are less
+// than (r + 2^ways - 1) step keys up to it, and r is at most 5 of four runs and 7 of two. So its step of keys is among
+// the 8 step or more that are left: it is counted, and the next look is from there on. Of less than 8, each is looked
+// at. In runs that are alike this finds five eighths of what is left each time, and else a quarter.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(splits_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int bits, unsigned int ways,
                             unsigned long long *splits)
