@@ -121,6 +121,7 @@
 #define COARSEN_PATTERN_MATMUL     14
 #define COARSEN_PATTERN_MERGE      15
 #define COARSEN_PATTERN_SORT       16
+#define COARSEN_PATTERN_MERGESORT  17
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -180,6 +181,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_MERGE
 #elif COARSEN_BEGIN == COARSEN_PATTERN_SORT
 #define COARSEN_PATTERN COARSEN_PATTERN_SORT
+#elif COARSEN_BEGIN == COARSEN_PATTERN_MERGESORT
+#define COARSEN_PATTERN COARSEN_PATTERN_MERGESORT
 #else
 #error "coarsen: COARSEN_BEGIN must be one of the patterns in base.h"
 #endif
@@ -847,9 +850,12 @@ typedef COARSEN_VALUE COARSEN_(value);
 #endif
 #endif
 
-// ---- Opening: an order of keys, and the arrays of a merge ------------------------------------------------
+// ---- Opening: an order of keys; the arrays of a merge ------------------------------------------------
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_MERGE
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGE || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT && defined(COARSEN_DESCENDING)
+#error "coarsen: a merge sort takes COARSEN_LESS(a, b), as ((a) > (b)), not COARSEN_DESCENDING"
+#endif
 #ifndef COARSEN_LESS
 #define COARSEN_LESS(a, b) ((a) < (b))
 #endif
@@ -858,7 +864,9 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_UNUSED COARSEN_TYPE coarsen_a,
 {
     return COARSEN_LESS(coarsen_a, coarsen_b);
 }
+#endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_MERGE
 typedef struct {
     const COARSEN_TYPE *a;
     size_t m; // elements of a
@@ -924,7 +932,9 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     }
     return COARSEN_DESCENDING ? bits ^ all : bits;
 }
+#endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_SORT || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT
 typedef struct {
     const COARSEN_TYPE *in;
     COARSEN_TYPE *out;
@@ -987,7 +997,10 @@ COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void 
 #endif
     return pass;
 }
+#endif
+#endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_SORT && !defined(__CUDACC_RTC__)
 COARSEN_HOST cudaError_t
 COARSEN_(copy)(const COARSEN_TYPE *in,
                COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -1017,7 +1030,6 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
                               COARSEN_ALSO((COARSEN_VALUE *)first.in_values),
                           n, stream);
 }
-#endif
 #endif
 
 #endif // the outermost inclusion

@@ -133,6 +133,25 @@ static int check_{name}(void)
     return 0;
 }}
 """,
+    "MERGESORT": """
+static int check_{name}(void)
+{{
+    float *keys, host[N], result[N];
+    void *scratch;
+    const size_t bytes = {name}_scratch_bytes(N);
+    if (cudaMalloc((void **)&keys, sizeof(host)) || cudaMalloc(&scratch, bytes))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e * 7 % N);
+    if (cudaMemcpy(keys, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(keys, keys, N, scratch, bytes, 0) ||
+        cudaMemcpy(result, keys, sizeof(host), cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++)
+        if (result[e] != (float)e)
+            return 1;
+    return 0;
+}}
+""",
     "HISTOGRAM": """
 static int check_{name}(void)
 {{
@@ -261,7 +280,7 @@ def included(header, name):
         changes |= {"COARSEN_KEY": "float", "COARSEN_SAME": EXPRESSIONS["COARSEN_SAME"]}
     if kind == "HISTOGRAM":
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
-    if kind == "MERGE":
+    if kind in ("MERGE", "MERGESORT"):
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LESS": EXPRESSIONS["COARSEN_LESS"]}
     if kind == "SELECT":  # by each of its two expressions
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],

@@ -41,7 +41,8 @@ def test_macros_are_as_before(header, runtime, tmp_path):
     clash = {"BLOCK_DIM", "COARSE_FACTOR", "CFACTOR"} | (  # errors, where they are not own: test_messages.py
         {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own) | (
         {"COARSEN_ACC", "COARSEN_OP", "COARSEN_IDENTITY"} if pattern(header) == "SELECT" else
-        {"COARSEN_LESS"} if pattern(header) == "SORT" else set())
+        {"COARSEN_LESS"} if pattern(header) == "SORT" else
+        {"COARSEN_DESCENDING"} if pattern(header) == "MERGESORT" else set())
     his = "".join(f"#define {name} {value}\n" for name, value in sorted(HIS.items()) if name not in own | clash)
     every = {name: NUMBERS.get(name, "float") for name in parameters(header)}
     prefixed = {f"COARSEN_{name}": value for name, value in every.items() if not name.startswith("COARSEN_")}

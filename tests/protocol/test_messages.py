@@ -32,8 +32,8 @@ CASES = {
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
-BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
-FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
@@ -71,6 +71,7 @@ BASE = {
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "a radix sort takes the order": ({"SORT"}, [{"COARSEN_LESS": "((a) < (b))"}]),
+    "a merge sort takes COARSEN_LESS": ({"MERGESORT"}, [{"COARSEN_DESCENDING": "1"}, {"COARSEN_DESCENDING": "0"}]),
     "COARSEN_DESCENDING must be": ({"SORT"}, [{"COARSEN_DESCENDING": value} for value in ("2", "-1", "3 - 1")]),
     "define COARSEN_KEY": ({"RUNS"}, [{"COARSEN_KEY": None}]),
     "a selection takes COARSEN_IF": ({"SELECT"}, [
@@ -243,6 +244,8 @@ def test_wrong_type():
         # A name has no value for #if, and would be 0.
         ("coarsen/segmented.h", "COARSEN_AXIS must be a number for #if", {"COARSEN_AXIS": "one"}),
         ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
+        *[("coarsen/merge_sort.h", "a tile takes more than 47 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
+          for changes in ({"COARSE_FACTOR": "12"}, {"COARSE_FACTOR": "11", "COARSEN_VALUE": "int"})],
         *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
           for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
         # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: MIT
+//
+// Sorting by comparisons: right around every tile and every number of passes, in every order, for keys and values of
+// every size, at any alignment, in place and not, in any order of blocks; stable; and what it promises of errors, scratch,
+// what is no order, and what it leaves as it was.
+
+#include "device.h"
+#include "operators.h"
+
+#include <algorithm>
+
+// Orders that a radix sort has not.
+static inline __host__ __device__ bool by_member(triple a, triple b)
+{
+    return a.x % 16 < b.x % 16; // the rest tells equal keys apart
+}
+static inline __host__ __device__ bool nan_last(float a, float b)
+{
+    return a < b || (a == a && b != b);
+}
+static inline __host__ __device__ bool by_words(wide a, wide b)
+{
+    return a.word[5] != b.word[5] ? a.word[5] < b.word[5] : a.word[0] < b.word[0];
+}
+static inline __host__ __device__ bool odd_first(unsigned long long a, unsigned long long b)
+{
+    return a % 2 != b % 2 ? a % 2 > b % 2 : a < b;
+}
+
+#if TESTED(merge_sort)
+#define COARSEN_NAME  small // few keys of a thread: an even number, and passes of each width
+#define COARSEN_TYPE  unsigned int
+#define COARSEN_VALUE unsigned int
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 2
+#include <coarsen/merge_sort.h>
+
+namespace users
+{ // whose names are those of our variables
+static const unsigned int n = 1000, i = 1, run = 0, item = 0;
+}
+using namespace users;
+#define COARSEN_NAME       by_digits
+#define COARSEN_TYPE       unsigned short
+#define COARSEN_LESS(a, b) ((a) % n + run < (b) % n * i + item)
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      5
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       records
+#define COARSEN_TYPE       triple
+#define COARSEN_LESS(a, b) by_member(a, b)
+#define COARSEN_VALUE      wide
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#include <coarsen/merge_sort.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME       floats
+#define COARSEN_TYPE       float
+#define COARSEN_VALUE      unsigned char
+#define COARSEN_LESS(a, b) nan_last(a, b)
+#define BLOCK_DIM          128
+#define COARSE_FACTOR      4
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       bytes_down
+#define COARSEN_TYPE       unsigned char
+#define COARSEN_VALUE      triple
+#define COARSEN_LESS(a, b) ((a) > (b))
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      7
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       odd_longs
+#define COARSEN_TYPE       unsigned long long
+#define COARSEN_VALUE      counter
+#define COARSEN_LESS(a, b) odd_first(a, b)
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      1
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       wide_keys
+#define COARSEN_TYPE       wide
+#define COARSEN_LESS(a, b) by_words(a, b)
+#define BLOCK_DIM          64
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME doubles
+#define COARSEN_TYPE double
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME ints // as they are
+#define COARSEN_TYPE unsigned int
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME alone // keys of a byte
+#define COARSEN_TYPE unsigned char
+#include <coarsen/merge_sort.h>
+#endif
+
+#define COARSEN_NAME       no_order // each key comes before each
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_LESS(a, b) ((a) <= (b) + 100 || ((a) ^ (b)) % 3 == 0)
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       circle // each comes before the next half
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_LESS(a, b) ((int)((a) - (b)) < 0)
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#include <coarsen/merge_sort.h>
+#endif
+
+#if defined(SIMT) && !defined(TEST_ONLY) // to be counted
+static __device__ unsigned long long compared;
+static inline __device__ bool counting_less(unsigned int a, unsigned int b)
+{
+    atomicAdd(&compared, 1ULL);
+    return a < b;
+}
+static __global__ void take_compared(unsigned long long *to)
+{
+    *to = compared;
+    compared = 0;
+}
+#define COARSEN_NAME       counted
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_LESS(a, b) counting_less(a, b)
+#include <coarsen/merge_sort.h>
+#endif
+
+// ---- Running one ----------------------------------------------------------------------------------
+
+// A sort with values, or without: then V is char, and what is passed of values is not used.
+template <class K, class V> struct sorter {
+    const char *name;
+    size_t tile;
+    bool values;
+    bool (*less)(K, K);
+    size_t (*scratch_bytes)(size_t);
+    cudaError_t (*launch)(const K *, K *, const V *, V *, size_t, void *, size_t, cudaStream_t);
+};
+
+#define KEYS_ALONE(name, K)                                                                        \
+    [](const K *in, K *out, const char *, char *, size_t n, void *scratch, size_t bytes,           \
+       cudaStream_t stream) { return name##_launch(in, out, n, scratch, bytes, stream); }
+
+template <class K> static bool ascending(K a, K b)
+{
+    return a < b;
+}
+template <class K> static bool descending(K a, K b)
+{
+    return a > b;
+}
+
+enum shape { RANDOM, FEW, SORTED, REVERSED, CONSTANT, NEARLY };
+static const char *const shape_names[] = {"random",   "few values", "sorted",
+                                          "reversed", "constant",   "nearly sorted"};
+
+template <class T> static T of_bits_of(uint64_t bits)
+{
+    uint64_t words[(sizeof(T) + 7) / 8];
+    T x;
+    for (size_t w = 0; w < sizeof(words) / 8; w++)
+        words[w] = w == 0 ? bits : test_random(bits, w);
+    memcpy((void *)&x, words, sizeof(x));
+    return x;
+}
+
+// A double whose bits are any would be NaN now and then, and that has no place in its order.
+template <> double of_bits_of<double>(uint64_t bits)
+{
+    return (double)(int64_t)bits;
+}
+
+template <class K> static std::vector<K> make(shape of, size_t n, uint64_t seed, bool (*less)(K, K))
+{
+    std::vector<K> x(n);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bits = test_random(seed, i);
+        x[i] = of_bits_of<K>(of == FEW        ? bits % 5 * 0x3f81c10305010207
+                             : of == CONSTANT ? 0x4040404040404040
+                                              : bits);
+    }
+    if (of == SORTED || of == REVERSED || of == NEARLY)
+        std::stable_sort(x.begin(), x.end(), less);
+    if (of == REVERSED)
+        std::reverse(x.begin(), x.end());
+    for (size_t i = 0; of == NEARLY && n > 0 && i < 5; i++)
+        x[test_random(seed, n + i) % n] = of_bits_of<K>(test_random(seed, i));
+    return x;
+}
+
+// Whether a launch does what it is to: the keys, their values, and nothing else.
+template <class K, class V>
+static bool right(const sorter<K, V> &s, const std::vector<K> &x, size_t in_offset,
+                  size_t out_offset, int in_place, const char **why)
+{
+    const size_t n = x.size(), m = s.values ? n : 0;
+    const test_array in(n * sizeof(K), in_offset * sizeof(K));
+    const test_array in_values(m * sizeof(V), in_offset * sizeof(V));
+    const test_array out(n * sizeof(K), out_offset * sizeof(K));
+    const test_array out_values(m * sizeof(V), out_offset * sizeof(V));
+    const test_array scratch(s.scratch_bytes(n));
+    std::vector<size_t> at(n);
+    std::vector<V> v(m), got_values(m);
+    std::vector<K> got(n), again(n);
+    for (size_t i = 0; i < n; i++)
+        at[i] = i;
+    for (size_t i = 0; i < m; i++)
+        v[i] = of_bits_of<V>(test_random(n, i));
+    std::stable_sort(at.begin(), at.end(), [&](size_t a, size_t b) { return s.less(x[a], x[b]); });
+
+    // 1 and 3: the keys in place; 2 and 3: the values.
+    const test_array &to = in_place & 1 ? in : out;
+    const test_array &to_values = in_place & 2 ? in_values : out_values;
+    in.fill(x.data());
+    in_values.fill(v.data());
+    cudaError_t status = s.launch((const K *)in.get(), (K *)to.get(), (const V *)in_values.get(),
+                                  (V *)to_values.get(), n, scratch.get(), scratch.bytes, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    *why = status == cudaSuccess ? "" : cudaGetErrorString(status);
+    if (status != cudaSuccess)
+        return false;
+    to.read(got.data());
+    to_values.read(got_values.data());
+    in.read(again.data());
+    for (size_t i = 0; i < n && !**why; i++)
+        if (memcmp((const void *)&got[i], (const void *)&x[at[i]], sizeof(K)) != 0)
+            *why = "wrong keys";
+        else if (m > 0 &&
+                 memcmp((const void *)&got_values[i], (const void *)&v[at[i]], sizeof(V)) != 0)
+            *why = "wrong values";
+    if (!**why && !(in_place & 1) && n > 0 &&
+        memcmp((const void *)again.data(), (const void *)x.data(), n * sizeof(K)) != 0)
+        *why = "changed its input";
+    if (!**why && (!in.intact() || !out.intact() || !in_values.intact() || !out_values.intact() ||
+                   !scratch.intact()))
+        *why = "wrote outside its arrays";
+    return !**why;
+}
+
+// Around tiles, and where a pass more begins, at random sizes and alignments, in every order of blocks.
+template <class K, class V> static void check(const sorter<K, V> &s, size_t most)
+{
+    std::vector<size_t> sizes = {0, 1, 2, 3, 31, 33};
+    for (size_t k = 1; k <= most; k = k < 5 ? k + 1 : k == 5 ? 8 : k * 2)
+        for (size_t n = k * s.tile - 1; n <= k * s.tile + 1; n++)
+            sizes.push_back(n);
+    for (uint64_t k = 0; k < 12; k++)
+        sizes.push_back(1 + test_random(s.tile, k) % (most * s.tile));
+    for (size_t z = 0; z < sizes.size(); z++) {
+        const size_t n = sizes[z];
+        const shape of = (shape)(z % 6);
+        const uint64_t bits = test_random(n, s.tile);
+        const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 19;
+        const int in_place = bits >> 16 & 3;
+        const char *order = test_order((int)z % test_order_count()), *why;
+        if (!right(s, make<K>(of, n, n, s.less), in_offset, out_offset, in_place, &why)) {
+            tap_ok(0, "%s: n = %zu, %s, offsets %zu and %zu%s, %s: %s", s.name, n, shape_names[of],
+                   in_offset, out_offset, in_place ? ", in place" : "", order, why);
+            return;
+        }
+    }
+    test_order(0);
+    tap_ok(1, "%s: right at every size up to %zu", s.name, most * s.tile + 1);
+}
+
+#if TESTED(merge_sort)
+static const sorter<unsigned int, unsigned int> of_small = {
+    "u32, u32", 126 / 4 * 4, true, ascending<unsigned int>, small_scratch_bytes, small_launch};
+static const sorter<unsigned short, char> of_digits = {
+    "u16 by its digits",
+    95 * 5 / 8 * 8,
+    false,
+    [](unsigned short a, unsigned short b) { return a % 1000 < b % 1000; },
+    by_digits_scratch_bytes,
+    KEYS_ALONE(by_digits, unsigned short)};
+static const sorter<triple, wide> of_records = {"12 bytes by a member, 48 bytes",
+                                                31 * 3,
+                                                true,
+                                                by_member,
+                                                records_scratch_bytes,
+                                                records_launch};
+#ifndef TEST_FIRST
+static const sorter<float, unsigned char> of_floats = {
+    "float, NaN last, u8", 127 * 4, true, nan_last, floats_scratch_bytes, floats_launch};
+static const sorter<unsigned char, triple> of_bytes = {
+    "u8 descending, 12 bytes", 31 * 7 / 16 * 16,         true,
+    descending<unsigned char>, bytes_down_scratch_bytes, bytes_down_launch};
+static const sorter<unsigned long long, counter> of_longs = {
+    "u64, odd ones first, 16 bytes", 63 / 2 * 2,      true, odd_first,
+    odd_longs_scratch_bytes,         odd_longs_launch};
+static const sorter<wide, char> of_wide = {
+    "48 bytes", 63, false, by_words, wide_keys_scratch_bytes, KEYS_ALONE(wide_keys, wide)};
+static const sorter<double, char> of_doubles = {
+    "double",          255 * 11 / 2 * 2,      false,
+    ascending<double>, doubles_scratch_bytes, KEYS_ALONE(doubles, double)};
+static const sorter<unsigned int, char> of_ints = {"u32",
+                                                   255 * 17 / 4 * 4,
+                                                   false,
+                                                   ascending<unsigned int>,
+                                                   ints_scratch_bytes,
+                                                   KEYS_ALONE(ints, unsigned int)};
+#endif
+
+// ---- What is promised beyond the result -----------------------------------------------------------
+
+template <class K, class V> static void check_errors(const sorter<K, V> &s)
+{
+    const size_t n = 2000, bytes = s.scratch_bytes(n);
+    const test_array in(n * sizeof(K)), out(n * sizeof(K)), scratch(bytes);
+    const test_array in_values(n * sizeof(V)), out_values(n * sizeof(V));
+    K *const x = (K *)in.get(), *const y = (K *)out.get();
+    V *const v = (V *)in_values.get(), *const w = (V *)out_values.get();
+    bool ok = true;
+    const auto wrong = [&](K *from, K *to, V *from_values, V *to_values, size_t many, void *with,
+                           size_t with_bytes) {
+        ok &= s.launch(from, to, from_values, to_values, many, with, with_bytes, 0) ==
+              cudaErrorInvalidValue;
+    };
+    wrong(NULL, y, v, w, n, scratch.get(), bytes);
+    wrong(x, NULL, v, w, n, scratch.get(), bytes);
+    wrong((K *)((char *)x + 1), y, v, w, n, scratch.get(), bytes);
+    wrong(x, (K *)((char *)y + 1), v, w, n, scratch.get(), bytes);
+    wrong(x, y, NULL, w, n, scratch.get(), bytes);
+    wrong(x, y, v, NULL, n, scratch.get(), bytes);
+    wrong(x, y, (V *)((char *)v + 1), w, n, scratch.get(), bytes);
+    wrong(x, y, v, (V *)((char *)w + 1), n, scratch.get(), bytes);
+    wrong(x, y, v, w, SIZE_MAX / sizeof(K), scratch.get(), SIZE_MAX);
+    wrong(x, y, v, w, SIZE_MAX, scratch.get(), bytes);
+    wrong(x, y, v, w, (size_t)1 << 46, scratch.get(), SIZE_MAX / 4); // more tiles than a grid has
+    wrong(x, y, v, w, n, NULL, bytes);
+    wrong(x, y, v, w, n, scratch.get(), bytes - 1);
+    wrong(x, y, v, w, n, (char *)scratch.get() + 1, bytes);
+    wrong(x, y, v, w, n, (char *)scratch.get() + 8, bytes);
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", s.name);
+    ok = s.launch(NULL, NULL, NULL, NULL, 0, NULL, 0, 0) == cudaSuccess;
+    tap_ok(ok && in.untouched() && out.untouched() && in_values.untouched() &&
+               out_values.untouched() && scratch.untouched(),
+           "%s: wrong arguments, and no keys, write nothing", s.name);
+    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
+        ok &= s.scratch_bytes(m) <= bytes;
+    tap_ok(ok, "%s: scratch for n is enough for less", s.name);
+}
+
+// Each result is one of the keys, with its value, and all else stays as it was.
+static void check_no_order(const sorter<unsigned int, unsigned int> &s)
+{
+    bool ok = true;
+    for (size_t n : {50, 200, 1000, 7001}) {
+        const test_array in(n * 4), out(n * 4), scratch(s.scratch_bytes(n));
+        const test_array in_values(n * 4), out_values(n * 4);
+        std::vector<unsigned int> x = make<unsigned int>(n == 50 ? FEW : RANDOM, n, n, NULL), v(n),
+                                  got(n), got_values(n), again(n), again_values(n);
+        for (size_t i = 0; i < n; i++)
+            v[i] = (unsigned int)i;
+        in.fill(x.data());
+        in_values.fill(v.data());
+        const auto launch = [&] {
+            CHECK(s.launch((unsigned int *)in.get(), (unsigned int *)out.get(),
+                           (unsigned int *)in_values.get(), (unsigned int *)out_values.get(), n,
+                           scratch.get(), scratch.bytes, 0));
+            CHECK(cudaDeviceSynchronize());
+        };
+        launch();
+        out.read(got.data());
+        out_values.read(got_values.data());
+        for (size_t i = 0; i < n;
+             i++) // of more than one tile's last keys, the value may be another
+            ok &= got_values[i] < n && std::find(x.begin(), x.end(), got[i]) != x.end();
+        launch();
+        out.read(again.data());
+        out_values.read(again_values.data());
+        ok &= got == again && got_values == again_values;
+        ok &= in.intact() && out.intact() && in_values.intact() && out_values.intact() &&
+              scratch.intact();
+    }
+    tap_ok(ok, "%s: does no harm, and the same each time", s.name);
+}
+
+#if !defined(SIMT) && !defined(TEST_FIRST)
+static void check_graph(void)
+{
+    const size_t n = 100003;
+    std::vector<unsigned int> x = make<unsigned int>(RANDOM, n, 9, NULL), got(n);
+    const test_array in(n * 4), out(n * 4), scratch(ints_scratch_bytes(n));
+    in.fill(x.data());
+    std::stable_sort(x.begin(), x.end());
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(ints_launch((unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
+                      scratch.bytes, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    bool ok = true;
+    for (int k = 0; k < 3; k++) {
+        CHECK(cudaMemset(out.get(), POISON, n * 4));
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        out.read(got.data());
+        ok &= got == x;
+    }
+    tap_ok(ok, "is captured in a graph and replayed");
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+static __global__ void fill_big(unsigned char *data, size_t n)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
+        data[i] = (unsigned char)(i % 100003 % 251);
+}
+
+// Descents, and where each key's last one is.
+static __global__ void look_at_big(const unsigned char *out, size_t n, unsigned long long *found)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256) {
+        if (i > 0 && out[i - 1] > out[i])
+            atomicAdd(found + 256, 1ULL);
+        if (i + 1 == n || out[i] != out[i + 1])
+            atomicAdd(found + out[i], (unsigned long long)i + 1);
+    }
+}
+
+static void check_big(void)
+{
+    const size_t n = ((size_t)1 << 32) + 4099;
+    unsigned char *in = NULL;
+    if (test_quick()) {
+        tap_skip("n > 2^32: quick");
+        return;
+    }
+    if (cudaMalloc((void **)&in, 3 * n + (n >> 6) + 4096) != cudaSuccess) {
+        cudaGetLastError();
+        tap_skip("n > 2^32: not that much memory");
+        return;
+    }
+    CHECK(cudaFree(in));
+    CHECK(cudaMalloc((void **)&in, 2 * n + 1));
+    unsigned char *const out = in + 1 + n;
+    const test_array scratch(alone_scratch_bytes(n)), ends(257 * 8);
+    std::vector<unsigned long long> found(257), want(257);
+    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
+    for (size_t key = 0; key < 251; key++) {
+        const size_t left = n % 100003;
+        want[key] = (key > 0 ? want[key - 1] : 0) +
+                    n / 100003 * (100003 / 251 + (100003 % 251 > key)) + left / 251 +
+                    (left % 251 > key);
+    }
+    CHECK(cudaLaunchKernelEx(&config, fill_big, in + 1, n));
+    CHECK(alone_launch(in + 1, out, n, scratch.get(), scratch.bytes, 0));
+    ends.zero();
+    CHECK(cudaLaunchKernelEx(&config, look_at_big, (const unsigned char *)out, n,
+                             (unsigned long long *)ends.get()));
+    CHECK(cudaDeviceSynchronize());
+    ends.read(found.data());
+    tap_ok(found == want, "n = 2^32 + 4099");
+    CHECK(cudaFree(in));
+}
+#endif
+#endif
+
+#if defined(SIMT) && !defined(TEST_ONLY)
+// The figures of docs/sort.md: of a sort of n random keys.
+static void check_count(size_t n, double compared_per_key, double bytes_per_key)
+{
+    const test_array in(n * 4), out(n * 4), scratch(counted_scratch_bytes(n)), count(8);
+    const cudaLaunchConfig_t config = {dim3(1), dim3(1), 0, 0, NULL, 0};
+    unsigned long long calls = 0;
+    simt_counts c;
+    in.fill(make<unsigned int>(RANDOM, n, 3, NULL).data());
+    CHECK(cudaLaunchKernelEx(&config, take_compared, (unsigned long long *)count.get()));
+    CHECK(counted_launch((const unsigned int *)in.get(), (unsigned int *)out.get(), n,
+                         scratch.get(), scratch.bytes, 0));
+    CHECK(cudaLaunchKernelEx(&config, take_compared, (unsigned long long *)count.get()));
+    CHECK(cudaDeviceSynchronize());
+    count.read(&calls);
+    simt_reset_counts();
+    CHECK(ints_launch((const unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
+                      scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    simt_total_counts(&c);
+    const double per_key = (double)calls / (double)n, moved = (double)c.global_bytes / (double)n;
+    tap_ok(per_key > 0.995 * compared_per_key && per_key < 1.005 * compared_per_key &&
+               moved > 0.995 * bytes_per_key && moved < 1.005 * bytes_per_key,
+           "n = %zu: %.1f comparisons and %.2f bytes per key", n, per_key, moved);
+}
+#endif
+
+int main(void)
+{
+    test_begin();
+#if defined(SIMT) && !defined(TEST_ONLY)
+    check_count(4332, 18.8, 8.02);
+    check_count(4 * 4332, 22.1, 16.18);
+    check_count(16 * 4332, 25.4, 24.38);
+#endif
+#if TESTED(merge_sort)
+    const sorter<unsigned int, unsigned int> none = {
+        "each before each", 92, true, NULL, no_order_scratch_bytes, no_order_launch};
+    const sorter<unsigned int, unsigned int> around = {
+        "a circle", 92, true, NULL, circle_scratch_bytes, circle_launch};
+    check_errors(of_small);
+    check_no_order(none);
+    check_no_order(around);
+    check(of_small, 64);
+    check(of_digits, 8);
+    check(of_records, 32);
+#ifndef TEST_FIRST
+    check(of_floats, 16);
+    check(of_bytes, 32);
+    check(of_longs, 256);
+    check(of_wide, 32);
+    check(of_doubles, 3);
+    check(of_ints, 3);
+#ifndef SIMT
+    check_graph();
+    check_big();
+#endif
+#endif
+#endif
+    return tap_done();
+}
