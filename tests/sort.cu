@@ -148,12 +148,26 @@
 #define COARSE_FACTOR 2
 #include <coarsen/sort.h>
 
-// A block alone has room for fewer than a tile.
+// Shared memory has no place for all 12 rows of a tile, or not for one.
+typedef struct page {
+    unsigned int word[64];
+    bool operator==(const page &other) const
+    {
+        return memcmp(word, other.word, sizeof(word)) == 0;
+    }
+} page;
 #define COARSEN_NAME  one_wide
 #define COARSEN_TYPE  unsigned short
-#define COARSEN_VALUE wide
-#define BLOCK_DIM     160
-#define COARSE_FACTOR 7
+#define COARSEN_VALUE page
+#define BLOCK_DIM     96
+#define COARSE_FACTOR 12
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME  one_huge
+#define COARSEN_TYPE  unsigned short
+#define COARSEN_VALUE page
+#define BLOCK_DIM     1024
+#define COARSE_FACTOR 1
 #include <coarsen/sort.h>
 
 #define COARSEN_NAME  one_f64
@@ -465,8 +479,8 @@ static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 10752, false, 
 static const sorter<unsigned long long, unsigned char> of_u64 = {
     SORTER(one_u64, 1024, false, true, true),
     WITH_VALUES(one_u64, unsigned long long, unsigned char)};
-static const sorter<unsigned short, wide> of_wide = {SORTER(one_wide, 1120, false, true, true),
-                                                     WITH_VALUES(one_wide, unsigned short, wide)};
+static const sorter<unsigned short, page> of_wide = {SORTER(one_wide, 9 * 96, false, true, true),
+                                                     WITH_VALUES(one_wide, unsigned short, page)};
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
 #endif
@@ -525,6 +539,17 @@ template <class K, class V> static void check_errors(const sorter<K, V> &s)
 
 #if TESTED(onesweep)
 // A scratch for more serves for less, as it is, and then for more again.
+static void check_huge(void)
+{
+    const test_array x(2), v(sizeof(page)), scratch(one_huge_scratch_bytes(1));
+    unsigned short *const key = (unsigned short *)x.get();
+    page *const value = (page *)v.get();
+    CHECK(one_huge_scratch_init(scratch.get(), scratch.bytes, 0));
+    tap_ok(one_huge_launch(key, key, value, value, 1, scratch.get(), scratch.bytes, 0) ==
+               cudaErrorInvalidValue,
+           "values of which shared memory holds too few return cudaErrorInvalidValue");
+}
+
 static void check_one_scratch(size_t n)
 {
     const test_array in(n * 4), out(n * 4), scratch(one_f32_scratch_bytes(n));
@@ -748,6 +773,7 @@ int main(void)
     check(of_u64);
     check(of_f64);
     check(of_wide, 3);
+    check_huge();
     check_one_scratch(30 * 480);
 #ifndef SIMT
     check_graph();

@@ -96,7 +96,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #else
 #define COARSEN_MANY ((COARSEN_WORDS == 1 ? 1152 : 1024) / BLOCK_DIM)
 #endif
-#define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && COARSEN_MANY > 0 ? COARSEN_MANY : 1)
+#define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && BLOCK_DIM >= 128 ? COARSEN_MANY : 1)
 #define COARSEN_BACK        4                     // tiles that a look-back reads at a time
 #define COARSEN_SPREAD      64                    // tiles, if these are shorter than they may be
 #define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
