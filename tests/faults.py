@@ -544,7 +544,7 @@ FAULTS = {
         ("take a last tile for a whole one", "    if (count == COARSE_FACTOR * BLOCK_DIM) {", "    if (rows == COARSE_FACTOR) {"),
         ("ask for too small a scratch", "(few > many ? few : many) * COARSEN_RADIX) * sizeof", "(few > many ? few : many)) * sizeof"),
         ("ask for slots of long tiles alone", "(few > many ? few : many) * COARSEN_RADIX", "many * COARSEN_RADIX"),
-        ("make tiles too long for the memory", "coarsen_min((bytes - other) / row, COARSE_FACTOR)", "COARSE_FACTOR"),
+        ("make tiles too long for the memory", "coarsen_min((bytes - other) / row, COARSE_FACTOR)", "coarsen_min((bytes - other) / row + 3, COARSE_FACTOR)"),
         ("sort alone by all bits but those of the last digit", "COARSEN_ALSO(values), n, first, width);", "COARSEN_ALSO(values), n, first, width - 1);"),
     ]),
     "merge_sort.h": ("merge_sort", [

@@ -483,6 +483,17 @@ static const sorter<unsigned short, page> of_wide = {SORTER(one_wide, 9 * 96, fa
                                                      WITH_VALUES(one_wide, unsigned short, page)};
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
+
+static void check_huge(void)
+{
+    const test_array x(2), v(sizeof(page)), scratch(one_huge_scratch_bytes(1));
+    unsigned short *const key = (unsigned short *)x.get();
+    page *const value = (page *)v.get();
+    CHECK(one_huge_scratch_init(scratch.get(), scratch.bytes, 0));
+    tap_ok(one_huge_launch(key, key, value, value, 1, scratch.get(), scratch.bytes, 0) ==
+               cudaErrorInvalidValue,
+           "values of which shared memory holds too few return cudaErrorInvalidValue");
+}
 #endif
 #endif
 
@@ -539,17 +550,6 @@ template <class K, class V> static void check_errors(const sorter<K, V> &s)
 
 #if TESTED(onesweep)
 // A scratch for more serves for less, as it is, and then for more again.
-static void check_huge(void)
-{
-    const test_array x(2), v(sizeof(page)), scratch(one_huge_scratch_bytes(1));
-    unsigned short *const key = (unsigned short *)x.get();
-    page *const value = (page *)v.get();
-    CHECK(one_huge_scratch_init(scratch.get(), scratch.bytes, 0));
-    tap_ok(one_huge_launch(key, key, value, value, 1, scratch.get(), scratch.bytes, 0) ==
-               cudaErrorInvalidValue,
-           "values of which shared memory holds too few return cudaErrorInvalidValue");
-}
-
 static void check_one_scratch(size_t n)
 {
     const test_array in(n * 4), out(n * 4), scratch(one_f32_scratch_bytes(n));
