@@ -34,8 +34,9 @@
 //         one thread's work: the next count results to out, beginning with key *i of a and *j of b, which are
 //         moved on. from: NULL, or where to tell for each result which it is: key i of a as i, key j of b as ~j.
 //         In a ring it reads on behind the last place: there the first count keys of the ring are to be again.
-//         whole: there are more than count keys left in each, and for keys of 1 or 2 bytes out is aligned to 4
-//         and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best a constant.
+//         whole: there are more than count keys left in each, or in one of them none, and for keys of 1 or 2 bytes
+//         out is aligned to 4 and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best
+//         a constant.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
 //         the whole merge by the whole block, of BLOCK_DIM x 1 x 1 threads, all of which call. A barrier goes
 //         before it and behind it. out and from are apart from the runs.
@@ -148,16 +149,18 @@ COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const 
     if (count == 0)
         return;
     // Of a run that is used up, the other's: it is not looked at.
-    COARSEN_TYPE key_a = keys[(whole || *i < a.count ? behind_a : behind_b) - 1];
-    COARSEN_TYPE key_b = keys[(whole || *j < b.count ? behind_b : behind_a) - 1];
+    const bool no_a = *i >= a.count, no_b = *j >= b.count;
+    COARSEN_TYPE key_a = keys[(no_a ? behind_b : behind_a) - 1];
+    COARSEN_TYPE key_b = keys[(no_b ? behind_a : behind_b) - 1];
 #pragma unroll 4
     for (unsigned int k = 0; k < count; k += pieces) {
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < pieces; p++) {
             const unsigned int in_a = behind_a - shift_a, in_b = behind_b - shift_b;
+            // In a whole run no side ends: with no branch it is one instruction more than the comparison.
             const bool from_b =
-                whole ? COARSEN_(less)(key_b, key_a)
+                whole ? no_a | (!no_b & COARSEN_(less)(key_b, key_a))
                       : in_a >= a.count || (in_b < b.count && COARSEN_(less)(key_b, key_a));
             const unsigned int place = from_b ? behind_b : behind_a;
             piece.item[p] = from_b ? key_b : key_a;

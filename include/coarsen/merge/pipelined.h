@@ -14,7 +14,7 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 128 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 29 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | COARSE_FACTOR        | 17 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -40,7 +40,7 @@
 // Where a block would have few tiles, it has none of this to gain: such arrays have a kernel of one tile per block.
 // There two searches per tile are the longest wait. While they go on, the blocks ask for all the keys to be
 // brought to the L2 cache.
-// Cost: m + n keys read and written once; with the defaults, one in 230 is read twice, as behind the end of a ring
+// Cost: m + n keys read and written once; with the defaults, one in 218 is read twice, as behind the end of a ring
 // its start is there again, so that a run can go on.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 12.6, for the rings;
 // O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for equal sections.
@@ -58,7 +58,7 @@
 #define BLOCK_DIM 128
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 29
+#define COARSE_FACTOR 17
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -117,19 +117,20 @@ COARSEN_INLINE COARSEN_(input) COARSEN_(input_of)(const COARSEN_TYPE *keys, size
     return input;
 }
 
-// Begins to copy a vector. there: all of it; or else of its elements those before `stop`, from `begin` on.
-COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from, bool there,
-                                          unsigned int begin, unsigned int stop)
+// Begins to copy the vector at e of an array, of which there are elements `begin` to `end`. whole: all of it is there.
+COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from,
+                                          unsigned int e, unsigned int begin, unsigned int end,
+                                          bool whole)
 {
-    if (!there) {
+    if (!whole && (e < begin || e + COARSEN_ITEMS > end)) {
 #pragma unroll 1
         for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-            if (v >= begin && v < stop)
-                to[v] = from[v];
+            if (e + v >= begin && e + v < end)
+                to[v] = from[e + v];
     } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
-        COARSEN_(copy_async)(to, from, 16);
+        COARSEN_(copy_async)(to, from + e, 16);
     } else {
-        *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)from;
+        *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)(from + e);
     }
 }
 
@@ -140,26 +141,35 @@ COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys, 
     const unsigned int past = (unsigned int)(input->next % COARSEN_ITEMS);
     // Counted from here on, all fits 32 bits: this vector has the first place that may not be overwritten.
     const size_t first = input->next - past;
+    const unsigned int start = ring.first - past;
     const COARSEN_TYPE *const from = input->keys + first;
     const unsigned int begin = first < input->skip ? (unsigned int)input->skip : 0;
     const unsigned int end =
         (unsigned int)coarsen_min(input->end - first, ring.size + COARSEN_ITEMS);
     const unsigned int stop = (unsigned int)coarsen_min(input->stop - first, ring.size);
     const unsigned int copied = (unsigned int)(input->copied - first);
-    for (unsigned int e = copied + threadIdx.x * COARSEN_ITEMS; e < stop;
-         e += BLOCK_DIM * COARSEN_ITEMS) {
-        unsigned int place = ring.first - past + e;
+    if (copied >= stop)
+        return;
+    const unsigned int last = (stop + COARSEN_ITEMS - 1) / COARSEN_ITEMS * COARSEN_ITEMS;
+    // Only at the array's ends can a vector be cut: elsewhere nothing is asked of each.
+    const bool whole = copied >= begin && last <= end;
+    unsigned int place = start + copied + threadIdx.x * COARSEN_ITEMS;
+#pragma unroll 1
+    for (unsigned int e = copied + threadIdx.x * COARSEN_ITEMS; e < last;
+         e += BLOCK_DIM * COARSEN_ITEMS, place += BLOCK_DIM * COARSEN_ITEMS) {
         if (place >= ring.size)
             place -= ring.size;
-        COARSEN_TYPE *const to = keys + ring.base + place;
-        const unsigned int missing = e < begin ? begin - e : 0; // before the array's first element
-        const bool there = missing == 0 && e + COARSEN_ITEMS <= end;
-        COARSEN_(copy_vector)(to, from + e, there, missing, end - e);
-        if (place < again)
-            COARSEN_(copy_vector)(to + ring.size, from + e, there, missing, end - e);
+        COARSEN_(copy_vector)(keys + ring.base + place, from, e, begin, end, whole);
     }
-    if (copied < stop)
-        input->copied = first + coarsen_ceil_div(stop, COARSEN_ITEMS) * COARSEN_ITEMS;
+    // Of the ring's first places, those that were filled just now.
+#pragma unroll 1
+    for (unsigned int to = threadIdx.x * COARSEN_ITEMS; to < again;
+         to += BLOCK_DIM * COARSEN_ITEMS) {
+        const unsigned int e = to < start ? to + ring.size - start : to - start;
+        if (e >= copied && e < last)
+            COARSEN_(copy_vector)(keys + ring.base + ring.size + to, from, e, begin, end, whole);
+    }
+    input->copied = first + last;
 }
 
 // After so many elements were merged.
@@ -173,8 +183,10 @@ COARSEN_INLINE void COARSEN_(advance)(COARSEN_(input) * input, unsigned int used
 COARSEN_INLINE void COARSEN_(write)(COARSEN_TYPE *out, const COARSEN_TYPE *merged,
                                     unsigned int begin, unsigned int stop)
 {
+    const bool whole = begin == 0 && stop % COARSEN_ITEMS == 0; // as all tiles but the ends
+#pragma unroll 1
     for (unsigned int k = threadIdx.x * COARSEN_ITEMS; k < stop; k += BLOCK_DIM * COARSEN_ITEMS)
-        if (k >= begin && k + COARSEN_ITEMS <= stop) {
+        if (whole || (k >= begin && k + COARSEN_ITEMS <= stop)) {
             *(COARSEN_(vector) *)(out + k) = *(const COARSEN_(vector) *)(merged + k);
         } else {
 #pragma unroll 1
@@ -185,26 +197,30 @@ COARSEN_INLINE void COARSEN_(write)(COARSEN_TYPE *out, const COARSEN_TYPE *merge
 }
 
 #ifdef COARSEN_VALUE
-// And their values, from where each result's key came from; four at a time, so that one wait is enough for them.
+// How many values a thread asks for before it waits: about 16 words.
+#define COARSEN_AHEAD                                                                              \
+    (sizeof(COARSEN_VALUE) <= 4 ? 16 : sizeof(COARSEN_VALUE) <= 16 ? 64 / sizeof(COARSEN_VALUE) : 4)
+// And their values, from where each result's key came from.
 COARSEN_INLINE void COARSEN_(write_values)(COARSEN_VALUE *out, const unsigned int *from,
                                            const COARSEN_VALUE *a, const COARSEN_VALUE *b,
                                            unsigned int begin, unsigned int stop)
 {
 #pragma unroll 1
-    for (unsigned int k = begin + threadIdx.x; k < stop; k += 4 * BLOCK_DIM) {
-        COARSEN_VALUE values[4];
+    for (unsigned int k = begin + threadIdx.x; k < stop; k += COARSEN_AHEAD * BLOCK_DIM) {
+        COARSEN_VALUE values[COARSEN_AHEAD];
 #pragma unroll
-        for (unsigned int v = 0; v < 4; v++)
+        for (unsigned int v = 0; v < COARSEN_AHEAD; v++)
             if (k + v * BLOCK_DIM < stop) {
                 const unsigned int place = from[k + v * BLOCK_DIM];
                 values[v] = *(place >> 31 ? b + ~place : a + place);
             }
 #pragma unroll
-        for (unsigned int v = 0; v < 4; v++)
+        for (unsigned int v = 0; v < COARSEN_AHEAD; v++)
             if (k + v * BLOCK_DIM < stop)
                 out[k + v * BLOCK_DIM] = values[v];
     }
 }
+#undef COARSEN_AHEAD
 #endif
 
 // Merges a section of the results: elements `first` to `last` of out, counted from a vector's boundary and from the
@@ -250,8 +266,9 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
     for (size_t to = first; to < stop + skip; to += tile) {
         const unsigned int begin = to < skip ? (unsigned int)skip : 0;
         const unsigned int end = (unsigned int)coarsen_min(stop + skip - to, tile);
-        a.ring.count = (unsigned int)coarsen_min(a.stop - a.next, tile);
-        b.ring.count = (unsigned int)coarsen_min(b.stop - b.next, tile);
+        // One more than a tile needs, as a run that ends with it reads the next key.
+        a.ring.count = (unsigned int)coarsen_min(a.stop - a.next, tile + 1);
+        b.ring.count = (unsigned int)coarsen_min(b.stop - b.next, tile + 1);
         COARSEN_(copies_wait)(1);
         __syncthreads();
 
@@ -261,8 +278,11 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         unsigned int i = COARSEN_(run_rank)(mine - begin, keys, a.ring, b.ring);
         unsigned int j = mine - begin - i;
         unsigned int *const places = from ? from + mine : from;
-        // A warp whose runs are whole asks nothing else of each key.
-        const bool whole = count == each && i + each < a.ring.count && j + each < b.ring.count;
+        // A warp whose runs are whole asks nothing else of each key. Of each input such a run has enough, or nothing.
+        const bool whole =
+            count == each &&
+            (i + each < a.ring.count || (i == a.ring.count && j + each < b.ring.count)) &&
+            (j + each < b.ring.count || j == b.ring.count);
         if (__all_sync(0xffffffff, whole))
             COARSEN_(merge_run)
         (&i, &j, each, keys, a.ring, b.ring, merged + mine, places, true);
