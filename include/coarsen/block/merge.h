@@ -115,18 +115,37 @@ COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
     return run.base + (place < before ? place : before);
 }
 
+// It begins with the keys with which a ring starts again, a's and b's: whatever these say, what is left to choose from
+// lies on one side of each. So a step needs no more than the middle of it.
 COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYPE *keys,
                                                COARSEN_(run) a, COARSEN_(run) b)
 {
     unsigned int low = k > b.count ? k - b.count : 0, high = k < a.count ? k : a.count;
-    while (low < high) {
-        const unsigned int i = (low + high) / 2;
-        if (COARSEN_(less)(keys[COARSEN_(place)(b, k - 1 - i)], keys[COARSEN_(place)(a, i)]))
-            high = i;
-        else
-            low = i + 1;
+#pragma unroll
+    for (unsigned int of_b = 0; of_b < 2; of_b++) {
+        const unsigned int i = of_b ? k - 1 - (b.size - b.first) : a.size - a.first;
+        if (i - low < high - low) {
+            const COARSEN_TYPE key_b = keys[COARSEN_(place)(b, k - 1 - i)];
+            if (COARSEN_(less)(key_b, keys[COARSEN_(place)(a, i)]))
+                high = i;
+            else
+                low = i + 1;
+        }
     }
-    return low;
+    if (low == high)
+        return low;
+    const COARSEN_TYPE *const row_a = keys + COARSEN_(place)(a, low);
+    const COARSEN_TYPE *const row_b = keys + COARSEN_(place)(b, k - 1 - low);
+    unsigned int from = 0, to = high - low;
+#pragma unroll 1
+    while (from < to) {
+        const unsigned int i = (from + to) / 2;
+        if (COARSEN_(less)(row_b[-(ptrdiff_t)i], row_a[i]))
+            to = i;
+        else
+            from = i + 1;
+    }
+    return low + from;
 }
 
 // Results of less than four bytes are written four bytes at a time.
@@ -136,51 +155,89 @@ typedef struct __attribute__((aligned(COARSEN_PIECE > 1 ? 4 : __alignof__(COARSE
     COARSEN_TYPE item[COARSEN_PIECE];
 } COARSEN_(piece);
 
-// One of the two next keys is the next result, and the key behind it in its run is read then: one read per result.
+// The next count results, of a run alone, from key e on: with flip, they are told as those of b.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(copy_run)(unsigned int e, unsigned int count, const COARSEN_TYPE *keys, COARSEN_(run) run,
+                   COARSEN_TYPE *out, unsigned int *from, unsigned int flip)
+{
+    const COARSEN_TYPE *const next = keys + COARSEN_(place)(run, e);
+#pragma unroll 4
+    for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
+        COARSEN_(piece) piece;
+#pragma unroll
+        for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
+            piece.item[p] = next[k + p];
+            if (from)
+                from[k + p] = (e + k + p) ^ flip;
+        }
+        *(COARSEN_(piece) *)(out + k) = piece;
+    }
+}
+
+// The next count results, of two runs that both have more. One of the two next keys is the next result, and the key
+// behind it in its run is read then: one read per result.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
+                      const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out,
+                      unsigned int *from)
+{
+    unsigned int in_a = *i, in_b = *j;
+    const COARSEN_TYPE *next_a = keys + COARSEN_(place)(a, in_a);
+    const COARSEN_TYPE *next_b = keys + COARSEN_(place)(b, in_b);
+    COARSEN_TYPE key_a = *next_a, key_b = *next_b;
+#pragma unroll 8
+    for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
+        COARSEN_(piece) piece;
+#pragma unroll
+        for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
+            const bool from_b = COARSEN_(less)(key_b, key_a);
+            const COARSEN_TYPE next = (from_b ? next_b : next_a)[1];
+            piece.item[p] = from_b ? key_b : key_a;
+            if (from)
+                from[k + p] = from_b ? ~in_b : in_a;
+            key_a = from_b ? key_a : next;
+            key_b = from_b ? next : key_b;
+            if (from_b)
+                next_b++, in_b++;
+            else
+                next_a++, in_a++;
+        }
+        *(COARSEN_(piece) *)(out + k) = piece;
+    }
+    *i = in_a;
+    *j = in_b;
+}
+
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const COARSEN_TYPE *keys,
                     COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from,
                     bool whole)
 {
-    const unsigned int pieces = whole ? COARSEN_PIECE : 1;
-    // Where the keys behind the two next ones are: known before it is known which of them is read.
-    unsigned int behind_a = COARSEN_(place)(a, *i) + 1, behind_b = COARSEN_(place)(b, *j) + 1;
-    const unsigned int shift_a = behind_a - *i, shift_b = behind_b - *j;
-    if (count == 0)
-        return;
-    // Of a run that is used up, the other's: it is not looked at.
-    const bool no_a = *i >= a.count, no_b = *j >= b.count;
-    COARSEN_TYPE key_a = keys[(no_a ? behind_b : behind_a) - 1];
-    COARSEN_TYPE key_b = keys[(no_b ? behind_a : behind_b) - 1];
-#pragma unroll 4
-    for (unsigned int k = 0; k < count; k += pieces) {
-        COARSEN_(piece) piece;
-#pragma unroll
-        for (unsigned int p = 0; p < pieces; p++) {
-            const unsigned int in_a = behind_a - shift_a, in_b = behind_b - shift_b;
-            // In a whole run no side ends: with no branch it is one instruction more than the comparison.
+    if (whole && *j >= b.count) {
+        COARSEN_(copy_run)(*i, count, keys, a, out, from, 0);
+        *i += count;
+    } else if (whole && *i >= a.count) {
+        COARSEN_(copy_run)(*j, count, keys, b, out, from, ~0u);
+        *j += count;
+    } else if (whole) {
+        COARSEN_(merge_whole)(i, j, count, keys, a, b, out, from);
+    } else {
+        unsigned int in_a = *i, in_b = *j;
+#pragma unroll 1
+        for (unsigned int k = 0; k < count; k++) {
+            const COARSEN_TYPE *const next_a = keys + COARSEN_(place)(a, in_a);
+            const COARSEN_TYPE *const next_b = keys + COARSEN_(place)(b, in_b);
             const bool from_b =
-                whole ? no_a | (!no_b & COARSEN_(less)(key_b, key_a))
-                      : in_a >= a.count || (in_b < b.count && COARSEN_(less)(key_b, key_a));
-            const unsigned int place = from_b ? behind_b : behind_a;
-            piece.item[p] = from_b ? key_b : key_a;
+                in_a >= a.count || (in_b < b.count && COARSEN_(less)(*next_b, *next_a));
+            out[k] = *(from_b ? next_b : next_a);
             if (from)
-                from[k + p] = from_b ? ~in_b : in_a;
-            if (whole || (from_b ? in_b + 1 < b.count : in_a + 1 < a.count)) {
-                const COARSEN_TYPE next = keys[place];
-                key_a = from_b ? key_a : next;
-                key_b = from_b ? next : key_b;
-            }
-            behind_a = from_b ? behind_a : place + 1;
-            behind_b = from_b ? place + 1 : behind_b;
+                from[k] = from_b ? ~in_b : in_a;
+            in_a += !from_b;
+            in_b += from_b;
         }
-        if (whole)
-            *(COARSEN_(piece) *)(out + k) = piece;
-        else
-            out[k] = piece.item[0];
+        *i = in_a;
+        *j = in_b;
     }
-    *i = behind_a - shift_a;
-    *j = behind_b - shift_b;
 }
 
 COARSEN_DEVICE void COARSEN_(block_merge)(const COARSEN_TYPE *keys, COARSEN_(run) a,

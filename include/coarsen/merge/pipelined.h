@@ -91,46 +91,78 @@ enum {
     COARSEN_(tile) = BLOCK_DIM * COARSEN_(each)
 };
 
-// An input, whose elements are counted from a vector's boundary: its first one is element `skip`.
-typedef struct {
-    const COARSEN_TYPE *keys; // element e is keys[e]
-    size_t skip, end;         // of the array
-    size_t next, stop;        // of the section: the next element to merge; where it ends
-    size_t copied;      // what is before is in the ring, or on its way; a multiple of a vector
-    COARSEN_(run) ring; // the next elements there
-} COARSEN_(input);
-
 // Where in a vector an array begins.
 COARSEN_HOST_DEVICE size_t COARSEN_(skip)(const COARSEN_TYPE *keys)
 {
     return COARSEN_ITEMS > 1 ? (size_t)keys / COARSEN_SIZE % COARSEN_ITEMS : 0;
 }
 
+// An input of a section. Its elements are counted from the vector that has the section's first one: so 32 bits do.
+typedef struct {
+    size_t first;            // element e is element first + e of the array
+    unsigned int begin, end; // of the array, or what is far enough from the section
+    unsigned int next, stop; // of the section: the next element to merge; where it ends
+    unsigned int copied;     // what is before is in the ring, or on its way; a multiple of a vector
+    const COARSEN_TYPE *from; // where that one is
+    COARSEN_(run) ring;       // the next elements there
+} COARSEN_(input);
+
 COARSEN_INLINE COARSEN_(input) COARSEN_(input_of)(const COARSEN_TYPE *keys, size_t n, size_t next,
                                                   size_t stop, unsigned int base, unsigned int size)
 {
-    const size_t skip = COARSEN_(skip)(keys);
-    const unsigned int past = (unsigned int)((next + skip) % COARSEN_ITEMS); // a vector's boundary
+    const unsigned int past = (unsigned int)((COARSEN_(skip)(keys) + next) % COARSEN_ITEMS);
+    const unsigned int last = past + (unsigned int)(stop - next);
     const COARSEN_(input)
-        input = {keys - skip,          skip, skip + n, skip + next, skip + stop, skip + next - past,
+        input = {next - past,
+                 next < past ? past - (unsigned int)next : 0,
+                 past + (unsigned int)coarsen_min(n - next, stop - next + COARSEN_ITEMS),
+                 past,
+                 last,
+                 0,
+                 keys + next - past,
                  {base, past, 0, size}};
     return input;
 }
 
-// Begins to copy the vector at e of an array, of which there are elements `begin` to `end`. whole: all of it is there.
+// Begins to copy the vector at e, of which there are elements `begin` to `end`. whole: all of it is there.
 COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from,
                                           unsigned int e, unsigned int begin, unsigned int end,
                                           bool whole)
 {
-    if (!whole && (e < begin || e + COARSEN_ITEMS > end)) {
+    if (!whole && (e < begin || e + COARSEN_(items) > end)) {
 #pragma unroll 1
         for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
             if (e + v >= begin && e + v < end)
-                to[v] = from[e + v];
+                to[v] = from[v];
     } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
-        COARSEN_(copy_async)(to, from + e, 16);
+        COARSEN_(copy_async)(to, from, 16);
     } else {
-        *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)(from + e);
+        *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)from;
+    }
+}
+
+// Begins to copy elements input->copied to `last`. again: so many places of the ring's start are behind it too.
+COARSEN_INLINE void COARSEN_(copy_part)(const COARSEN_(input) * input, COARSEN_TYPE *keys,
+                                        unsigned int again, unsigned int last, bool whole)
+{
+    const COARSEN_(run) ring = input->ring;
+    const unsigned int row = BLOCK_DIM * COARSEN_(items), first = threadIdx.x * COARSEN_(items);
+    const unsigned int copied = input->copied, shift = ring.first - input->next;
+    const COARSEN_TYPE *from = input->from + first;
+    COARSEN_TYPE *const to = keys + ring.base;
+#pragma unroll 1
+    for (unsigned int e = copied + first; e < last; e += row, from += row) {
+        const unsigned int place = e + shift, before = place - ring.size;
+        COARSEN_(copy_vector)
+        (to + (place < before ? place : before), from, e, input->begin, input->end, whole);
+    }
+#pragma unroll 1
+    for (unsigned int place = first; place < again; place += row) {
+        const unsigned int in = place - shift - copied; // counted from `copied`
+        const unsigned int e = in < ring.size ? in : in + ring.size;
+        if (e < last - copied)
+            COARSEN_(copy_vector)
+        (to + ring.size + place, input->from + e, copied + e, input->begin, input->end, whole);
     }
 }
 
@@ -138,38 +170,18 @@ COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *
 COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys, unsigned int again)
 {
     const COARSEN_(run) ring = input->ring;
-    const unsigned int past = (unsigned int)(input->next % COARSEN_ITEMS);
-    // Counted from here on, all fits 32 bits: this vector has the first place that may not be overwritten.
-    const size_t first = input->next - past;
-    const unsigned int start = ring.first - past;
-    const COARSEN_TYPE *const from = input->keys + first;
-    const unsigned int begin = first < input->skip ? (unsigned int)input->skip : 0;
-    const unsigned int end =
-        (unsigned int)coarsen_min(input->end - first, ring.size + COARSEN_ITEMS);
-    const unsigned int stop = (unsigned int)coarsen_min(input->stop - first, ring.size);
-    const unsigned int copied = (unsigned int)(input->copied - first);
-    if (copied >= stop)
-        return;
-    const unsigned int last = (stop + COARSEN_ITEMS - 1) / COARSEN_ITEMS * COARSEN_ITEMS;
+    // The vector that has the next element may not be overwritten.
+    const unsigned int room = input->next / COARSEN_(items) * COARSEN_(items) + ring.size;
+    const unsigned int stop = input->stop < room ? input->stop : room;
+    const unsigned int last = (stop + COARSEN_(items) - 1) / COARSEN_(items) * COARSEN_(items);
     // Only at the array's ends can a vector be cut: elsewhere nothing is asked of each.
-    const bool whole = copied >= begin && last <= end;
-    unsigned int place = start + copied + threadIdx.x * COARSEN_ITEMS;
-#pragma unroll 1
-    for (unsigned int e = copied + threadIdx.x * COARSEN_ITEMS; e < last;
-         e += BLOCK_DIM * COARSEN_ITEMS, place += BLOCK_DIM * COARSEN_ITEMS) {
-        if (place >= ring.size)
-            place -= ring.size;
-        COARSEN_(copy_vector)(keys + ring.base + place, from, e, begin, end, whole);
-    }
-    // Of the ring's first places, those that were filled just now.
-#pragma unroll 1
-    for (unsigned int to = threadIdx.x * COARSEN_ITEMS; to < again;
-         to += BLOCK_DIM * COARSEN_ITEMS) {
-        const unsigned int e = to < start ? to + ring.size - start : to - start;
-        if (e >= copied && e < last)
-            COARSEN_(copy_vector)(keys + ring.base + ring.size + to, from, e, begin, end, whole);
-    }
-    input->copied = first + last;
+    const bool whole = input->copied >= input->begin && last <= input->end;
+    if (whole)
+        COARSEN_(copy_part)(input, keys, again, last, true);
+    else
+        COARSEN_(copy_part)(input, keys, again, last, false);
+    input->from += last - input->copied;
+    input->copied = last;
 }
 
 // After so many elements were merged.
@@ -181,12 +193,19 @@ COARSEN_INLINE void COARSEN_(advance)(COARSEN_(input) * input, unsigned int used
 
 // Writes results begin to stop of a tile whose vectors start at out.
 COARSEN_INLINE void COARSEN_(write)(COARSEN_TYPE *out, const COARSEN_TYPE *merged,
-                                    unsigned int begin, unsigned int stop)
+                                    unsigned int begin, unsigned int stop, unsigned int tile)
 {
-    const bool whole = begin == 0 && stop % COARSEN_ITEMS == 0; // as all tiles but the ends
+    if (begin == 0 && stop == tile && tile % COARSEN_ITEMS == 0) { // as all but the ends
+        const unsigned int row = BLOCK_DIM * COARSEN_(items), k = threadIdx.x * COARSEN_(items);
+#pragma unroll 8
+        for (unsigned int r = 0; r < tile; r += row)
+            if (r + row <= tile || r + k < tile)
+                *(COARSEN_(vector) *)(out + k + r) = *(const COARSEN_(vector) *)(merged + k + r);
+        return;
+    }
 #pragma unroll 1
     for (unsigned int k = threadIdx.x * COARSEN_ITEMS; k < stop; k += BLOCK_DIM * COARSEN_ITEMS)
-        if (whole || (k >= begin && k + COARSEN_ITEMS <= stop)) {
+        if (k >= begin && k + COARSEN_ITEMS <= stop) {
             *(COARSEN_(vector) *)(out + k) = *(const COARSEN_(vector) *)(merged + k);
         } else {
 #pragma unroll 1
@@ -263,12 +282,17 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
     COARSEN_(fill)(&b, keys, again);
     COARSEN_(copies_end)();
     COARSEN_(copies_end)(); // an empty group, in the place of the next tile's keys
-    for (size_t to = first; to < stop + skip; to += tile) {
-        const unsigned int begin = to < skip ? (unsigned int)skip : 0;
-        const unsigned int end = (unsigned int)coarsen_min(stop + skip - to, tile);
+    COARSEN_TYPE *out = arrays.out + first - skip;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *out_values = arrays.out_values + first - skip;
+#endif
+    unsigned int begin = first < skip ? (unsigned int)skip : 0;
+    unsigned int left = (unsigned int)(stop + skip - first);
+    while (left > 0) {
+        const unsigned int end = left < tile ? left : tile;
         // One more than a tile needs, as a run that ends with it reads the next key.
-        a.ring.count = (unsigned int)coarsen_min(a.stop - a.next, tile + 1);
-        b.ring.count = (unsigned int)coarsen_min(b.stop - b.next, tile + 1);
+        a.ring.count = a.stop - a.next < tile + 1 ? a.stop - a.next : tile + 1;
+        b.ring.count = b.stop - b.next < tile + 1 ? b.stop - b.next : tile + 1;
         COARSEN_(copies_wait)(1);
         __syncthreads();
 
@@ -293,19 +317,22 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
 
         const unsigned int of_a = used, of_b = end - begin - used;
 #ifdef COARSEN_VALUE
-        const COARSEN_VALUE *const a_values = arrays.a_values + (a.next - a.skip);
-        const COARSEN_VALUE *const b_values = arrays.b_values + (b.next - b.skip);
+        const COARSEN_VALUE *const a_values = arrays.a_values + (a.first + a.next);
+        const COARSEN_VALUE *const b_values = arrays.b_values + (b.first + b.next);
 #endif
         COARSEN_(advance)(&a, of_a);
         COARSEN_(advance)(&b, of_b);
         COARSEN_(fill)(&a, keys, again);
         COARSEN_(fill)(&b, keys, again);
         COARSEN_(copies_end)();
-        COARSEN_(write)(arrays.out + to - skip, merged, begin, end);
+        COARSEN_(write)(out, merged, begin, end, tile);
+        out += tile;
 #ifdef COARSEN_VALUE
-        COARSEN_(write_values)
-        (arrays.out_values + to - skip, from, a_values, b_values, begin, end);
+        COARSEN_(write_values)(out_values, from, a_values, b_values, begin, end);
+        out_values += tile;
 #endif
+        left -= end;
+        begin = 0;
     }
 }
 
