@@ -115,6 +115,12 @@ COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
     return run.base + (place < before ? place : before);
 }
 
+// A key at so many bytes: where they are counted and not the keys, one in shared memory takes an instruction less.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(at)(const COARSEN_TYPE *keys, unsigned int bytes)
+{
+    return (const COARSEN_TYPE *)((const char *)keys + bytes);
+}
+
 // It begins with the keys with which a ring starts again, a's and b's: whatever these say, what is left to choose from
 // lies on one side of each. So a step needs no more than the middle of it.
 COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYPE *keys,
@@ -132,20 +138,20 @@ COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYP
                 low = i + 1;
         }
     }
-    if (low == high)
-        return low;
-    const COARSEN_TYPE *const row_a = keys + COARSEN_(place)(a, low);
-    const COARSEN_TYPE *const row_b = keys + COARSEN_(place)(b, k - 1 - low);
-    unsigned int from = 0, to = high - low;
+    // From here on key i of a is at at_a + i, and the one it is compared with at at_b - i, in bytes.
+    const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
+    const unsigned int at_a = (COARSEN_(place)(a, low) - low) * size;
+    const unsigned int at_b = (COARSEN_(place)(b, k - 1 - low) + low) * size;
 #pragma unroll 1
-    while (from < to) {
-        const unsigned int i = (from + to) / 2;
-        if (COARSEN_(less)(row_b[-(ptrdiff_t)i], row_a[i]))
-            to = i;
+    while (low < high) {
+        const unsigned int i = (low + high) / 2;
+        if (COARSEN_(less)(*COARSEN_(at)(keys, at_b - i * size),
+                           *COARSEN_(at)(keys, at_a + i * size)))
+            high = i;
         else
-            from = i + 1;
+            low = i + 1;
     }
-    return low + from;
+    return low;
 }
 
 // Results of less than four bytes are written four bytes at a time.
@@ -181,31 +187,35 @@ COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
                       const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out,
                       unsigned int *from)
 {
+    const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
+    const unsigned int first_a = COARSEN_(place)(a, *i) * size;
+    const unsigned int first_b = COARSEN_(place)(b, *j) * size;
+    unsigned int next_a = first_a, next_b = first_b;
     unsigned int in_a = *i, in_b = *j;
-    const COARSEN_TYPE *next_a = keys + COARSEN_(place)(a, in_a);
-    const COARSEN_TYPE *next_b = keys + COARSEN_(place)(b, in_b);
-    COARSEN_TYPE key_a = *next_a, key_b = *next_b;
+    COARSEN_TYPE key_a = *COARSEN_(at)(keys, next_a);
+    COARSEN_TYPE key_b = *COARSEN_(at)(keys, next_b);
 #pragma unroll 8
     for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
             const bool from_b = COARSEN_(less)(key_b, key_a);
-            const COARSEN_TYPE next = (from_b ? next_b : next_a)[1];
+            const unsigned int taken = from_b ? next_b : next_a;
+            const COARSEN_TYPE next = COARSEN_(at)(keys, taken)[1];
             piece.item[p] = from_b ? key_b : key_a;
             if (from)
                 from[k + p] = from_b ? ~in_b : in_a;
             key_a = from_b ? key_a : next;
             key_b = from_b ? next : key_b;
             if (from_b)
-                next_b++, in_b++;
+                next_b += size, in_b++;
             else
-                next_a++, in_a++;
+                next_a += size, in_a++;
         }
         *(COARSEN_(piece) *)(out + k) = piece;
     }
-    *i = in_a;
-    *j = in_b;
+    *i += (next_a - first_a) / size;
+    *j += (next_b - first_b) / size;
 }
 
 COARSEN_DEVICE __attribute__((always_inline)) void
