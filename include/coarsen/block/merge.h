@@ -23,9 +23,9 @@
 //     size_t NAME_co_rank(size_t k, const COARSEN_TYPE *a, size_t m, const COARSEN_TYPE *b, size_t n)
 //         how many of the first k results come from a, whose m keys are sorted, as are b's n; k <= m + n
 //     size_t NAME_warp_co_rank(the same)       by a warp, all 32 lanes of which call, with the same arguments
-//     NAME_run    a run of fewer than 2^31 keys in an array: base, first, count, size. Key e of it is at base +
-//                 first + e, if it lies in no ring. In a ring of `size` places from base on, first is less than
-//                 that, and what would be at base + size or behind it is `size` places before.
+//     NAME_run    a run of fewer than 2^31 keys in the first 2^32 bytes of an array: base, first, count, size. Key e of
+//                 it is at base + first + e, if it lies in no ring. In a ring of `size` places from base on, first
+//                 is less than that, and what would be at base + size or behind it is `size` places before.
 //     NAME_run NAME_run_of(unsigned int first, unsigned int count)    one in no ring: {0, first, count, 0}
 //     unsigned int NAME_run_rank(unsigned int k, const COARSEN_TYPE *keys, NAME_run a, NAME_run b)
 //         as NAME_co_rank, of two runs in keys
@@ -43,9 +43,9 @@
 // All of them are stable: of equal keys, those of a come first. On keys that are not sorted they read nothing but
 // these keys. keys, out and from may be anywhere; NAME_run_rank, NAME_merge_run and NAME_block_merge are meant for
 // shared memory.
-// Cost: a search takes log2(min(m, n)) steps, one after the other, of two keys each. That of a warp takes a step per
-// factor of 33, in 32 probes; and of 257, in 256, when no more than 66048 results are left to choose from: then
-// what is probed lies close together.
+// Cost: a search takes log2(min(m, n)) steps, one after the other, of two keys each; in rings up to two more. That of
+// a warp takes a step per factor of 33, in 32 probes; and of 257, in 256, when no more than 66048 results are left to
+// choose from: then what is probed lies close together.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012); Hwu, Kirk, El Hajj, Programming Massively
 // Parallel Processors, 4th ed., section 12.4.
 
@@ -116,7 +116,7 @@ COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
 }
 
 // A key at so many bytes: where they are counted and not the keys, one in shared memory takes an instruction less.
-COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(at)(const COARSEN_TYPE *keys, unsigned int bytes)
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(at_byte)(const COARSEN_TYPE *keys, unsigned int bytes)
 {
     return (const COARSEN_TYPE *)((const char *)keys + bytes);
 }
@@ -145,8 +145,8 @@ COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYP
 #pragma unroll 1
     while (low < high) {
         const unsigned int i = (low + high) / 2;
-        if (COARSEN_(less)(*COARSEN_(at)(keys, at_b - i * size),
-                           *COARSEN_(at)(keys, at_a + i * size)))
+        if (COARSEN_(less)(*COARSEN_(at_byte)(keys, at_b - i * size),
+                           *COARSEN_(at_byte)(keys, at_a + i * size)))
             high = i;
         else
             low = i + 1;
@@ -192,8 +192,8 @@ COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
     const unsigned int first_b = COARSEN_(place)(b, *j) * size;
     unsigned int next_a = first_a, next_b = first_b;
     unsigned int in_a = *i, in_b = *j;
-    COARSEN_TYPE key_a = *COARSEN_(at)(keys, next_a);
-    COARSEN_TYPE key_b = *COARSEN_(at)(keys, next_b);
+    COARSEN_TYPE key_a = *COARSEN_(at_byte)(keys, next_a);
+    COARSEN_TYPE key_b = *COARSEN_(at_byte)(keys, next_b);
 #pragma unroll 8
     for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
         COARSEN_(piece) piece;
@@ -201,7 +201,7 @@ COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
         for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
             const bool from_b = COARSEN_(less)(key_b, key_a);
             const unsigned int taken = from_b ? next_b : next_a;
-            const COARSEN_TYPE next = COARSEN_(at)(keys, taken)[1];
+            const COARSEN_TYPE next = COARSEN_(at_byte)(keys, taken)[1];
             piece.item[p] = from_b ? key_b : key_a;
             if (from)
                 from[k + p] = from_b ? ~in_b : in_a;

@@ -13,8 +13,8 @@
 // | COARSEN_TYPE         | required         | type of the keys                                     |
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
-// | BLOCK_DIM            | 128 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 17 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | BLOCK_DIM            | 256 or tuned; 128 with values | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR        | 21 or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -37,10 +37,12 @@
 // Price saved: the wait for memory at the start of each tile; and all searches in global memory except two per block,
 // in which a warp tries 32 or 256 places at once.
 // Price paid: shared memory for five tiles.
+// What is left is bound by its instructions, so a section counts in 32 bits from where it begins, and what is asked of
+// a tile or a warp is not asked of each key.
 // Where a block would have few tiles, it has none of this to gain: such arrays have a kernel of one tile per block.
 // There two searches per tile are the longest wait. While they go on, the blocks ask for all the keys to be
 // brought to the L2 cache.
-// Cost: m + n keys read and written once; with the defaults, one in 218 is read twice, as behind the end of a ring
+// Cost: m + n keys read and written once; with the defaults, one in 448 is read twice, as behind the end of a ring
 // its start is there again, so that a run can go on.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 12.6, for the rings;
 // O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for equal sections.
@@ -54,11 +56,15 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MERGE
 #include "../base.h"
-#ifndef BLOCK_DIM
+#if !defined(BLOCK_DIM) && defined(COARSEN_VALUE)
 #define BLOCK_DIM 128
+#elif !defined(BLOCK_DIM)
+#define BLOCK_DIM 256
 #endif
-#ifndef COARSE_FACTOR
+#if !defined(COARSE_FACTOR) && defined(COARSEN_VALUE)
 #define COARSE_FACTOR 17
+#elif !defined(COARSE_FACTOR)
+#define COARSE_FACTOR 21
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -409,7 +415,8 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
         if (status != cudaSuccess)
             return status;
         const size_t blocks = processors * (size_t)(resident > 0 ? resident : 1);
-        const size_t section = coarsen_ceil_div(coarsen_ceil_div(all, blocks), 128) * 128;
+        size_t section = coarsen_ceil_div(coarsen_ceil_div(all, blocks), 128) * 128;
+        section = coarsen_min(section, 1 << 30); // in which 32 bits count
         if (section >= COARSEN_FEW * COARSEN_(tile)) {
             const cudaLaunchConfig_t config =
                 coarsen_launch_config(coarsen_ceil_div(all, section), BLOCK_DIM, bytes, stream);
