@@ -695,32 +695,57 @@ static void check_big(const rung<unsigned char, nothing> &r)
             by_warp[k / stride * 32 + t % 32] = rank;                                              \
         }                                                                                          \
     }                                                                                              \
-    static __global__ void name##_blocks(const T *a, unsigned int m, const T *b, unsigned int n,   \
-                                         T *out, T *again, unsigned int *from)                     \
+    /* a run of 12 results by each thread, whole where it may be */                                \
+    static __device__ void name##_runs(const T *keys, name##_run a, name##_run b, T *out,          \
+                                       unsigned int *from)                                         \
     {                                                                                              \
-        __shared__ T keys[1300], merged[600];                                                      \
+        const unsigned int all = a.count + b.count, each = 12;                                     \
+        const unsigned int first = threadIdx.x * each < all ? threadIdx.x * each : all;            \
+        const unsigned int count = all - first < each ? all - first : each;                        \
+        unsigned int i = name##_run_rank(first, keys, a, b), j = first - i;                        \
+        const bool enough = i + each < a.count, enough_b = j + each < b.count;                     \
+        if (count == each &&                                                                       \
+            ((enough && enough_b) || (enough && j == b.count) || (enough_b && i == a.count)))      \
+            name##_merge_run(&i, &j, each, keys, a, b, out + first, from + first, true);           \
+        else                                                                                       \
+            name##_merge_run(&i, &j, count, keys, a, b, out + first, from + first, false);         \
+        if (i + j != first + count)                                                                \
+            __trap();                                                                              \
+    }                                                                                              \
+    static __global__ void name##_blocks(const T *a, unsigned int m, const T *b, unsigned int n,   \
+                                         T *out, unsigned int *from)                               \
+    {                                                                                              \
+        __shared__ T keys[1300];                                                                   \
+        __shared__ __attribute__((aligned(4))) T merged[600];                                      \
         __shared__ unsigned int places[600];                                                       \
-        /* a's in a ring whose last place it passes; b's in no ring */                             \
-        const name##_run ring = {5, 500, m, 600};                                                  \
+        /* in rings whose last places they pass */                                                 \
+        const name##_run x = {5, 500, m, 600}, y = {650, 400, n, 600};                             \
+        const name##_run plain = n > 200 ? y : name##_run_of(650 + 400, n);                        \
         for (unsigned int e = threadIdx.x; e < m; e += 64) {                                       \
-            keys[name##_place(ring, e)] = a[e];                                                    \
-            if (name##_place(ring, e) < 5 + 20)                                                    \
-                keys[name##_place(ring, e) + 600] = a[e];                                          \
+            keys[name##_place(x, e)] = a[e];                                                       \
+            if (name##_place(x, e) < 5 + 20)                                                       \
+                keys[name##_place(x, e) + 600] = a[e];                                             \
         }                                                                                          \
-        for (unsigned int e = threadIdx.x; e < n; e += 64)                                         \
-            keys[650 + e] = b[e];                                                                  \
-        __syncthreads();                                                                           \
-        name##_block_merge(keys, ring, name##_run_of(650, n), merged, places);                     \
-        __syncthreads();                                                                           \
-        for (unsigned int e = threadIdx.x; e < m + n; e += 64) {                                   \
-            out[e] = merged[e];                                                                    \
-            from[e] = places[e];                                                                   \
+        for (unsigned int e = threadIdx.x; e < n; e += 64) {                                       \
+            keys[name##_place(y, e)] = b[e];                                                       \
+            if (name##_place(y, e) < 650 + 20)                                                     \
+                keys[name##_place(y, e) + 600] = b[e];                                             \
         }                                                                                          \
-        __syncthreads();                                                                           \
-        name##_block_merge(keys, ring, name##_run_of(650, n), merged, NULL);                       \
-        __syncthreads();                                                                           \
-        for (unsigned int e = threadIdx.x; e < m + n; e += 64)                                     \
-            again[e] = merged[e];                                                                  \
+        for (unsigned int way = 0; way < 3; way++, out += m + n, from += m + n) {                  \
+            for (unsigned int e = threadIdx.x; e < m + n; e += 64)                                 \
+                places[e] = 0, merged[e] = (T)0;                                                   \
+            __syncthreads();                                                                       \
+            if (way < 2)                                                                           \
+                name##_block_merge(keys, x, plain, merged, way == 0 ? places : NULL);              \
+            else                                                                                   \
+                name##_runs(keys, x, y, merged, places);                                           \
+            __syncthreads();                                                                       \
+            for (unsigned int e = threadIdx.x; e < m + n; e += 64) {                               \
+                out[e] = merged[e];                                                                \
+                from[e] = places[e];                                                               \
+            }                                                                                      \
+            __syncthreads();                                                                       \
+        }                                                                                          \
     }
 RANK_KERNELS(rank_ints, int)
 RANK_KERNELS(rank_floats, float)
@@ -766,24 +791,24 @@ static void check_ranks(const char *name, const problem<T, V> &p, K ranks, B blo
             if (all > 600)
                 continue;
             const cudaLaunchConfig_t one = {dim3(1), dim3(64), 0, 0, NULL, 0};
-            const test_array to(all * sizeof(T)), again(all * sizeof(T)), from(all * 4);
-            std::vector<T> got(all), got_again(all);
-            std::vector<unsigned int> got_from(all);
+            const test_array to(3 * all * sizeof(T)), from(3 * all * 4);
+            std::vector<T> got(3 * all);
+            std::vector<unsigned int> got_from(3 * all);
             CHECK(cudaLaunchKernelEx(&one, blocks, (const T *)x.get(), (unsigned int)m,
                                      (const T *)y.get(), (unsigned int)n, (T *)to.get(),
-                                     (T *)again.get(), (unsigned int *)from.get()));
+                                     (unsigned int *)from.get()));
             CHECK(cudaDeviceSynchronize());
             to.read(got.data());
-            again.read(got_again.data());
             from.read(got_from.data());
-            for (size_t e = 0; e < all; e++)
-                merged &= memcmp(&got[e], &keys[e], sizeof(T)) == 0 &&
-                          memcmp(&got_again[e], &keys[e], sizeof(T)) == 0 &&
-                          got_from[e] == (places[e] < m ? (unsigned int)places[e]
-                                                        : ~(unsigned int)(places[e] - m));
+            for (size_t e = 0; e < 3 * all; e++) {
+                const size_t place = places[e % all];
+                merged &= memcmp(&got[e], &keys[e % all], sizeof(T)) == 0;
+                merged &= e / all == 1 || got_from[e] == (place < m ? (unsigned int)place
+                                                                    : ~(unsigned int)(place - m));
+            }
         }
     tap_ok(ok, "%s: the co-rank of every k, by a thread and by a warp", name);
-    tap_ok(merged, "%s: two runs, merged by a block", name);
+    tap_ok(merged, "%s: two runs, merged by a block, and by whole runs", name);
 }
 
 #endif
@@ -928,7 +953,7 @@ int main(void)
 #ifndef TEST_FIRST
     check_long();
     check(PAIRS_OF(pipelined_wide, launch, wide, unsigned int), of_wide, 1024, 3);
-    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31219, 140528);
+    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31874, 140528);
 #endif
 #endif
     return tap_done();

@@ -23,9 +23,9 @@
 //     size_t NAME_co_rank(size_t k, const COARSEN_TYPE *a, size_t m, const COARSEN_TYPE *b, size_t n)
 //         how many of the first k results come from a, whose m keys are sorted, as are b's n; k <= m + n
 //     size_t NAME_warp_co_rank(the same)       by a warp, all 32 lanes of which call, with the same arguments
-//     NAME_run    a run of fewer than 2^31 keys in an array: base, first, count, size. Key e of it is at base +
-//                 first + e, if it lies in no ring. In a ring of `size` places from base on, first is less than
-//                 that, and what would be at base + size or behind it is `size` places before.
+//     NAME_run    a run of fewer than 2^31 keys in the first 2^32 bytes of an array: base, first, count, size. Key e of
+//                 it is at base + first + e, if it lies in no ring. In a ring of `size` places from base on, first
+//                 is less than that, and what would be at base + size or behind it is `size` places before.
 //     NAME_run NAME_run_of(unsigned int first, unsigned int count)    one in no ring: {0, first, count, 0}
 //     unsigned int NAME_run_rank(unsigned int k, const COARSEN_TYPE *keys, NAME_run a, NAME_run b)
 //         as NAME_co_rank, of two runs in keys
@@ -34,17 +34,18 @@
 //         one thread's work: the next count results to out, beginning with key *i of a and *j of b, which are
 //         moved on. from: NULL, or where to tell for each result which it is: key i of a as i, key j of b as ~j.
 //         In a ring it reads on behind the last place: there the first count keys of the ring are to be again.
-//         whole: there are more than count keys left in each, and for keys of 1 or 2 bytes out is aligned to 4
-//         and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best a constant.
+//         whole: there are more than count keys left in each, or in one of them none, and for keys of 1 or 2 bytes
+//         out is aligned to 4 and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best
+//         a constant.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
 //         the whole merge by the whole block, of BLOCK_DIM x 1 x 1 threads, all of which call. A barrier goes
 //         before it and behind it. out and from are apart from the runs.
 // All of them are stable: of equal keys, those of a come first. On keys that are not sorted they read nothing but
 // these keys. keys, out and from may be anywhere; NAME_run_rank, NAME_merge_run and NAME_block_merge are meant for
 // shared memory.
-// Cost: a search takes log2(min(m, n)) steps, one after the other, of two keys each. That of a warp takes a step per
-// factor of 33, in 32 probes; and of 257, in 256, when no more than 66048 results are left to choose from: then
-// what is probed lies close together.
+// Cost: a search takes log2(min(m, n)) steps, one after the other, of two keys each; in rings up to two more. That of
+// a warp takes a step per factor of 33, in 32 probes; and of 257, in 256, when no more than 66048 results are left to
+// choose from: then what is probed lies close together.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012); Hwu, Kirk, El Hajj, Programming Massively
 // Parallel Processors, 4th ed., section 12.4.
 
@@ -114,13 +115,38 @@ COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
     return run.base + (place < before ? place : before);
 }
 
+// A key at so many bytes: where they are counted and not the keys, one in shared memory takes an instruction less.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(at_byte)(const COARSEN_TYPE *keys, unsigned int bytes)
+{
+    return (const COARSEN_TYPE *)((const char *)keys + bytes);
+}
+
+// It begins with the keys with which a ring starts again, a's and b's: whatever these say, what is left to choose from
+// lies on one side of each. So a step needs no more than the middle of it.
 COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYPE *keys,
                                                COARSEN_(run) a, COARSEN_(run) b)
 {
     unsigned int low = k > b.count ? k - b.count : 0, high = k < a.count ? k : a.count;
+#pragma unroll
+    for (unsigned int of_b = 0; of_b < 2; of_b++) {
+        const unsigned int i = of_b ? k - 1 - (b.size - b.first) : a.size - a.first;
+        if (i - low < high - low) {
+            const COARSEN_TYPE key_b = keys[COARSEN_(place)(b, k - 1 - i)];
+            if (COARSEN_(less)(key_b, keys[COARSEN_(place)(a, i)]))
+                high = i;
+            else
+                low = i + 1;
+        }
+    }
+    // From here on key i of a is at at_a + i, and the one it is compared with at at_b - i, in bytes.
+    const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
+    const unsigned int at_a = (COARSEN_(place)(a, low) - low) * size;
+    const unsigned int at_b = (COARSEN_(place)(b, k - 1 - low) + low) * size;
+#pragma unroll 1
     while (low < high) {
         const unsigned int i = (low + high) / 2;
-        if (COARSEN_(less)(keys[COARSEN_(place)(b, k - 1 - i)], keys[COARSEN_(place)(a, i)]))
+        if (COARSEN_(less)(*COARSEN_(at_byte)(keys, at_b - i * size),
+                           *COARSEN_(at_byte)(keys, at_a + i * size)))
             high = i;
         else
             low = i + 1;
@@ -135,49 +161,93 @@ typedef struct __attribute__((aligned(COARSEN_PIECE > 1 ? 4 : __alignof__(COARSE
     COARSEN_TYPE item[COARSEN_PIECE];
 } COARSEN_(piece);
 
-// One of the two next keys is the next result, and the key behind it in its run is read then: one read per result.
+// The next count results, of a run alone, from key e on: with flip, they are told as those of b.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(copy_run)(unsigned int e, unsigned int count, const COARSEN_TYPE *keys, COARSEN_(run) run,
+                   COARSEN_TYPE *out, unsigned int *from, unsigned int flip)
+{
+    const COARSEN_TYPE *const next = keys + COARSEN_(place)(run, e);
+#pragma unroll 4
+    for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
+        COARSEN_(piece) piece;
+#pragma unroll
+        for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
+            piece.item[p] = next[k + p];
+            if (from)
+                from[k + p] = (e + k + p) ^ flip;
+        }
+        *(COARSEN_(piece) *)(out + k) = piece;
+    }
+}
+
+// The next count results, of two runs that both have more. One of the two next keys is the next result, and the key
+// behind it in its run is read then: one read per result.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
+                      const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out,
+                      unsigned int *from)
+{
+    const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
+    const unsigned int first_a = COARSEN_(place)(a, *i) * size;
+    const unsigned int first_b = COARSEN_(place)(b, *j) * size;
+    unsigned int next_a = first_a, next_b = first_b;
+    unsigned int in_a = *i, in_b = *j;
+    COARSEN_TYPE key_a = *COARSEN_(at_byte)(keys, next_a);
+    COARSEN_TYPE key_b = *COARSEN_(at_byte)(keys, next_b);
+#pragma unroll 8
+    for (unsigned int k = 0; k < count; k += COARSEN_PIECE) {
+        COARSEN_(piece) piece;
+#pragma unroll
+        for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
+            const bool from_b = COARSEN_(less)(key_b, key_a);
+            const unsigned int taken = from_b ? next_b : next_a;
+            const COARSEN_TYPE next = COARSEN_(at_byte)(keys, taken)[1];
+            piece.item[p] = from_b ? key_b : key_a;
+            if (from)
+                from[k + p] = from_b ? ~in_b : in_a;
+            key_a = from_b ? key_a : next;
+            key_b = from_b ? next : key_b;
+            if (from_b)
+                next_b += size, in_b++;
+            else
+                next_a += size, in_a++;
+        }
+        *(COARSEN_(piece) *)(out + k) = piece;
+    }
+    *i += (next_a - first_a) / size;
+    *j += (next_b - first_b) / size;
+}
+
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const COARSEN_TYPE *keys,
                     COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from,
                     bool whole)
 {
-    const unsigned int pieces = whole ? COARSEN_PIECE : 1;
-    // Where the keys behind the two next ones are: known before it is known which of them is read.
-    unsigned int behind_a = COARSEN_(place)(a, *i) + 1, behind_b = COARSEN_(place)(b, *j) + 1;
-    const unsigned int shift_a = behind_a - *i, shift_b = behind_b - *j;
-    if (count == 0)
-        return;
-    // Of a run that is used up, the other's: it is not looked at.
-    COARSEN_TYPE key_a = keys[(whole || *i < a.count ? behind_a : behind_b) - 1];
-    COARSEN_TYPE key_b = keys[(whole || *j < b.count ? behind_b : behind_a) - 1];
-#pragma unroll 4
-    for (unsigned int k = 0; k < count; k += pieces) {
-        COARSEN_(piece) piece;
-#pragma unroll
-        for (unsigned int p = 0; p < pieces; p++) {
-            const unsigned int in_a = behind_a - shift_a, in_b = behind_b - shift_b;
+    if (whole && *j >= b.count) {
+        COARSEN_(copy_run)(*i, count, keys, a, out, from, 0);
+        *i += count;
+    } else if (whole && *i >= a.count) {
+        COARSEN_(copy_run)(*j, count, keys, b, out, from, ~0u);
+        *j += count;
+    } else if (whole) {
+        COARSEN_(merge_whole)(i, j, count, keys, a, b, out, from);
+    } else {
+        unsigned int in_a = *i, in_b = *j;
+#pragma unroll 1
+        for (unsigned int k = 0; k < count; k++) {
+            const COARSEN_TYPE *const next_a = keys + COARSEN_(place)(a, in_a);
+            const COARSEN_TYPE *const next_b = keys + COARSEN_(place)(b, in_b);
             const bool from_b =
-                whole ? COARSEN_(less)(key_b, key_a)
-                      : in_a >= a.count || (in_b < b.count && COARSEN_(less)(key_b, key_a));
-            const unsigned int place = from_b ? behind_b : behind_a;
-            piece.item[p] = from_b ? key_b : key_a;
+                in_a >= a.count || (in_b < b.count && COARSEN_(less)(*next_b, *next_a));
+            out[k] = *(from_b ? next_b : next_a);
             if (from)
-                from[k + p] = from_b ? ~in_b : in_a;
-            if (whole || (from_b ? in_b + 1 < b.count : in_a + 1 < a.count)) {
-                const COARSEN_TYPE next = keys[place];
-                key_a = from_b ? key_a : next;
-                key_b = from_b ? next : key_b;
-            }
-            behind_a = from_b ? behind_a : place + 1;
-            behind_b = from_b ? place + 1 : behind_b;
+                from[k] = from_b ? ~in_b : in_a;
+            in_a += !from_b;
+            in_b += from_b;
         }
-        if (whole)
-            *(COARSEN_(piece) *)(out + k) = piece;
-        else
-            out[k] = piece.item[0];
+        *i = in_a;
+        *j = in_b;
     }
-    *i = behind_a - shift_a;
-    *j = behind_b - shift_b;
 }
 
 COARSEN_DEVICE void COARSEN_(block_merge)(const COARSEN_TYPE *keys, COARSEN_(run) a,

@@ -13,8 +13,8 @@
 // | COARSEN_TYPE         | required         | type of the keys                                     |
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
-// | BLOCK_DIM            | 128 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR        | 29 or tuned      | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | BLOCK_DIM            | 256 or tuned; 128 with values | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR        | 21 or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -37,10 +37,12 @@
 // Price saved: the wait for memory at the start of each tile; and all searches in global memory except two per block,
 // in which a warp tries 32 or 256 places at once.
 // Price paid: shared memory for five tiles.
+// What is left is bound by its instructions, so a section counts in 32 bits from where it begins, and what is asked of
+// a tile or a warp is not asked of each key.
 // Where a block would have few tiles, it has none of this to gain: such arrays have a kernel of one tile per block.
 // There two searches per tile are the longest wait. While they go on, the blocks ask for all the keys to be
 // brought to the L2 cache.
-// Cost: m + n keys read and written once; with the defaults, one in 230 is read twice, as behind the end of a ring
+// Cost: m + n keys read and written once; with the defaults, one in 448 is read twice, as behind the end of a ring
 // its start is there again, so that a run can go on.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 12.6, for the rings;
 // O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for equal sections.
@@ -54,11 +56,15 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MERGE
 #include "../base.h"
-#ifndef BLOCK_DIM
+#if !defined(BLOCK_DIM) && defined(COARSEN_VALUE)
 #define BLOCK_DIM 128
+#elif !defined(BLOCK_DIM)
+#define BLOCK_DIM 256
 #endif
-#ifndef COARSE_FACTOR
-#define COARSE_FACTOR 29
+#if !defined(COARSE_FACTOR) && defined(COARSEN_VALUE)
+#define COARSE_FACTOR 17
+#elif !defined(COARSE_FACTOR)
+#define COARSE_FACTOR 21
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -91,40 +97,48 @@ enum {
     COARSEN_(tile) = BLOCK_DIM * COARSEN_(each)
 };
 
-// An input, whose elements are counted from a vector's boundary: its first one is element `skip`.
-typedef struct {
-    const COARSEN_TYPE *keys; // element e is keys[e]
-    size_t skip, end;         // of the array
-    size_t next, stop;        // of the section: the next element to merge; where it ends
-    size_t copied;      // what is before is in the ring, or on its way; a multiple of a vector
-    COARSEN_(run) ring; // the next elements there
-} COARSEN_(input);
-
 // Where in a vector an array begins.
 COARSEN_HOST_DEVICE size_t COARSEN_(skip)(const COARSEN_TYPE *keys)
 {
     return COARSEN_ITEMS > 1 ? (size_t)keys / COARSEN_SIZE % COARSEN_ITEMS : 0;
 }
 
+// An input of a section. Its elements are counted from the vector that has the section's first one: so 32 bits do.
+typedef struct {
+    size_t first;            // element e is element first + e of the array
+    unsigned int begin, end; // of the array, or what is far enough from the section
+    unsigned int next, stop; // of the section: the next element to merge; where it ends
+    unsigned int copied;     // what is before is in the ring, or on its way; a multiple of a vector
+    const COARSEN_TYPE *from; // where that one is
+    COARSEN_(run) ring;       // the next elements there
+} COARSEN_(input);
+
 COARSEN_INLINE COARSEN_(input) COARSEN_(input_of)(const COARSEN_TYPE *keys, size_t n, size_t next,
                                                   size_t stop, unsigned int base, unsigned int size)
 {
-    const size_t skip = COARSEN_(skip)(keys);
-    const unsigned int past = (unsigned int)((next + skip) % COARSEN_ITEMS); // a vector's boundary
+    const unsigned int past = (unsigned int)((COARSEN_(skip)(keys) + next) % COARSEN_ITEMS);
+    const unsigned int last = past + (unsigned int)(stop - next);
     const COARSEN_(input)
-        input = {keys - skip,          skip, skip + n, skip + next, skip + stop, skip + next - past,
+        input = {next - past,
+                 next < past ? past - (unsigned int)next : 0,
+                 past + (unsigned int)coarsen_min(n - next, stop - next + COARSEN_ITEMS),
+                 past,
+                 last,
+                 0,
+                 keys + next - past,
                  {base, past, 0, size}};
     return input;
 }
 
-// Begins to copy a vector. there: all of it; or else of its elements those before `stop`, from `begin` on.
-COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from, bool there,
-                                          unsigned int begin, unsigned int stop)
+// Begins to copy the vector at e, of which there are elements `begin` to `end`. whole: all of it is there.
+COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *from,
+                                          unsigned int e, unsigned int begin, unsigned int end,
+                                          bool whole)
 {
-    if (!there) {
+    if (!whole && (e < begin || e + COARSEN_(items) > end)) {
 #pragma unroll 1
         for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-            if (v >= begin && v < stop)
+            if (e + v >= begin && e + v < end)
                 to[v] = from[v];
     } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
         COARSEN_(copy_async)(to, from, 16);
@@ -133,33 +147,47 @@ COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *
     }
 }
 
+// Begins to copy elements input->copied to `last`. again: so many places of the ring's start are behind it too.
+COARSEN_INLINE void COARSEN_(copy_part)(const COARSEN_(input) * input, COARSEN_TYPE *keys,
+                                        unsigned int again, unsigned int last, bool whole)
+{
+    const COARSEN_(run) ring = input->ring;
+    const unsigned int row = BLOCK_DIM * COARSEN_(items), first = threadIdx.x * COARSEN_(items);
+    const unsigned int copied = input->copied, shift = ring.first - input->next;
+    const COARSEN_TYPE *from = input->from + first;
+    COARSEN_TYPE *const to = keys + ring.base;
+#pragma unroll 1
+    for (unsigned int e = copied + first; e < last; e += row, from += row) {
+        const unsigned int place = e + shift, before = place - ring.size;
+        COARSEN_(copy_vector)
+        (to + (place < before ? place : before), from, e, input->begin, input->end, whole);
+    }
+#pragma unroll 1
+    for (unsigned int place = first; place < again; place += row) {
+        const unsigned int in = place - shift - copied; // counted from `copied`
+        const unsigned int e = in < ring.size ? in : in + ring.size;
+        if (e < last - copied)
+            COARSEN_(copy_vector)
+        (to + ring.size + place, input->from + e, copied + e, input->begin, input->end, whole);
+    }
+}
+
 // Begins to copy what there are places for in the ring. again: so many places of its start are there behind it too.
 COARSEN_INLINE void COARSEN_(fill)(COARSEN_(input) * input, COARSEN_TYPE *keys, unsigned int again)
 {
     const COARSEN_(run) ring = input->ring;
-    const unsigned int past = (unsigned int)(input->next % COARSEN_ITEMS);
-    // Counted from here on, all fits 32 bits: this vector has the first place that may not be overwritten.
-    const size_t first = input->next - past;
-    const COARSEN_TYPE *const from = input->keys + first;
-    const unsigned int begin = first < input->skip ? (unsigned int)input->skip : 0;
-    const unsigned int end =
-        (unsigned int)coarsen_min(input->end - first, ring.size + COARSEN_ITEMS);
-    const unsigned int stop = (unsigned int)coarsen_min(input->stop - first, ring.size);
-    const unsigned int copied = (unsigned int)(input->copied - first);
-    for (unsigned int e = copied + threadIdx.x * COARSEN_ITEMS; e < stop;
-         e += BLOCK_DIM * COARSEN_ITEMS) {
-        unsigned int place = ring.first - past + e;
-        if (place >= ring.size)
-            place -= ring.size;
-        COARSEN_TYPE *const to = keys + ring.base + place;
-        const unsigned int missing = e < begin ? begin - e : 0; // before the array's first element
-        const bool there = missing == 0 && e + COARSEN_ITEMS <= end;
-        COARSEN_(copy_vector)(to, from + e, there, missing, end - e);
-        if (place < again)
-            COARSEN_(copy_vector)(to + ring.size, from + e, there, missing, end - e);
-    }
-    if (copied < stop)
-        input->copied = first + coarsen_ceil_div(stop, COARSEN_ITEMS) * COARSEN_ITEMS;
+    // The vector that has the next element may not be overwritten.
+    const unsigned int room = input->next / COARSEN_(items) * COARSEN_(items) + ring.size;
+    const unsigned int stop = input->stop < room ? input->stop : room;
+    const unsigned int last = (stop + COARSEN_(items) - 1) / COARSEN_(items) * COARSEN_(items);
+    // Only at the array's ends can a vector be cut: elsewhere nothing is asked of each.
+    const bool whole = input->copied >= input->begin && last <= input->end;
+    if (whole)
+        COARSEN_(copy_part)(input, keys, again, last, true);
+    else
+        COARSEN_(copy_part)(input, keys, again, last, false);
+    input->from += last - input->copied;
+    input->copied = last;
 }
 
 // After so many elements were merged.
@@ -171,8 +199,17 @@ COARSEN_INLINE void COARSEN_(advance)(COARSEN_(input) * input, unsigned int used
 
 // Writes results begin to stop of a tile whose vectors start at out.
 COARSEN_INLINE void COARSEN_(write)(COARSEN_TYPE *out, const COARSEN_TYPE *merged,
-                                    unsigned int begin, unsigned int stop)
+                                    unsigned int begin, unsigned int stop, unsigned int tile)
 {
+    if (begin == 0 && stop == tile && tile % COARSEN_ITEMS == 0) { // as all but the ends
+        const unsigned int row = BLOCK_DIM * COARSEN_(items), k = threadIdx.x * COARSEN_(items);
+#pragma unroll 8
+        for (unsigned int r = 0; r < tile; r += row)
+            if (r + row <= tile || r + k < tile)
+                *(COARSEN_(vector) *)(out + k + r) = *(const COARSEN_(vector) *)(merged + k + r);
+        return;
+    }
+#pragma unroll 1
     for (unsigned int k = threadIdx.x * COARSEN_ITEMS; k < stop; k += BLOCK_DIM * COARSEN_ITEMS)
         if (k >= begin && k + COARSEN_ITEMS <= stop) {
             *(COARSEN_(vector) *)(out + k) = *(const COARSEN_(vector) *)(merged + k);
@@ -185,26 +222,30 @@ COARSEN_INLINE void COARSEN_(write)(COARSEN_TYPE *out, const COARSEN_TYPE *merge
 }
 
 #ifdef COARSEN_VALUE
-// And their values, from where each result's key came from; four at a time, so that one wait is enough for them.
+// How many values a thread asks for before it waits: about 16 words.
+#define COARSEN_AHEAD                                                                              \
+    (sizeof(COARSEN_VALUE) <= 4 ? 16 : sizeof(COARSEN_VALUE) <= 16 ? 64 / sizeof(COARSEN_VALUE) : 4)
+// And their values, from where each result's key came from.
 COARSEN_INLINE void COARSEN_(write_values)(COARSEN_VALUE *out, const unsigned int *from,
                                            const COARSEN_VALUE *a, const COARSEN_VALUE *b,
                                            unsigned int begin, unsigned int stop)
 {
 #pragma unroll 1
-    for (unsigned int k = begin + threadIdx.x; k < stop; k += 4 * BLOCK_DIM) {
-        COARSEN_VALUE values[4];
+    for (unsigned int k = begin + threadIdx.x; k < stop; k += COARSEN_AHEAD * BLOCK_DIM) {
+        COARSEN_VALUE values[COARSEN_AHEAD];
 #pragma unroll
-        for (unsigned int v = 0; v < 4; v++)
+        for (unsigned int v = 0; v < COARSEN_AHEAD; v++)
             if (k + v * BLOCK_DIM < stop) {
                 const unsigned int place = from[k + v * BLOCK_DIM];
                 values[v] = *(place >> 31 ? b + ~place : a + place);
             }
 #pragma unroll
-        for (unsigned int v = 0; v < 4; v++)
+        for (unsigned int v = 0; v < COARSEN_AHEAD; v++)
             if (k + v * BLOCK_DIM < stop)
                 out[k + v * BLOCK_DIM] = values[v];
     }
 }
+#undef COARSEN_AHEAD
 #endif
 
 // Merges a section of the results: elements `first` to `last` of out, counted from a vector's boundary and from the
@@ -247,11 +288,17 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
     COARSEN_(fill)(&b, keys, again);
     COARSEN_(copies_end)();
     COARSEN_(copies_end)(); // an empty group, in the place of the next tile's keys
-    for (size_t to = first; to < stop + skip; to += tile) {
-        const unsigned int begin = to < skip ? (unsigned int)skip : 0;
-        const unsigned int end = (unsigned int)coarsen_min(stop + skip - to, tile);
-        a.ring.count = (unsigned int)coarsen_min(a.stop - a.next, tile);
-        b.ring.count = (unsigned int)coarsen_min(b.stop - b.next, tile);
+    COARSEN_TYPE *out = arrays.out + first - skip;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *out_values = arrays.out_values + first - skip;
+#endif
+    unsigned int begin = first < skip ? (unsigned int)skip : 0;
+    unsigned int left = (unsigned int)(stop + skip - first);
+    while (left > 0) {
+        const unsigned int end = left < tile ? left : tile;
+        // One more than a tile needs, as a run that ends with it reads the next key.
+        a.ring.count = a.stop - a.next < tile + 1 ? a.stop - a.next : tile + 1;
+        b.ring.count = b.stop - b.next < tile + 1 ? b.stop - b.next : tile + 1;
         COARSEN_(copies_wait)(1);
         __syncthreads();
 
@@ -261,8 +308,11 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         unsigned int i = COARSEN_(run_rank)(mine - begin, keys, a.ring, b.ring);
         unsigned int j = mine - begin - i;
         unsigned int *const places = from ? from + mine : from;
-        // A warp whose runs are whole asks nothing else of each key.
-        const bool whole = count == each && i + each < a.ring.count && j + each < b.ring.count;
+        // A warp whose runs are whole asks nothing else of each key. Of each input such a run has enough, or nothing.
+        const bool whole =
+            count == each &&
+            (i + each < a.ring.count || (i == a.ring.count && j + each < b.ring.count)) &&
+            (j + each < b.ring.count || j == b.ring.count);
         if (__all_sync(0xffffffff, whole))
             COARSEN_(merge_run)
         (&i, &j, each, keys, a.ring, b.ring, merged + mine, places, true);
@@ -273,19 +323,22 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
 
         const unsigned int of_a = used, of_b = end - begin - used;
 #ifdef COARSEN_VALUE
-        const COARSEN_VALUE *const a_values = arrays.a_values + (a.next - a.skip);
-        const COARSEN_VALUE *const b_values = arrays.b_values + (b.next - b.skip);
+        const COARSEN_VALUE *const a_values = arrays.a_values + (a.first + a.next);
+        const COARSEN_VALUE *const b_values = arrays.b_values + (b.first + b.next);
 #endif
         COARSEN_(advance)(&a, of_a);
         COARSEN_(advance)(&b, of_b);
         COARSEN_(fill)(&a, keys, again);
         COARSEN_(fill)(&b, keys, again);
         COARSEN_(copies_end)();
-        COARSEN_(write)(arrays.out + to - skip, merged, begin, end);
+        COARSEN_(write)(out, merged, begin, end, tile);
+        out += tile;
 #ifdef COARSEN_VALUE
-        COARSEN_(write_values)
-        (arrays.out_values + to - skip, from, a_values, b_values, begin, end);
+        COARSEN_(write_values)(out_values, from, a_values, b_values, begin, end);
+        out_values += tile;
 #endif
+        left -= end;
+        begin = 0;
     }
 }
 
@@ -362,7 +415,8 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
         if (status != cudaSuccess)
             return status;
         const size_t blocks = processors * (size_t)(resident > 0 ? resident : 1);
-        const size_t section = coarsen_ceil_div(coarsen_ceil_div(all, blocks), 128) * 128;
+        size_t section = coarsen_ceil_div(coarsen_ceil_div(all, blocks), 128) * 128;
+        section = coarsen_min(section, 1 << 30); // in which 32 bits count
         if (section >= COARSEN_FEW * COARSEN_(tile)) {
             const cudaLaunchConfig_t config =
                 coarsen_launch_config(coarsen_ceil_div(all, section), BLOCK_DIM, bytes, stream);
