@@ -504,8 +504,8 @@ int main(void)
     test_begin();
 #if defined(SIMT) && !defined(TEST_ONLY)
     check_count(4332, 18.8, 8.02);
-    check_count(4 * 4332, 22.1, 16.18);
-    check_count(16 * 4332, 25.4, 24.38);
+    check_count(4 * 4332, 22.2, 16.18);
+    check_count(16 * 4332, 25.6, 24.38);
 #endif
 #if TESTED(merge_sort)
     const sorter<unsigned int, unsigned int> none = {
