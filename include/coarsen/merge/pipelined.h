@@ -80,7 +80,7 @@
 #else
 #define COARSEN_PLACE 0
 #endif
-#define COARSEN_FEW        4 // tiles, with fewer of which a block has no use for a pipeline
+#define COARSEN_FEW        2 // tiles, with fewer of which a block has no use for a pipeline
 #define COARSEN_RING(tile) (2 * (tile) + COARSEN_ITEMS) // places for an input's keys
 // A thread that merges a run reads on behind the last place, where the first ones are again.
 #define COARSEN_AGAIN(run) (((run) + COARSEN_ITEMS - 1) / COARSEN_ITEMS * COARSEN_ITEMS)
