@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -80,6 +81,16 @@ def test_calls(said, level):
     deep = said("unwritten_deep", "broken", level=level)[0]
     assert "  from:  ...\n" in deep or level == "3"
     assert "  fix:   cudaMalloc" in deep
+
+
+def test_slow_tool(said, tmp_path):
+    """The alarm that finds a loop without end does not disturb its own report, however long that takes."""
+    slow = tmp_path / "addr2line"
+    slow.write_text(f'#!/bin/sh\nsleep 0.8\nexec {shutil.which("addr2line")} "$@"\n')
+    slow.chmod(0o755)
+    text = said("spin", "broken", SIMT_WATCHDOG="1", PATH=f"{tmp_path}:{os.environ['PATH']}")[0]
+    assert text.count("simt: deadlock") == 1 and line("spin") in text
+    assert said("spin") == ("", "cudaSuccess\n")
 
 
 def test_other_party(said):

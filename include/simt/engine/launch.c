@@ -415,7 +415,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return;
     }
     if (number == SIGURG && device.alarm != device.beat)
-        return; // something has happened meanwhile
+        return;    // something has happened meanwhile
+    ++device.beat; // no second alarm while the first one is reported
     uintptr_t a = (uintptr_t)info->si_addr,
               pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (number == SIGURG && t->next_step) // the signal may come in the engine
@@ -443,7 +444,7 @@ static void catch_signals(void)
     stack_t stack = {.ss_sp = must(malloc(SIGNAL_STACK)), .ss_size = SIGNAL_STACK};
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_sigaction = on_signal,
-                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGURG};
     for (int i = 0; i < 4; ++i) {
         struct sigaction old;

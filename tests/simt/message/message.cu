@@ -86,6 +86,12 @@ __global__ void barrier(int *p, bool broken)
     p[threadIdx.x] = 1;
 }
 
+__global__ void spin(bool broken)
+{
+    while (broken)
+        __asm__ volatile(""); // spin
+}
+
 } // namespace kernels
 
 using namespace kernels;
@@ -136,6 +142,7 @@ int main(int count, char **arguments)
     CASE(unwritten_copy) cudaMemcpy(host, p, 16, cudaMemcpyDeviceToHost);
     CASE(divide) divide<<<1, 1>>>(broken ? q : p, q);
     CASE(barrier) barrier<<<1, 2>>>(p, broken);
+    CASE(spin) spin<<<1, 1>>>(broken);
     CASE(inlined) inlined<<<1, 2>>>(p, broken);
     CASE(follow)
     {
