@@ -25,6 +25,7 @@ enum fault {
     MISSING_BARRIER,
     ORDER_OF_BLOCKS,
     MISSING_FENCE,
+    ARRIVALS,
     LOCK_WITHOUT_FENCE,
     WARP_WITHOUT_SYNC,
     WARP_VOLATILE,
@@ -187,6 +188,30 @@ template <bool fixed> __global__ void last_block(arguments a)
         PLANTED(MISSING_FENCE);
     }
     a.count[1] = sum;
+}
+
+// All but the last block arrive. The one that completes them says so by a second update, with no fence between: it
+// only passes on what it has read. The last block reads what they wrote, if it sees that.
+template <bool fixed> __global__ void arrivals(arguments a)
+{
+    const int others = (int)gridDim.x - 1;
+    if (threadIdx.x)
+        return;
+    if ((int)blockIdx.x < others) {
+        a.out[blockIdx.x] = 1;
+        if (fixed)
+            __threadfence();
+        if (atomicAdd(a.count, 1) == others - 1)
+            atomicAdd(a.count, 100);
+    } else if (*(volatile int *)a.count >= 100) {
+        __threadfence();
+        int sum = 0;
+        for (int b = 0; b < others; ++b) {
+            sum += a.out[b];
+            PLANTED(ARRIVALS);
+        }
+        a.count[1] = sum;
+    }
 }
 
 template <bool fixed> __global__ void lock(arguments a)
@@ -689,6 +714,8 @@ static const planted_case cases[] = {
      PAIR(order_of_blocks), 8, 32, "between blocks"},
     {MISSING_FENCE, "last block without a fence", SIMT_RACE, cudaErrorLaunchFailure,
      PAIR(last_block), 8, 64, "__threadfence"},
+    {ARRIVALS, "arrival without a fence, passed on", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(arrivals), 8, 64, "between blocks"},
     {LOCK_WITHOUT_FENCE, "lock released without a fence", SIMT_RACE, cudaErrorLaunchFailure,
      PAIR(lock), 8, 64, "another thread"},
     {WARP_WITHOUT_SYNC, "exchange within a warp without __syncwarp", SIMT_RACE,

@@ -16,6 +16,7 @@ typedef struct release {
     fenced near, far; // to its own block; to others
     struct acquired *acquired;
     tick_t at;
+    struct release *made_of; // of an update: the one that it found, of another thread
 } release;
 
 // A list that only grows at its head, so a release can keep the list as it was at that time.
@@ -414,8 +415,13 @@ static void order_write(thread *t, uintptr_t address, int update, size_t size)
     *r = (release){(uint32_t)b->serial, t->id,        t->warp, device_wide, t->near, t->far,
                    b->acquired,         ++device.tick};
     if (update && l->last) { // who reads this has read what it was made of
+        const int own = l->last->block == r->block && l->last->thread == r->thread;
+        r->made_of =
+            own ? l->last->made_of : l->last; // the thread's earlier one covers no more than that
+    }
+    if (r->made_of) {
         acquired *before = store(sizeof *before);
-        *before = (acquired){l->last, b->acquired};
+        *before = (acquired){r->made_of, b->acquired};
         r->acquired = before;
     }
     if (b->fence_cover > r->far.since)
