@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/block/, in kernels of a user's own: reductions, scans, slots, copies, vectors and inputs, for
-// every size of a block, type and alignment; and the lock and the last block.
+// every size of a block, type and alignment; the lock and the last block; and blocks that meet.
 //
 // The file includes itself, once for each size of a block.
 
@@ -1007,6 +1007,102 @@ static void check_grid(void)
 
 #endif
 
+// ---- Blocks that meet, kernels that follow one another --------------------------------------------------
+
+#if TESTED(meeting)
+
+#define COARSEN_NAME rounds
+#include <coarsen/block/meeting.h>
+#define COARSEN_NAME chain
+#include <coarsen/block/overlap.h>
+
+// In each round a thread passes its number on to another thread of the next block.
+static __global__ void rounds_kernel(unsigned int *numbers, unsigned int *meeting,
+                                     unsigned int rounds)
+{
+    const unsigned int dim = blockDim.x, mine = blockIdx.x * dim + threadIdx.x;
+    const unsigned int next = (blockIdx.x + 1) % gridDim.x * dim + (threadIdx.x + 1) % dim;
+    for (unsigned int r = 0; r < rounds; r++) {
+        const unsigned int number = numbers[mine];
+        const unsigned int turn = rounds_arrive(meeting);
+        rounds_wait(meeting, turn);
+        numbers[next] = number + 1;
+        rounds_wait(meeting, rounds_arrive(meeting));
+    }
+}
+
+static void check_meeting(void)
+{
+    const unsigned int dim = 96, rounds = 5;
+    bool ok = true;
+    for (unsigned int blocks : {1u, 2u, 7u, 8u, 9u, 16u})
+        for (int cluster = 0; cluster < 2; cluster++) { // 0: a cooperative launch in any case
+            const unsigned int n = blocks * dim;
+            const test_array numbers(n * 4), meeting(4);
+            std::vector<unsigned int> first(n), got(n);
+            for (unsigned int i = 0; i < n; i++)
+                first[i] = test_random(blocks, i) % 1000;
+            numbers.fill(first.data());
+            meeting.zero();
+            for (unsigned int launch = 0; launch < 3; launch++) {
+                test_order((int)(launch % (unsigned int)test_order_count()));
+                cudaLaunchConfig_t config = config_of(dim3(blocks), dim3(dim));
+                cudaLaunchAttribute attribute = {};
+                ok = ok &&
+                     went_well(rounds_together(&config, &attribute, (const void *)rounds_kernel));
+                if (!cluster) {
+                    attribute.id = cudaLaunchAttributeCooperative;
+                    attribute.val.cooperative = 1;
+                }
+                ok = ok && went_well(cudaLaunchKernelEx(&config, rounds_kernel,
+                                                        (unsigned int *)numbers.get(),
+                                                        (unsigned int *)meeting.get(), rounds));
+            }
+            test_order(0);
+            numbers.read(got.data());
+            const unsigned int all = 3 * rounds;
+            for (unsigned int b = 0; b < blocks; b++)
+                for (unsigned int t = 0; t < dim; t++)
+                    ok = ok && got[(b + all) % blocks * dim + (t + all) % dim] ==
+                                   first[b * dim + t] + all;
+        }
+    tap_ok(ok, "meeting: numbers go around 1 to 16 blocks");
+}
+
+// Many threads, so that the next kernel could begin before they are done.
+static __global__ void chain_kernel(const unsigned int *in, unsigned int *out, unsigned int n)
+{
+    chain_follow();
+    chain_let_next();
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        out[n - 1 - i] = in[i] + 1;
+}
+
+static void check_overlap(void)
+{
+    const unsigned int n = 50001, kernels = 8;
+    const test_array a(n * 4), b(n * 4);
+    std::vector<unsigned int> first(n), got(n);
+    for (unsigned int i = 0; i < n; i++)
+        first[i] = test_random(9, i) % 1000;
+    a.fill(first.data());
+    bool ok = true;
+    for (unsigned int k = 0; k < kernels; k++) {
+        cudaLaunchConfig_t config = config_of(dim3(40), dim3(128));
+        cudaLaunchAttribute attribute = {};
+        ok = ok && went_well(chain_overlap(&config, &attribute, (const void *)chain_kernel)) &&
+             cudaLaunchKernelEx(&config, chain_kernel, (const unsigned int *)(k % 2 ? b : a).get(),
+                                (unsigned int *)(k % 2 ? a : b).get(), n) == cudaSuccess;
+    }
+    ok = ok && went_well(cudaGetLastError());
+    a.read(got.data());
+    for (unsigned int i = 0; i < n; i++)
+        ok = ok && got[i] == first[i] + kernels;
+    tap_ok(ok, "overlap: each of %u kernels sees what the one before it wrote", kernels);
+}
+
+#endif
+
 // ---- All of it ----------------------------------------------------------------------------------
 
 int main(void)
@@ -1059,6 +1155,10 @@ int main(void)
 #endif
 #if TESTED(grid)
     check_grid();
+#endif
+#if TESTED(meeting)
+    check_meeting();
+    check_overlap();
 #endif
     return tap_done();
 }

@@ -71,6 +71,7 @@
 
 #include "block/copy.h"
 #include "block/merge.h"
+#include "block/overlap.h"
 #include "block/vector.h"
 
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
@@ -330,6 +331,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                             unsigned long long *splits)
 {
     COARSEN_SHARED(COARSEN_TYPE, probes, BLOCK_DIM);
+    COARSEN_(follow)();
     const unsigned int t = threadIdx.x, lane = t % COARSEN_TEAM, each = COARSEN_TEAM >> ways;
     const unsigned int mine = lane / each, number = lane % each; // the run, and the place in it
     const size_t tile = ((size_t)blockIdx.x * BLOCK_DIM + t) / COARSEN_TEAM;
@@ -393,6 +395,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t tile = blockIdx.x, first = tile * COARSEN_TILE;
     const unsigned int count = (unsigned int)coarsen_min(COARSEN_TILE, n - first);
 
+    COARSEN_(follow)();
     if (t < 4) {
         // Two runs are the first of each two.
         const unsigned int mine = ways == 2 ? t : t / 2;
@@ -521,13 +524,20 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
     unsigned int bits = 0;
     for (unsigned int p = 1; p <= passes && status == cudaSuccess; p++) {
         const unsigned int ways = p == 1 && most / 2 >= tiles ? 1 : 2;
-        const cudaLaunchConfig_t search =
+        cudaLaunchConfig_t search =
             coarsen_launch_config(coarsen_ceil_div(tiles, teams), BLOCK_DIM, 0, stream);
+        cudaLaunchConfig_t merge = coarsen_launch_config(tiles, BLOCK_DIM, 0, stream);
+        cudaLaunchAttribute early[2];
         pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes + 1);
-        status =
-            cudaLaunchKernelEx(&search, COARSEN_(splits_kernel), pass.in, n, bits, ways, splits);
         if (status == cudaSuccess)
-            status = cudaLaunchKernelEx(&config, COARSEN_(merge_kernel), pass, n, bits, ways,
+            status = COARSEN_(overlap)(&search, early, (const void *)COARSEN_(splits_kernel));
+        if (status == cudaSuccess)
+            status = COARSEN_(overlap)(&merge, early + 1, (const void *)COARSEN_(merge_kernel));
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&search, COARSEN_(splits_kernel), pass.in, n, bits, ways,
+                                        splits);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&merge, COARSEN_(merge_kernel), pass, n, bits, ways,
                                         (const unsigned long long *)splits);
         bits += ways;
     }

@@ -367,6 +367,12 @@ SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *block
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, block_size,
                                                          dynamic_bytes);
 }
+SIMT_INLINE cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *,
+                                                       const cudaLaunchConfig_t *)
+{
+    *clusters = 0; // the device has none
+    return cudaSuccess;
+}
 template <class R, class... P>
 SIMT_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
                                                            size_t = 0, int limit = 0)

@@ -17,8 +17,10 @@
 // | BLOCK_DIM          | 384; 512 with values | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR      | 28; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
-// Defines what block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the kernels that NAME_launch launches:
-// NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys NAME_alone_kernel; and
+// | COARSEN_TOGETHER   | 131072           | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
+// Defines what block/meeting.h, block/overlap.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the
+// kernels that NAME_launch launches: NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys
+// NAME_alone_kernel or NAME_together_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
@@ -41,10 +43,11 @@
 // know of those before it comes by look-back, as in scan.h, while it sorts its tile. And the counts of all digits are
 // taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
 // the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. With
-// fewer keys than 64 such tiles have, tiles are shorter.
+// fewer keys than 96 such tiles have, tiles are shorter. With 131072 or fewer, launches would take longer than the sort:
+// 16 blocks do all passes in one, and meet twice per pass; up to 4096 keys (2048 bytes), one block sorts alone.
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
-// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Up to a
-// tile: one launch of one block.
+// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Few keys need
+// no more than 49 KiB of scratch.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
@@ -76,11 +79,18 @@
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
+#ifndef COARSEN_TOGETHER
+#define COARSEN_TOGETHER 131072
+#endif
+static_assert(COARSEN_TOGETHER >= 0 && COARSEN_TOGETHER <= (1 << 24),
+              "coarsen/sort: COARSEN_TOGETHER must be from 0 to 2^24");
 static_assert(COARSEN_PORTION >= 1 && COARSEN_PORTION <= (size_t)1 << 31,
               "coarsen/sort: COARSEN_PORTION must be from 1 to 2^31");
 
 typedef unsigned int COARSEN_(acc); // what slots hold
 
+#include "../block/meeting.h"
+#include "../block/overlap.h"
 #include "../block/slots.h"
 #include "../block/sort.h"
 #include "../block/ticket.h"
@@ -98,15 +108,16 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #endif
 #define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && BLOCK_DIM >= 128 ? COARSEN_MANY : 1)
 #define COARSEN_BACK        4                     // tiles that a look-back reads at a time
-#define COARSEN_SPREAD      64                    // tiles, if these are shorter than they may be
+#define COARSEN_SPREAD      96                    // tiles, if these are shorter than they may be
 #define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
-#define COARSEN_COUNTS      2 // after the tickets and the counter of blocks
+#define COARSEN_COUNTS      2 // after the tickets, and the counters of blocks and meetings
 #define COARSEN_STARTS      (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
-#define COARSEN_SLOTS       (COARSEN_STARTS + 2 * COARSEN_PASSES * COARSEN_RADIX)
+#define COARSEN_SLOTS       (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
 
-#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
+#define COARSEN_ALONE       (sizeof(COARSEN_TYPE) == 1 ? 2048 : 4096) // keys, for one block
+#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)        // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -315,6 +326,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
                           unsigned long long *next, unsigned long long *scratch)
 {
     __shared__ COARSEN_(shared) shared;
+    COARSEN_(follow)();
+    COARSEN_(let_next)();
     if (threadIdx.x == 0) {
         shared.ticket = COARSEN_(take)(scratch);
         shared.tile = COARSEN_(tile_of)(scratch, shared.ticket, gridDim.x);
@@ -359,6 +372,98 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 }
 
+// ---- more keys, by some blocks together -------------------------------------------------------------------
+
+// A block tells the others its totals of a digit, and sorts its tile while they arrive. By then all blocks have read
+// their keys, so each pass may write where it has read.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(together_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int rows,
+                              unsigned int first, unsigned int width, unsigned long long *scratch)
+{
+    __shared__ COARSEN_(ranking) ranking;
+    __shared__ unsigned int offsets[COARSEN_RADIX]; // from places in the tile to those in the array
+    unsigned int *const meeting = (unsigned int *)(scratch + 1) + 1;
+    volatile unsigned int *const table = (volatile unsigned int *)(scratch + COARSEN_STARTS);
+    COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+    const unsigned int begin = blockIdx.x * rows * BLOCK_DIM;
+    const unsigned int count = (unsigned int)coarsen_min(n - begin, rows * BLOCK_DIM);
+    COARSEN_TYPE key[COARSE_FACTOR];
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const values = (COARSEN_VALUE *)(keys + BLOCK_DIM * rows);
+    COARSEN_VALUE value[COARSE_FACTOR];
+#endif
+    for (unsigned int done = 0; done < width; done += 8) {
+        const unsigned int bits = width - done < 8 ? width - done : 8;
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            if (COARSEN_(mine)(rows, k) < count) {
+                key[k] = arrays.in[begin + COARSEN_(mine)(rows, k)];
+#ifdef COARSEN_VALUE
+                value[k] = arrays.in_values[begin + COARSEN_(mine)(rows, k)];
+#endif
+            }
+        }
+        COARSEN_(clear)(&ranking);
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            if (COARSEN_(mine)(rows, k) < count)
+                COARSEN_(count)(&ranking, COARSEN_(digit)(key[k], first + done, bits));
+        }
+        COARSEN_(totals)(&ranking);
+        for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
+            table[blockIdx.x * COARSEN_RADIX + d] = ranking.totals[d];
+        const unsigned int turn = COARSEN_(arrive)(meeting);
+        COARSEN_(begins)(&ranking);
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            const bool there = COARSEN_(mine)(rows, k) < count;
+            const unsigned int to = COARSEN_(place)(
+                &ranking, there ? COARSEN_(digit)(key[k], first + done, bits) : (1u << bits) - 1);
+            if (there) {
+                keys[to] = key[k];
+#ifdef COARSEN_VALUE
+                values[to] = value[k];
+#endif
+            }
+        }
+        COARSEN_(wait)(meeting, turn);
+        for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
+            unsigned int before = 0, all = 0;
+#pragma unroll
+            for (unsigned int b = 0; b < COARSEN_MEETING; b++) {
+                const unsigned int its = b < gridDim.x ? table[b * COARSEN_RADIX + d] : 0;
+                before += b < blockIdx.x ? its : 0;
+                all += its;
+            }
+            offsets[d] = before - ranking.begin[d];
+            ranking.totals[d] = all;
+        }
+        COARSEN_(begins)(&ranking); // of all blocks' keys
+        for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
+            offsets[d] += ranking.begin[d];
+        __syncthreads();
+        for (unsigned int i = threadIdx.x; i < count; i += BLOCK_DIM) {
+            const unsigned int to = offsets[COARSEN_(digit)(keys[i], first + done, bits)] + i;
+            arrays.out[to] = keys[i];
+#ifdef COARSEN_VALUE
+            arrays.out_values[to] = values[i];
+#endif
+        }
+        if (done + 8 < width)
+            COARSEN_(wait)(meeting, COARSEN_(arrive)(meeting));
+        arrays.in = arrays.out;
+#ifdef COARSEN_VALUE
+        arrays.in_values = arrays.out_values;
+#endif
+    }
+}
+
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
@@ -387,8 +492,9 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t most = COARSEN_(most_rows)(&status);
-    return most == 0 || n <= most * BLOCK_DIM
-               ? 16
+    return most == 0 || n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE) ? 16
+           : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
+               ? COARSEN_SLOTS * sizeof(unsigned long long)
                : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
 }
 
@@ -416,7 +522,7 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     if (width == 0)
         return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
-    if (n <= most * BLOCK_DIM) {
+    if (n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE)) {
         const size_t bytes = coarsen_ceil_div(n, BLOCK_DIM) * BLOCK_DIM * COARSEN_PAIR_BYTES;
         const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, bytes, stream);
         status =
@@ -427,6 +533,22 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     }
 
     unsigned long long *const words = (unsigned long long *)scratch;
+    if (n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)) {
+        const size_t rows = coarsen_ceil_div(n, COARSEN_MEETING * BLOCK_DIM);
+        const size_t bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
+        cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(n, rows * BLOCK_DIM), BLOCK_DIM, bytes, stream);
+        cudaLaunchAttribute attribute;
+        status =
+            coarsen_let_share((const void *)COARSEN_(together_kernel), bytes, COARSEN_OTHER_BYTES);
+        if (status == cudaSuccess)
+            status =
+                COARSEN_(together)(&config, &attribute, (const void *)COARSEN_(together_kernel));
+        return status != cudaSuccess
+                   ? status
+                   : cudaLaunchKernelEx(&config, COARSEN_(together_kernel), arrays, (unsigned int)n,
+                                        (unsigned int)rows, first, width, words);
+    }
     void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n, most);
     const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
@@ -447,11 +569,14 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         unsigned long long *next = starts + (size_t)COARSEN_PASSES * COARSEN_RADIX;
         for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
             const size_t here = coarsen_min(n - done, COARSEN_PORTION);
-            const cudaLaunchConfig_t config = coarsen_launch_config(
+            cudaLaunchConfig_t config = coarsen_launch_config(
                 coarsen_ceil_div(here, rows * BLOCK_DIM), BLOCK_DIM, bytes, stream);
-            status = cudaLaunchKernelEx(
-                &config, COARSEN_(pass_kernel), pass, here, (unsigned int)rows, first + 8 * p,
-                COARSEN_(width_of)(p, width), (const unsigned long long *)starts, next, words);
+            cudaLaunchAttribute attribute;
+            status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(pass_kernel));
+            if (status == cudaSuccess)
+                status = cudaLaunchKernelEx(
+                    &config, COARSEN_(pass_kernel), pass, here, (unsigned int)rows, first + 8 * p,
+                    COARSEN_(width_of)(p, width), (const unsigned long long *)starts, next, words);
             pass.in += here;
 #ifdef COARSEN_VALUE
             pass.in_values += here;
@@ -489,6 +614,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_BACK
 #undef COARSEN_SPREAD
+#undef COARSEN_ALONE
+#undef COARSEN_TOGETHER
 
 #define COARSEN_END
 #include "../base.h"
