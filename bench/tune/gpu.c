@@ -38,6 +38,7 @@
     _(cuMemcpyHtoD)                                                                                \
     _(cuMemcpyDtoH)                                                                                \
     _(cuMemcpyDtoD)                                                                                \
+    _(cuMemcpyDtoDAsync)                                                                           \
     _(cuMemsetD8Async)                                                                             \
     _(cuModuleLoadData)                                                                            \
     _(cuModuleUnload)                                                                              \
@@ -200,7 +201,7 @@ typedef struct {
     CUmodule module;
     CUfunction function[TUNE_KERNELS];
     plan_record plan;
-    int launch_kernel[PLAN_LAUNCHES]; // index in function; -1: a memset
+    int launch_kernel[PLAN_LAUNCHES]; // index in function; -1: a memset or a copy
 } loaded;
 
 static int kernel_named(const tune_row *row, const char *name)
@@ -350,7 +351,7 @@ static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *de
         memcpy(to->block, from->block, sizeof(to->block));
         to->shared_bytes = from->shared_bytes;
         if (l->launch_kernel[i] < 0) {
-            to->memset_bytes = from->bytes;
+            to->moved_bytes = from->from ? 2 * from->bytes : from->bytes;
             continue;
         }
         const int threads = (int)(from->block[0] * from->block[1] * from->block[2]);
@@ -373,7 +374,9 @@ static CUresult launch(gpu *g, loaded *l)
             arguments[a] = p->argument + p->offset[a];
         if (l->launch_kernel[i] < 0 && p->bytes == 0)
             continue; // the runtime takes it, the driver need not
-        if (l->launch_kernel[i] < 0)
+        if (l->launch_kernel[i] < 0 && p->from)
+            status = g->p_cuMemcpyDtoDAsync(p->to, p->from, p->bytes, g->stream);
+        else if (l->launch_kernel[i] < 0)
             status = g->p_cuMemsetD8Async(p->to, (unsigned char)p->value, p->bytes, g->stream);
         else
             status = g->p_cuLaunchKernel(l->function[l->launch_kernel[i]], p->grid[0], p->grid[1],

@@ -125,6 +125,7 @@ static inline plan_launch *tune_next_launch(void)
     }
     plan_launch *const launch = &tune_plan->launch[tune_plan->launches++];
     launch->kernel[0] = 0;
+    launch->from = 0;
     launch->arguments = 0;
     return launch;
 }
@@ -139,6 +140,22 @@ static inline cudaError_t tune_memset(void *to, int value, size_t bytes, cudaStr
     launch->bytes = bytes;
 #ifndef TUNE_ON_DEVICE
     return tune_plan->run > 1 ? cudaMemsetAsync(to, value, bytes, stream) : cudaSuccess;
+#else
+    return cudaSuccess;
+#endif
+}
+
+static inline cudaError_t tune_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                    cudaStream_t stream = 0)
+{
+    plan_launch *const launch = tune_next_launch();
+    if (!launch || kind != cudaMemcpyDeviceToDevice)
+        return cudaErrorInvalidValue;
+    launch->to = (unsigned long long)to;
+    launch->from = (unsigned long long)from;
+    launch->bytes = bytes;
+#ifndef TUNE_ON_DEVICE
+    return tune_plan->run > 1 ? cudaMemcpyAsync(to, from, bytes, kind, stream) : cudaSuccess;
 #else
     return cudaSuccess;
 #endif
@@ -209,6 +226,7 @@ static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
 #define cudaDeviceGetAttribute                         tune_attribute
 #define cudaFuncSetAttribute(kernel, attribute, value) ((void)(kernel), (void)(value), cudaSuccess)
 #define cudaMemsetAsync                                tune_memset
+#define cudaMemcpyAsync                                tune_copy
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes)       \
     tune_occupancy(blocks, TUNE_TEXT(kernel), threads, shared_bytes)
 #define cudaLaunchKernelEx(config, ...)                                                            \
