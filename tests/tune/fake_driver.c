@@ -372,3 +372,11 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     }
     return before;
 }
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                          void **extra)
+{
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                          config->blockDimX, config->blockDimY, config->blockDimZ,
+                          config->sharedMemBytes, config->hStream, arguments, extra);
+}

@@ -103,6 +103,19 @@ def test_what_is_given_wins(pattern, knob, folder):
     assert preprocessed(f"#define {default} {value}\n" + source, folder, "-DCOARSEN_SM=90") == wanted
 
 
+@each_pattern
+def test_defaults(pattern, folder):
+    """Those that the pattern's file names are the header's."""
+    file = INCLUDE.parent / "bench" / "tune" / "patterns" / f"{pattern}.cu"
+    lines = "".join(re.findall(r"^// tune(?: f32)?:(.*\n)", file.read_text(), flags=re.MULTILINE))
+    knobs = {name: values.split(":")[0].split(",")[0] for name, values in re.findall(r"--knob (\w+)=(\S+)", lines)}
+    knobs.update(re.findall(r"--default (\w+)=(\d+)", lines))
+    assert knobs.keys() == VALUES[90][pattern].keys()
+    if pattern == "sort":  # the other one depends on the type
+        del knobs["COARSE_FACTOR"]
+    assert plain(pattern, folder, **knobs) == plain(pattern, folder)
+
+
 @pytest.mark.parametrize("header", ["coarsen/matmul.h", "coarsen/matmul/tiled.h", "coarsen/reduce/coarsened.h",
                                     "coarsen/map/interleaved.h", "coarsen/histogram/vectorized.h",
                                     "coarsen/scan/chained.h", "coarsen/sort/coarsened.h"])

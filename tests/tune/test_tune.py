@@ -388,6 +388,12 @@ static cudaError_t tally_launch(const T *x, unsigned int *count, unsigned int *s
     second.gridDim = dim3(1);
     second.blockDim = dim3(256);
     first.stream = second.stream = stream;
+    cudaFuncAttributes code = {};
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = cudaFuncGetAttributes(&code, (const void *)totals) == cudaSuccess;
+    second.attrs = &attribute;
+    second.numAttrs = 1;
     const cudaError_t status = cudaLaunchKernelEx(&first, tally, x, scratch, n);
     return status != cudaSuccess ? status : cudaLaunchKernelEx(&second, totals, count, scratch);
 }

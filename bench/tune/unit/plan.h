@@ -25,6 +25,8 @@ typedef struct {
 typedef struct {
     char kernel[PLAN_NAME]; // "": a memset of the bytes at `to` to value, or a copy to there
     unsigned int grid[3], block[3];
+    unsigned int cluster[3];   // cluster[0] is 0 where the launch has none
+    int cooperative, overlaps; // overlaps: it may begin while the one before it runs
     unsigned long long shared_bytes;
     unsigned long long to, from, bytes; // from: 0 for a memset
     int value;
