@@ -285,6 +285,12 @@ template <class K, class V> static void check_errors(const sorter<K, V> &s)
                                 return s.launch(from, to, from_values, to_values, n, scratch, bytes,
                                                 0);
                             });
+    const sort_arrays<K, V> arrays(std::vector<K>(2000), s.values, 0, 0, 0);
+    const test_array scratch(s.scratch_bytes(arrays.n));
+    tap_ok(s.launch(arrays.from, arrays.to, arrays.from_values, arrays.to_values, (size_t)1 << 46,
+                    scratch.get(), SIZE_MAX / 4, 0) == cudaErrorInvalidValue &&
+               arrays.out.untouched() && arrays.out_values.untouched() && scratch.untouched(),
+           "%s: more tiles than a grid has return cudaErrorInvalidValue", s.name);
 }
 
 // Each result is one of the keys, with its value, and all else stays as it was.
