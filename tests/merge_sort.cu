@@ -6,8 +6,7 @@
 
 #include "device.h"
 #include "operators.h"
-
-#include <algorithm>
+#include "sorts.h"
 
 // Orders that a radix sort has not.
 static inline __host__ __device__ bool by_member(triple a, triple b)
@@ -159,10 +158,6 @@ template <class K> static bool descending(K a, K b)
     return a > b;
 }
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, CONSTANT, NEARLY };
-static const char *const shape_names[] = {"random",   "few values", "sorted",
-                                          "reversed", "constant",   "nearly sorted"};
-
 template <class T> static T of_bits_of(uint64_t bits)
 {
     uint64_t words[(sizeof(T) + 7) / 8];
@@ -197,59 +192,28 @@ template <class K> static std::vector<K> make(shape of, size_t n, uint64_t seed,
     return x;
 }
 
-// Whether a launch does what it is to: the keys, their values, and nothing else.
+// Whether a launch does what it is to.
 template <class K, class V>
 static bool right(const sorter<K, V> &s, const std::vector<K> &x, size_t in_offset,
                   size_t out_offset, int in_place, const char **why)
 {
-    const size_t n = x.size(), m = s.values ? n : 0;
-    const test_array in(n * sizeof(K), in_offset * sizeof(K));
-    const test_array in_values(m * sizeof(V), in_offset * sizeof(V));
-    const test_array out(n * sizeof(K), out_offset * sizeof(K));
-    const test_array out_values(m * sizeof(V), out_offset * sizeof(V));
-    const test_array scratch(s.scratch_bytes(n));
-    std::vector<size_t> at(n);
-    std::vector<V> v(m), got_values(m);
-    std::vector<K> got(n), again(n);
-    for (size_t i = 0; i < n; i++)
-        at[i] = i;
-    for (size_t i = 0; i < m; i++)
-        v[i] = of_bits_of<V>(test_random(n, i));
-    std::stable_sort(at.begin(), at.end(), [&](size_t a, size_t b) { return s.less(x[a], x[b]); });
-
-    // 1 and 3: the keys in place; 2 and 3: the values.
-    const test_array &to = in_place & 1 ? in : out;
-    const test_array &to_values = in_place & 2 ? in_values : out_values;
-    in.fill(x.data());
-    in_values.fill(v.data());
-    cudaError_t status = s.launch((const K *)in.get(), (K *)to.get(), (const V *)in_values.get(),
-                                  (V *)to_values.get(), n, scratch.get(), scratch.bytes, 0);
+    const sort_arrays<K, V> arrays(x, s.values, in_offset, out_offset, in_place);
+    const test_array scratch(s.scratch_bytes(arrays.n));
+    arrays.fill();
+    cudaError_t status = s.launch(arrays.from, arrays.to, arrays.from_values, arrays.to_values,
+                                  arrays.n, scratch.get(), scratch.bytes, 0);
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
-    *why = status == cudaSuccess ? "" : cudaGetErrorString(status);
-    if (status != cudaSuccess)
-        return false;
-    to.read(got.data());
-    to_values.read(got_values.data());
-    in.read(again.data());
-    for (size_t i = 0; i < n && !**why; i++)
-        if (memcmp((const void *)&got[i], (const void *)&x[at[i]], sizeof(K)) != 0)
-            *why = "wrong keys";
-        else if (m > 0 &&
-                 memcmp((const void *)&got_values[i], (const void *)&v[at[i]], sizeof(V)) != 0)
-            *why = "wrong values";
-    if (!**why && !(in_place & 1) && n > 0 &&
-        memcmp((const void *)again.data(), (const void *)x.data(), n * sizeof(K)) != 0)
-        *why = "changed its input";
-    if (!**why && (!in.intact() || !out.intact() || !in_values.intact() || !out_values.intact() ||
-                   !scratch.intact()))
-        *why = "wrote outside its arrays";
+    *why = status != cudaSuccess ? cudaGetErrorString(status)
+           : !scratch.intact()   ? "wrote outside its scratch"
+                                 : arrays.wrong(s.less);
     return !**why;
 }
 
 // Around tiles, and where a pass more begins, at random sizes and alignments, in every order of blocks.
 template <class K, class V> static void check(const sorter<K, V> &s, size_t most)
 {
+    const shape shapes[] = {RANDOM, FEW, SORTED, REVERSED, CONSTANT, NEARLY};
     std::vector<size_t> sizes = {0, 1, 2, 3, 31, 33};
     for (size_t k = 1; k <= most; k = k < 5 ? k + 1 : k == 5 ? 8 : k * 2)
         for (size_t n = k * s.tile - 1; n <= k * s.tile + 1; n++)
@@ -258,7 +222,7 @@ template <class K, class V> static void check(const sorter<K, V> &s, size_t most
         sizes.push_back(1 + test_random(s.tile, k) % (most * s.tile));
     for (size_t z = 0; z < sizes.size(); z++) {
         const size_t n = sizes[z];
-        const shape of = (shape)(z % 6);
+        const shape of = shapes[z % 6];
         const uint64_t bits = test_random(n, s.tile);
         const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 19;
         const int in_place = bits >> 16 & 3;
@@ -315,40 +279,18 @@ static const sorter<unsigned int, char> of_ints = {"u32",
 
 template <class K, class V> static void check_errors(const sorter<K, V> &s)
 {
-    const size_t n = 2000, bytes = s.scratch_bytes(n);
-    const test_array in(n * sizeof(K)), out(n * sizeof(K)), scratch(bytes);
-    const test_array in_values(n * sizeof(V)), out_values(n * sizeof(V));
-    K *const x = (K *)in.get(), *const y = (K *)out.get();
-    V *const v = (V *)in_values.get(), *const w = (V *)out_values.get();
-    bool ok = true;
-    const auto wrong = [&](K *from, K *to, V *from_values, V *to_values, size_t many, void *with,
-                           size_t with_bytes) {
-        ok &= s.launch(from, to, from_values, to_values, many, with, with_bytes, 0) ==
-              cudaErrorInvalidValue;
-    };
-    wrong(NULL, y, v, w, n, scratch.get(), bytes);
-    wrong(x, NULL, v, w, n, scratch.get(), bytes);
-    wrong((K *)((char *)x + 1), y, v, w, n, scratch.get(), bytes);
-    wrong(x, (K *)((char *)y + 1), v, w, n, scratch.get(), bytes);
-    wrong(x, y, NULL, w, n, scratch.get(), bytes);
-    wrong(x, y, v, NULL, n, scratch.get(), bytes);
-    wrong(x, y, (V *)((char *)v + 1), w, n, scratch.get(), bytes);
-    wrong(x, y, v, (V *)((char *)w + 1), n, scratch.get(), bytes);
-    wrong(x, y, v, w, SIZE_MAX / sizeof(K), scratch.get(), SIZE_MAX);
-    wrong(x, y, v, w, SIZE_MAX, scratch.get(), bytes);
-    wrong(x, y, v, w, (size_t)1 << 46, scratch.get(), SIZE_MAX / 4); // more tiles than a grid has
-    wrong(x, y, v, w, n, NULL, bytes);
-    wrong(x, y, v, w, n, scratch.get(), bytes - 1);
-    wrong(x, y, v, w, n, (char *)scratch.get() + 1, bytes);
-    wrong(x, y, v, w, n, (char *)scratch.get() + 8, bytes);
-    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", s.name);
-    ok = s.launch(NULL, NULL, NULL, NULL, 0, NULL, 0, 0) == cudaSuccess;
-    tap_ok(ok && in.untouched() && out.untouched() && in_values.untouched() &&
-               out_values.untouched() && scratch.untouched(),
-           "%s: wrong arguments, and no keys, write nothing", s.name);
-    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
-        ok &= s.scratch_bytes(m) <= bytes;
-    tap_ok(ok, "%s: scratch for n is enough for less", s.name);
+    check_sort_errors<K, V>(s.name, s.values, s.scratch_bytes,
+                            [&](const K *from, K *to, const V *from_values, V *to_values, size_t n,
+                                void *scratch, size_t bytes) {
+                                return s.launch(from, to, from_values, to_values, n, scratch, bytes,
+                                                0);
+                            });
+    const sort_arrays<K, V> arrays(std::vector<K>(2000), s.values, 0, 0, 0);
+    const test_array scratch(s.scratch_bytes(arrays.n));
+    tap_ok(s.launch(arrays.from, arrays.to, arrays.from_values, arrays.to_values, (size_t)1 << 46,
+                    scratch.get(), SIZE_MAX / 4, 0) == cudaErrorInvalidValue &&
+               arrays.out.untouched() && arrays.out_values.untouched() && scratch.untouched(),
+           "%s: more tiles than a grid has return cudaErrorInvalidValue", s.name);
 }
 
 // Each result is one of the keys, with its value, and all else stays as it was.
@@ -385,91 +327,6 @@ static void check_no_order(const sorter<unsigned int, unsigned int> &s)
     }
     tap_ok(ok, "%s: does no harm, and the same each time", s.name);
 }
-
-#if !defined(SIMT) && !defined(TEST_FIRST)
-static void check_graph(void)
-{
-    const size_t n = 100003;
-    std::vector<unsigned int> x = make<unsigned int>(RANDOM, n, 9, NULL), got(n);
-    const test_array in(n * 4), out(n * 4), scratch(ints_scratch_bytes(n));
-    in.fill(x.data());
-    std::stable_sort(x.begin(), x.end());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(ints_launch((unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
-                      scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        CHECK(cudaMemset(out.get(), POISON, n * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(got.data());
-        ok &= got == x;
-    }
-    tap_ok(ok, "is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
-}
-
-static __global__ void fill_big(unsigned char *data, size_t n)
-{
-    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
-        data[i] = (unsigned char)(i % 100003 % 251);
-}
-
-// Descents, and where each key's last one is.
-static __global__ void look_at_big(const unsigned char *out, size_t n, unsigned long long *found)
-{
-    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256) {
-        if (i > 0 && out[i - 1] > out[i])
-            atomicAdd(found + 256, 1ULL);
-        if (i + 1 == n || out[i] != out[i + 1])
-            atomicAdd(found + out[i], (unsigned long long)i + 1);
-    }
-}
-
-static void check_big(void)
-{
-    const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *in = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
-        return;
-    }
-    if (cudaMalloc((void **)&in, 3 * n + (n >> 6) + 4096) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    CHECK(cudaFree(in));
-    CHECK(cudaMalloc((void **)&in, 2 * n + 1));
-    unsigned char *const out = in + 1 + n;
-    const test_array scratch(alone_scratch_bytes(n)), ends(257 * 8);
-    std::vector<unsigned long long> found(257), want(257);
-    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
-    for (size_t key = 0; key < 251; key++) {
-        const size_t left = n % 100003;
-        want[key] = (key > 0 ? want[key - 1] : 0) +
-                    n / 100003 * (100003 / 251 + (100003 % 251 > key)) + left / 251 +
-                    (left % 251 > key);
-    }
-    CHECK(cudaLaunchKernelEx(&config, fill_big, in + 1, n));
-    CHECK(alone_launch(in + 1, out, n, scratch.get(), scratch.bytes, 0));
-    ends.zero();
-    CHECK(cudaLaunchKernelEx(&config, look_at_big, (const unsigned char *)out, n,
-                             (unsigned long long *)ends.get()));
-    CHECK(cudaDeviceSynchronize());
-    ends.read(found.data());
-    tap_ok(found == want, "n = 2^32 + 4099");
-    CHECK(cudaFree(in));
-}
-#endif
 #endif
 
 #if defined(SIMT) && !defined(TEST_ONLY)
@@ -526,8 +383,9 @@ int main(void)
     check(of_doubles, 3);
     check(of_ints, 3);
 #ifndef SIMT
-    check_graph();
-    check_big();
+    const auto nothing = [](void *, size_t) { return cudaSuccess; }; // a scratch needs no beginning
+    check_graph(ints_scratch_bytes, nothing, ints_launch);
+    check_big(alone_scratch_bytes, nothing, alone_launch);
 #endif
 #endif
 #endif

@@ -6,10 +6,10 @@
 
 #include "device.h"
 #include "operators.h"
+#include "sorts.h"
 
 #include <coarsen/base.h>
 
-#include <algorithm>
 #include <cmath>
 
 #ifdef TEST_sort // of block/, which onesweep.h is made of
@@ -291,10 +291,6 @@ static uint64_t order_of(double x)
     return order_of_float(x, (uint64_t)0x7ff0000000000000);
 }
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, CONSTANT, SKEWED };
-static const char *const shape_names[] = {"random",   "few values", "sorted",
-                                          "reversed", "constant",   "skewed"};
-
 template <class K> static K key_of(uint64_t bits)
 {
     K key;
@@ -329,71 +325,30 @@ template <class K> static std::vector<K> make(shape of, size_t n, uint64_t seed)
     return x;
 }
 
-template <class V> static V value_of(size_t i)
-{
-    V value;
-    uint64_t bits[(sizeof(V) + 7) / 8];
-    for (size_t w = 0; w < sizeof(bits) / 8; w++)
-        bits[w] = i * 0x9E3779B97F4A7C15 + w;
-    memcpy((void *)&value, bits, sizeof(value));
-    return value;
-}
-
-// Whether a launch does what it is to: the keys, their values, and nothing else.
+// Whether launches, with one scratch, do what they are to.
 template <class K, class V>
 static bool right(const sorter<K, V> &s, const std::vector<K> &x, unsigned int first,
                   unsigned int width, size_t in_offset, size_t out_offset, int in_place,
                   const char **why, int times = 1)
 {
-    const size_t n = x.size(), m = s.values ? n : 0;
-    const test_array in(n * sizeof(K), in_offset * sizeof(K));
-    const test_array in_values(m * sizeof(V), in_offset * sizeof(V));
-    const test_array out(n * sizeof(K), out_offset * sizeof(K));
-    const test_array out_values(m * sizeof(V), out_offset * sizeof(V));
-    const test_array scratch(s.scratch_bytes(n));
-    std::vector<size_t> at(n);
-    std::vector<V> v(m), got_values(m);
-    std::vector<K> got(n), again(n);
-    for (size_t i = 0; i < n; i++)
-        at[i] = i;
-    for (size_t i = 0; i < m; i++)
-        v[i] = value_of<V>(i);
+    const sort_arrays<K, V> arrays(x, s.values, in_offset, out_offset, in_place);
+    const test_array scratch(s.scratch_bytes(arrays.n));
     const uint64_t mask = width == 64 ? ~0ULL : ((1ULL << width) - 1) << first;
-    std::stable_sort(at.begin(), at.end(), [&](size_t a, size_t b) {
-        const uint64_t left = order_of(x[a]) & mask, right = order_of(x[b]) & mask;
-        return s.descending ? right < left : left < right;
-    });
-
-    // 1 and 3: the keys in place; 2 and 3: the values.
-    const test_array &to = in_place & 1 ? in : out;
-    const test_array &to_values = in_place & 2 ? in_values : out_values;
     cudaError_t status = s.scratch_init(scratch.get(), scratch.bytes, 0);
     for (int k = 0; k < times && status == cudaSuccess; k++) {
-        in.fill(x.data());
-        in_values.fill(v.data());
-        status = s.launch((const K *)in.get(), (K *)to.get(), (const V *)in_values.get(),
-                          (V *)to_values.get(), n, first, width, scratch.get(), scratch.bytes, 0);
+        arrays.fill();
+        status = s.launch(arrays.from, arrays.to, arrays.from_values, arrays.to_values, arrays.n,
+                          first, width, scratch.get(), scratch.bytes, 0);
     }
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
-    *why = status == cudaSuccess ? "" : cudaGetErrorString(status);
-    if (status != cudaSuccess)
-        return false;
-    to.read(got.data());
-    to_values.read(got_values.data());
-    in.read(again.data());
-    for (size_t i = 0; i < n && !**why; i++)
-        if (memcmp((const void *)&got[i], (const void *)&x[at[i]], sizeof(K)) != 0)
-            *why = "wrong keys";
-        else if (m > 0 &&
-                 memcmp((const void *)&got_values[i], (const void *)&v[at[i]], sizeof(V)) != 0)
-            *why = "wrong values";
-    if (!**why && !(in_place & 1) && n > 0 &&
-        memcmp((const void *)again.data(), (const void *)x.data(), n * sizeof(K)) != 0)
-        *why = "changed its input";
-    if (!**why && (!in.intact() || !out.intact() || !in_values.intact() || !out_values.intact() ||
-                   !scratch.intact()))
-        *why = "wrote outside its arrays";
+    *why = status != cudaSuccess ? cudaGetErrorString(status)
+           : !scratch.intact()
+               ? "wrote outside its scratch"
+               : arrays.wrong([&](K a, K b) {
+                     const uint64_t left = order_of(a) & mask, right = order_of(b) & mask;
+                     return s.descending ? right < left : left < right;
+                 });
     return !**why;
 }
 
@@ -513,51 +468,24 @@ static void check_huge(void)
 
 template <class K, class V> static void check_errors(const sorter<K, V> &s)
 {
-    const size_t n = 2000, bytes = s.scratch_bytes(n), all = 8 * sizeof(K);
-    const test_array in(n * sizeof(K)), out(n * sizeof(K)), scratch(bytes);
-    const test_array in_values(n * sizeof(V)), out_values(n * sizeof(V));
-    K *const x = (K *)in.get(), *const y = (K *)out.get();
-    V *const v = (V *)in_values.get(), *const w = (V *)out_values.get();
+    const unsigned int all = 8 * sizeof(K);
+    check_sort_errors<K, V>(s.name, s.values, s.scratch_bytes,
+                            [&](const K *from, K *to, const V *from_values, V *to_values, size_t n,
+                                void *scratch, size_t bytes) {
+                                return s.launch(from, to, from_values, to_values, n, 0, all,
+                                                scratch, bytes, 0);
+                            });
+    if (!s.bits)
+        return;
+    const sort_arrays<K, V> arrays(std::vector<K>(2000), s.values, 0, 0, 0);
+    const test_array scratch(s.scratch_bytes(arrays.n));
+    const unsigned int wrong[][2] = {{0, all + 1}, {all - 2, 3}, {all + 1, 0}, {~0u, 2}};
     bool ok = true;
-    const auto launch = [&](K *from, K *to, V *from_values, V *to_values, size_t many, size_t first,
-                            size_t width, void *with, size_t with_bytes) {
-        return s.launch(from, to, from_values, to_values, many, (unsigned int)first,
-                        (unsigned int)width, with, with_bytes, 0);
-    };
-    const auto wrong = [&](K *from, K *to, V *from_values, V *to_values, size_t many, size_t first,
-                           size_t width, void *with, size_t with_bytes) {
-        ok &= launch(from, to, from_values, to_values, many, first, width, with, with_bytes) ==
-              cudaErrorInvalidValue;
-    };
-    wrong(NULL, y, v, w, n, 0, all, scratch.get(), bytes);
-    wrong(x, NULL, v, w, n, 0, all, scratch.get(), bytes);
-    wrong((K *)((char *)x + 1), y, v, w, n, 0, all, scratch.get(), bytes);
-    wrong(x, (K *)((char *)y + 1), v, w, n, 0, all, scratch.get(), bytes);
-    if (s.values) {
-        wrong(x, y, NULL, w, n, 0, all, scratch.get(), bytes);
-        wrong(x, y, v, NULL, n, 0, all, scratch.get(), bytes);
-        wrong(x, y, (V *)((char *)v + 1), w, n, 0, all, scratch.get(), bytes);
-        wrong(x, y, v, (V *)((char *)w + 1), n, 0, all, scratch.get(), bytes);
-    }
-    wrong(x, y, v, w, SIZE_MAX / sizeof(K), 0, all, scratch.get(), SIZE_MAX);
-    wrong(x, y, v, w, SIZE_MAX, 0, all, scratch.get(), bytes);
-    wrong(x, y, v, w, n, 0, all, NULL, bytes);
-    wrong(x, y, v, w, n, 0, all, scratch.get(), bytes - 1);
-    wrong(x, y, v, w, n, 0, all, (char *)scratch.get() + 1, bytes);
-    if (s.bits) {
-        wrong(x, y, v, w, n, 0, all + 1, scratch.get(), bytes);
-        wrong(x, y, v, w, n, all - 2, 3, scratch.get(), bytes);
-        wrong(x, y, v, w, n, all + 1, 0, scratch.get(), bytes);
-        wrong(x, y, v, w, n, ~0u, 2, scratch.get(), bytes);
-    }
-    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", s.name);
-    ok = launch(NULL, NULL, NULL, NULL, 0, 0, all, NULL, 0) == cudaSuccess;
-    tap_ok(ok && in.untouched() && out.untouched() && in_values.untouched() &&
-               out_values.untouched() && scratch.untouched(),
-           "%s: wrong arguments, and no keys, write nothing", s.name);
-    for (size_t m = 1; m <= n; m = m * 3 / 2 + 1)
-        ok &= s.scratch_bytes(m) <= bytes;
-    tap_ok(ok, "%s: scratch for n is enough for less", s.name);
+    for (const unsigned int *bits : wrong)
+        ok &= s.launch(arrays.from, arrays.to, arrays.from_values, arrays.to_values, arrays.n,
+                       bits[0], bits[1], scratch.get(), scratch.bytes, 0) == cudaErrorInvalidValue;
+    tap_ok(ok && arrays.out.untouched() && arrays.out_values.untouched() && scratch.untouched(),
+           "%s: bits that a key does not have return cudaErrorInvalidValue", s.name);
 }
 
 #if TESTED(onesweep)
@@ -616,92 +544,6 @@ static void check_waits(size_t n)
     (void)n;
 #endif
 }
-
-#if !defined(SIMT) && !defined(TEST_FIRST)
-static void check_graph(void)
-{
-    const size_t n = 100003;
-    std::vector<unsigned int> x = make<unsigned int>(RANDOM, n, 9), got(n);
-    const test_array in(n * 4), out(n * 4), scratch(one_u32_scratch_bytes(n));
-    in.fill(x.data());
-    std::stable_sort(x.begin(), x.end());
-    CHECK(one_u32_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaDeviceSynchronize());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(one_u32_launch((unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
-                         scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        CHECK(cudaMemset(out.get(), POISON, n * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(got.data());
-        ok &= got == x;
-    }
-    tap_ok(ok, "is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
-}
-
-static __global__ void fill_big(unsigned char *data, size_t n)
-{
-    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
-        data[i] = (unsigned char)(i % 100003 % 251);
-}
-
-// Descents, and how many of each key there are.
-static __global__ void look_at_big(const unsigned char *out, size_t n, unsigned long long *found)
-{
-    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256) {
-        if (i > 0 && out[i - 1] > out[i])
-            atomicAdd(found + 256, 1ULL);
-        if (i + 1 == n || out[i] != out[i + 1])
-            atomicAdd(found + out[i], (unsigned long long)i + 1);
-    }
-}
-
-static void check_big(void)
-{
-    const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *in = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
-        return;
-    }
-    if (cudaMalloc((void **)&in, 2 * n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    unsigned char *const out = in + 1 + n;
-    const test_array scratch(one_u8_scratch_bytes(n)), ends(257 * 8);
-    std::vector<unsigned long long> found(257), want(257);
-    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
-    for (size_t key = 0; key < 251; key++) {
-        const size_t left = n % 100003;
-        want[key] = (key > 0 ? want[key - 1] : 0) +
-                    n / 100003 * (100003 / 251 + (100003 % 251 > key)) + left / 251 +
-                    (left % 251 > key);
-    }
-    CHECK(cudaLaunchKernelEx(&config, fill_big, in + 1, n));
-    CHECK(one_u8_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(one_u8_launch(in + 1, out, n, scratch.get(), scratch.bytes, 0));
-    ends.zero();
-    CHECK(cudaLaunchKernelEx(&config, look_at_big, (const unsigned char *)out, n,
-                             (unsigned long long *)ends.get()));
-    CHECK(cudaDeviceSynchronize());
-    ends.read(found.data());
-    tap_ok(found == want, "n = 2^32 + 4099");
-    CHECK(cudaFree(in));
-}
-#endif
 #endif
 
 #if defined(SIMT) && !defined(TEST_ONLY)
@@ -789,8 +631,14 @@ int main(void)
     check_huge();
     check_one_scratch(30 * 480);
 #ifndef SIMT
-    check_graph();
-    check_big();
+    check_graph(
+        one_u32_scratch_bytes,
+        [](void *scratch, size_t bytes) { return one_u32_scratch_init(scratch, bytes, 0); },
+        one_u32_launch);
+    check_big(
+        one_u8_scratch_bytes,
+        [](void *scratch, size_t bytes) { return one_u8_scratch_init(scratch, bytes, 0); },
+        one_u8_launch);
 #endif
 #endif
 #endif

@@ -110,7 +110,7 @@ static void put_row(FILE *out, const tune_row *row)
         for (int d = 0; d < 3; d++)
             put_number(out, launch->block[d]);
         put_number(out, (double)launch->shared_bytes);
-        put_number(out, (double)launch->memset_bytes);
+        put_number(out, (double)launch->moved_bytes);
         put_number(out, launch->resident);
         put_text(out, launch->limited_by);
         memcpy(counts, &launch->counts, sizeof(counts));
@@ -230,7 +230,7 @@ static bool get_row(reader *line, tune_row *row)
         for (int d = 0; d < 3; d++)
             launch->block[d] = (unsigned int)get_in(line, 0, UINT32_MAX);
         launch->shared_bytes = (uint64_t)get_in(line, 0, 0x1p63);
-        launch->memset_bytes = (uint64_t)get_in(line, 0, 0x1p63);
+        launch->moved_bytes = (uint64_t)get_in(line, 0, 0x1p63);
         launch->resident = get_int(line);
         get_text(line, launch->limited_by, sizeof(launch->limited_by));
         for (int c = 0; c < COUNTS; c++)

@@ -659,7 +659,7 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
         tune_launch *const to = &row->launch[row->launches++];
         memset(to, 0, sizeof(*to));
         if (!*from->kernel) {
-            to->memset_bytes = from->bytes;
+            to->moved_bytes = from->from ? 2 * from->bytes : from->bytes;
             continue;
         }
         snprintf(to->kernel, sizeof(to->kernel), "%s", from->kernel);

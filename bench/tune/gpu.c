@@ -38,6 +38,7 @@
     _(cuMemcpyHtoD)                                                                                \
     _(cuMemcpyDtoH)                                                                                \
     _(cuMemcpyDtoD)                                                                                \
+    _(cuMemcpyDtoDAsync)                                                                           \
     _(cuMemsetD8Async)                                                                             \
     _(cuModuleLoadData)                                                                            \
     _(cuModuleUnload)                                                                              \
@@ -45,6 +46,7 @@
     _(cuFuncSetAttribute)                                                                          \
     _(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                 \
     _(cuLaunchKernel)                                                                              \
+    _(cuLaunchKernelEx)                                                                            \
     _(cuStreamCreate)                                                                              \
     _(cuStreamSynchronize)                                                                         \
     _(cuEventCreate)                                                                               \
@@ -200,7 +202,7 @@ typedef struct {
     CUmodule module;
     CUfunction function[TUNE_KERNELS];
     plan_record plan;
-    int launch_kernel[PLAN_LAUNCHES]; // index in function; -1: a memset
+    int launch_kernel[PLAN_LAUNCHES]; // index in function; -1: a memset or a copy
 } loaded;
 
 static int kernel_named(const tune_row *row, const char *name)
@@ -324,6 +326,9 @@ static CUresult make_plan(gpu *g, const tune_problem *problem, const tune_row *r
             g->p_cuFuncSetAttribute(l->function[l->launch_kernel[i]],
                                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                     (int)p->launch[i].shared_bytes);
+        if (l->launch_kernel[i] >= 0 && p->launch[i].cluster[0] > 0)
+            g->p_cuFuncSetAttribute(l->function[l->launch_kernel[i]],
+                                    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     }
     return CUDA_SUCCESS;
 }
@@ -350,7 +355,7 @@ static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *de
         memcpy(to->block, from->block, sizeof(to->block));
         to->shared_bytes = from->shared_bytes;
         if (l->launch_kernel[i] < 0) {
-            to->memset_bytes = from->bytes;
+            to->moved_bytes = from->from ? 2 * from->bytes : from->bytes;
             continue;
         }
         const int threads = (int)(from->block[0] * from->block[1] * from->block[2]);
@@ -363,6 +368,40 @@ static void tell_plan(gpu *g, const tune_problem *problem, const tune_device *de
     }
 }
 
+// With the attributes that the launcher gave it.
+static CUresult launch_kernel(gpu *g, CUfunction function, const plan_launch *p, void **arguments)
+{
+    CUlaunchAttribute given[3];
+    CUlaunchConfig config = {.gridDimX = p->grid[0],
+                             .gridDimY = p->grid[1],
+                             .gridDimZ = p->grid[2],
+                             .blockDimX = p->block[0],
+                             .blockDimY = p->block[1],
+                             .blockDimZ = p->block[2],
+                             .sharedMemBytes = (unsigned int)p->shared_bytes,
+                             .hStream = g->stream,
+                             .attrs = given};
+    memset(given, 0, sizeof(given));
+    if (p->cluster[0] > 0) {
+        CUlaunchAttribute *const a = &given[config.numAttrs++];
+        a->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        a->value.clusterDim.x = p->cluster[0];
+        a->value.clusterDim.y = p->cluster[1];
+        a->value.clusterDim.z = p->cluster[2];
+    }
+    if (p->cooperative) {
+        CUlaunchAttribute *const a = &given[config.numAttrs++];
+        a->id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        a->value.cooperative = 1;
+    }
+    if (p->overlaps) {
+        CUlaunchAttribute *const a = &given[config.numAttrs++];
+        a->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        a->value.programmaticStreamSerializationAllowed = 1;
+    }
+    return g->p_cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+
 static CUresult launch(gpu *g, loaded *l)
 {
     CUresult status = CUDA_SUCCESS;
@@ -373,12 +412,12 @@ static CUresult launch(gpu *g, loaded *l)
             arguments[a] = p->argument + p->offset[a];
         if (l->launch_kernel[i] < 0 && p->bytes == 0)
             continue; // the runtime takes it, the driver need not
-        if (l->launch_kernel[i] < 0)
+        if (l->launch_kernel[i] < 0 && p->from)
+            status = g->p_cuMemcpyDtoDAsync(p->to, p->from, p->bytes, g->stream);
+        else if (l->launch_kernel[i] < 0)
             status = g->p_cuMemsetD8Async(p->to, (unsigned char)p->value, p->bytes, g->stream);
         else
-            status = g->p_cuLaunchKernel(l->function[l->launch_kernel[i]], p->grid[0], p->grid[1],
-                                         p->grid[2], p->block[0], p->block[1], p->block[2],
-                                         (unsigned int)p->shared_bytes, g->stream, arguments, NULL);
+            status = launch_kernel(g, l->function[l->launch_kernel[i]], p, arguments);
     }
     return status;
 }

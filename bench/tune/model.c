@@ -201,7 +201,7 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
         double term[TUNE_TERMS] = {0}, us = 0;
         term[TUNE_LAUNCH] = i ? k.next_launch_us : device->launch_us;
         if (!*l->kernel) {
-            term[TUNE_MEMORY] = us = (double)l->memset_bytes / device->memory_gbps / 1e3;
+            term[TUNE_MEMORY] = us = (double)l->moved_bytes / device->memory_gbps / 1e3;
         } else if (row->counted) {
             double mine = traffic(&l->counts), share = ratio(mine, bytes, 0);
             predict_launch(device, kernel_of(row, l), l, fmin(mine, known * share),

@@ -19,13 +19,11 @@
 
 const char *argp_program_version = "coarsen-tune " TUNE_VERSION;
 
-#define PATTERNS "reduce, map, matmul, histogram, scan, select, merge, rows, columns or offsets"
-
 static const char about[] =
     "Finds how much work a thread should do: which setting of the knobs is the fastest, for this "
     "kernel, on this device, on this data. Profiles each setting on the GPU, or predicts its time "
     "where there is none, and says why.\v"
-    "PATTERN is " PATTERNS ", as coarsen ships it. Numbers may be written 268435456, 2^28, 256Mi "
+    "PATTERN is %s, as coarsen ships it. Numbers may be written 268435456, 2^28, 256Mi "
     "or 1e6.\n"
     "\n"
     "Examples:\n"
@@ -39,6 +37,19 @@ static const char about[] =
     "\n"
     "Exit status: 0, a setting was found; 1, none was, or a file could not be written; 2, the "
     "command line is wrong; 130, interrupted.";
+
+// "reduce, map or matmul".
+static const char *pattern_names(void)
+{
+    static char names[512];
+    size_t length = 0;
+    for (int i = 0; tune_patterns[i]; i++) {
+        const char *const before = i == 0 ? "" : tune_patterns[i + 1] ? ", " : " or ";
+        tune_put(names + length, sizeof(names) - length, "%s%s", before, tune_patterns[i]);
+        length = strlen(names);
+    }
+    return names;
+}
 
 // Keys: of patterns, of a kernel of one's own, and of both.
 enum {
@@ -101,8 +112,8 @@ enum {
 static const struct argp_option options[] = {
     TITLE("What is tuned:", 1),
     OPTION("type", TYPE, "TYPE",
-           "Of the elements: f32, f64 (matmul); u8, u16, u32, f32 (histogram); f32, f64, i32 (the "
-           "others)",
+           "Of the elements: f32, f64 (matmul); u8, u16, u32, f32 (histogram); u32, i32, f32, f64 "
+           "(sort); u32, i32 (merge); f32, f64, i32 (the others)",
            1),
     OPTION("n", N, "NUMBER",
            "How many elements (2^24); of matmul, rows, columns and depth (1024); of rows and "
@@ -593,16 +604,16 @@ static void finish(struct argp_state *state, parse *p)
     tune_device device;
 
     if (!p->pattern && !p->own.source)
-        mistake(state, "nothing to tune: give a pattern, " PATTERNS ", or --source FILE for a "
-                       "kernel of your own");
+        mistake(state,
+                "nothing to tune: give a pattern, %s, or --source FILE for a kernel of your own",
+                pattern_names());
     if (p->pattern && p->own.source)
         mistake(state, "\"%s\" and --source: give a pattern or a kernel of your own, not both",
                 p->pattern);
     if (p->pattern && !p->file)
         mistake(state,
-                "\"%s\" is not a pattern: take " PATTERNS ", or --source FILE for a kernel of "
-                "your own%s",
-                p->pattern, suggestion(p->pattern, tune_patterns));
+                "\"%s\" is not a pattern: take %s, or --source FILE for a kernel of your own%s",
+                p->pattern, pattern_names(), suggestion(p->pattern, tune_patterns));
     for (int key = TYPE; key < SOURCE; key++)
         if (p->own.source && p->given[key] && !p->takes[key])
             mistake(state, "--%s is for coarsen's patterns, not for a kernel of your own",
@@ -886,15 +897,17 @@ static char *command_line(int argc, char **argv)
 
 void tune_options_parse(int argc, char **argv, tune_options *to)
 {
-    static const struct argp argp = {.options = options,
-                                     .parser = take,
-                                     .args_doc = "PATTERN\n--source FILE --kernel NAME",
-                                     .doc = about};
+    struct argp argp = {
+        .options = options, .parser = take, .args_doc = "PATTERN\n--source FILE --kernel NAME"};
     static const struct argp first = {.options = options, .parser = look};
     parse p = {.to = to};
     *to = (tune_options){.limit = 10, .samples = 20};
     to->command = command_line(argc, argv);
     argp_err_exit_status = 2;
+    char *doc;
+    if (asprintf(&doc, about, pattern_names()) < 0)
+        exit(1);
+    argp.doc = doc;
     argp_parse(&first, argc, argv, ARGP_SILENT, NULL, &p);
     char *file = NULL;
     for (int i = 0; p.pattern && !p.own.source && tune_patterns[i]; i++)

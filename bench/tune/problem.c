@@ -116,8 +116,8 @@ const char *tune_closest(const char *from, const char *const *words)
 
 // ---- Parts of a problem -------------------------------------------------------------------------
 
-const char *const tune_patterns[] = {"reduce", "map",  "matmul",  "histogram", "scan", "select",
-                                     "merge",  "rows", "columns", "offsets",   NULL};
+const char *const tune_patterns[] = {"reduce", "map",   "matmul", "histogram", "scan",    "select",
+                                     "sort",   "merge", "rows",   "columns",   "offsets", NULL};
 
 void tune_add_label(tune_problem *problem, const char *part)
 {

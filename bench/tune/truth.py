@@ -27,7 +27,9 @@ PROBLEMS = (
     [f"{matrix} --type f32 --rows 2^{rows} --width {width}" for matrix, shapes in
      (("rows", ((12, 256), (24, 16), (20, 256), (16, 4096))), ("columns", ((12, 256), (24, 16), (18, 1024))))
      for rows, width in shapes] +
-    [f"offsets --type f32 --n 2^{e} --width {width}" for e, width in ((20, 256), (28, 16), (28, 256), (28, 4096))])
+    [f"offsets --type f32 --n 2^{e} --width {width}" for e, width in ((20, 256), (28, 16), (28, 256), (28, 4096))] +
+    [f"sort --type u32 --n 2^{e}" for e in (16, 20, 24, 28)] +
+    [f"merge --type u32 --n 2^{e}" for e in (16, 20, 24, 27)])
 
 
 def file_of(folder, what, problem):

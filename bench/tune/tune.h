@@ -56,7 +56,7 @@ enum {
     TUNE_BUFFERS = 8,
     TUNE_SIZES = 4,
     TUNE_RULES = 16,
-    TUNE_LAUNCHES = 8,
+    TUNE_LAUNCHES = 32,
     TUNE_KERNELS = 32
 };
 
@@ -146,11 +146,11 @@ typedef struct {
 } tune_counts;
 
 typedef struct {
-    char kernel[128]; // "" for a memset
+    char kernel[128]; // "" for a memset or a copy
     unsigned int grid[3], block[3];
     uint64_t shared_bytes; // dynamic
-    uint64_t memset_bytes;
-    int resident;        // blocks a multiprocessor holds
+    uint64_t moved_bytes;  // by a memset, or read and written by a copy
+    int resident;          // blocks a multiprocessor holds
     char limited_by[24]; // what holds that down: "registers", "shared memory", "threads", "blocks"
     tune_counts counts;
 } tune_launch;

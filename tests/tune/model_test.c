@@ -71,7 +71,7 @@ static void test_launch_and_latency(void)
     tune_problem problem = {.flop = 0};
     tune_row row = one_wave();
     row.launches = 3;
-    row.launch[1] = (tune_launch){.memset_bytes = 1000000};
+    row.launch[1] = (tune_launch){.moved_bytes = 1000000};
     row.launch[2] = row.launch[0];
     tap_ok(near(term(&problem, row, TUNE_LAUNCH), 5 + 2 * k.next_launch_us), "three launches");
     tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "a memset of 1 MB at 100 GB/s");

@@ -64,7 +64,7 @@ static tune_result make_result(void)
                                        .loop_fma = 3,
                                        .inflight = 64};
         row->launches = 2;
-        row->launch[0] = (tune_launch){.memset_bytes = 64, .limited_by = ""};
+        row->launch[0] = (tune_launch){.moved_bytes = 64, .limited_by = ""};
         row->launch[1] = (tune_launch){.kernel = "tuned_kernel<int, 2>",
                                        .grid = {5, 2, 1},
                                        .block = {256, 1, 1},

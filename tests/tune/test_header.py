@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not WRITER, reason="OUTPUT_TEST is not set: run 
 
 HEADER = {"reduce": "coarsen/reduce.h", "map": "coarsen/map.h", "histogram": "coarsen/histogram.h",
           "matmul": "coarsen/matmul/pipelined.h", "scan": "coarsen/scan.h", "select": "coarsen/select.h",
-          "merge": "coarsen/merge.h",
+          "sort": "coarsen/sort.h", "merge": "coarsen/merge.h",
           "rows": "coarsen/segmented/rows.h", "columns": "coarsen/segmented/columns.h",
           "offsets": "coarsen/segmented/offsets.h"}
 # Not one of them is what a header has without. Of matmul, BN and TN are written as bytes.
@@ -27,7 +27,7 @@ VALUES = {
     90: {"reduce": {"BLOCK_DIM": "256", "COARSE_FACTOR": "8"}, "map": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
          "histogram": {"BLOCK_DIM": "512", "CFACTOR": "16"},
          "scan": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"}, "select": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
-         "merge": {"BLOCK_DIM": "256", "COARSE_FACTOR": "15"},
+         "sort": {"BLOCK_DIM": "512", "COARSE_FACTOR": "16"}, "merge": {"BLOCK_DIM": "256", "COARSE_FACTOR": "15"},
          "rows": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"}, "columns": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2"},
          "offsets": {"BLOCK_DIM": "128", "COARSE_FACTOR": "3"},
          "matmul": {"BM": "64", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
@@ -35,7 +35,7 @@ VALUES = {
     80: {"reduce": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "map": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4"},
          "histogram": {"BLOCK_DIM": "256", "CFACTOR": "8"},
          "scan": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "select": {"BLOCK_DIM": "256", "COARSE_FACTOR": "4"},
-         "merge": {"BLOCK_DIM": "512", "COARSE_FACTOR": "9"},
+         "sort": {"BLOCK_DIM": "256", "COARSE_FACTOR": "20"}, "merge": {"BLOCK_DIM": "512", "COARSE_FACTOR": "9"},
          "rows": {"BLOCK_DIM": "512", "COARSE_FACTOR": "2"}, "columns": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"},
          "offsets": {"BLOCK_DIM": "512", "COARSE_FACTOR": "1"},
          "matmul": {"BM": "32", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
@@ -103,13 +103,32 @@ def test_what_is_given_wins(pattern, knob, folder):
     assert preprocessed(f"#define {default} {value}\n" + source, folder, "-DCOARSEN_SM=90") == wanted
 
 
+@each_pattern
+def test_defaults(pattern, folder):
+    """Those that the pattern's file names are the header's."""
+    file = INCLUDE.parent / "bench" / "tune" / "patterns" / f"{pattern}.cu"
+    lines = "".join(re.findall(r"^// tune(?: f32)?:(.*\n)", file.read_text(), flags=re.MULTILINE))
+    knobs = {name: values.split(":")[0].split(",")[0] for name, values in re.findall(r"--knob (\w+)=(\S+)", lines)}
+    knobs.update(re.findall(r"--default (\w+)=(\d+)", lines))
+    assert knobs.keys() == VALUES[90][pattern].keys()
+    if pattern == "sort":  # the other one depends on the type
+        del knobs["COARSE_FACTOR"]
+    assert plain(pattern, folder, **knobs) == plain(pattern, folder)
+
+
 @pytest.mark.parametrize("header", ["coarsen/matmul.h", "coarsen/matmul/tiled.h", "coarsen/reduce/coarsened.h",
                                     "coarsen/map/interleaved.h", "coarsen/histogram/vectorized.h",
-                                    "coarsen/scan/chained.h"])
+                                    "coarsen/scan/chained.h", "coarsen/sort/coarsened.h"])
 def test_other_headers_are_as_they_were(header, folder):
     """Those that set their own shapes, and the lower rungs."""
     assert (preprocessed(TUNED + inclusion(header), folder, "-DCOARSEN_SM=90") ==
             preprocessed(inclusion(header), folder))
+
+
+def test_values_beside_keys(folder):
+    """What is tuned is the sort of keys alone."""
+    once = inclusion("coarsen/sort.h", COARSEN_VALUE="int")
+    assert preprocessed(TUNED + once, folder, "-DCOARSEN_SM=90") == preprocessed(once, folder)
 
 
 @each_pattern

@@ -17,7 +17,7 @@ GRID = ["--grid", "n"]
 OWN = SOURCE + KNOB + SIZE + OUT
 KERNEL = OWN + ["--kernel", "mine"] + GRID
 LONG = "n" * 600
-PATTERNS = "reduce, map, matmul, histogram, scan, select, merge, rows, columns or offsets"
+PATTERNS = "reduce, map, matmul, histogram, scan, select, sort, merge, rows, columns or offsets"
 LIKE = "should be like 'float x[n]', a type, a name and how many there are"
 VALUES = "should be values like 64,128,256 or a range, 1:32:*2 or 1:8:+1"
 NOT_POSITIVE = "is not a positive whole number: 1000000, 1e6, 2^20 and 1Mi are"
@@ -29,7 +29,7 @@ MISTAKES = [
                  "mean reduce?"),
     (["column"], f'"column" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own; did you '
                  "mean columns?"),
-    (["sort"], f'"sort" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own\n'),
+    (["transpose"], f'"transpose" is not a pattern: take {PATTERNS}, or --source FILE for a kernel of your own\n'),
     (["reduce", "map"], '"reduce" and "map": one pattern at a time'),
     (["reduce", *OWN], '"reduce" and --source: give a pattern or a kernel of your own, not both'),
     (["reduce", "--frobnicate"], "unrecognized option '--frobnicate'"),

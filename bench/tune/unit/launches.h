@@ -32,7 +32,9 @@ typedef unsigned long uintptr_t;
 
 #ifdef TUNE_ON_DEVICE
 static __device__ plan_record *tune_plan;
+#define TUNE_SM (__CUDA_ARCH__ / 10)
 #else
+#define TUNE_SM 0 // of simt, which has no PTX
 static plan_record *tune_plan;
 static cudaError_t tune_count_launch(cudaError_t status); // count.h: after a launch by simt
 #endif
@@ -86,8 +88,20 @@ static inline cudaError_t tune_attribute(int *value, cudaDeviceAttr attribute, i
         *value = tune_plan->processors;
     else if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin)
         *value = tune_plan->shared_limit;
+    else if (attribute == cudaDevAttrClusterLaunch)
+        *value = TUNE_SM >= 90;
+    else if (attribute == cudaDevAttrCooperativeLaunch)
+        *value = 1;
     else
         return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+// Which code a kernel has: the only one that the unit is compiled to.
+static inline cudaError_t tune_function(cudaFuncAttributes *attributes, const void *)
+{
+    memset(attributes, 0, sizeof(*attributes));
+    attributes->ptxVersion = attributes->binaryVersion = TUNE_SM;
     return cudaSuccess;
 }
 
@@ -125,6 +139,7 @@ static inline plan_launch *tune_next_launch(void)
     }
     plan_launch *const launch = &tune_plan->launch[tune_plan->launches++];
     launch->kernel[0] = 0;
+    launch->from = 0;
     launch->arguments = 0;
     return launch;
 }
@@ -139,6 +154,22 @@ static inline cudaError_t tune_memset(void *to, int value, size_t bytes, cudaStr
     launch->bytes = bytes;
 #ifndef TUNE_ON_DEVICE
     return tune_plan->run > 1 ? cudaMemsetAsync(to, value, bytes, stream) : cudaSuccess;
+#else
+    return cudaSuccess;
+#endif
+}
+
+static inline cudaError_t tune_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                    cudaStream_t stream = 0)
+{
+    plan_launch *const launch = tune_next_launch();
+    if (!launch || kind != cudaMemcpyDeviceToDevice)
+        return cudaErrorInvalidValue;
+    launch->to = (unsigned long long)to;
+    launch->from = (unsigned long long)from;
+    launch->bytes = bytes;
+#ifndef TUNE_ON_DEVICE
+    return tune_plan->run > 1 ? cudaMemcpyAsync(to, from, bytes, kind, stream) : cudaSuccess;
 #else
     return cudaSuccess;
 #endif
@@ -169,6 +200,20 @@ static inline cudaError_t tune_launch(const char *text, const cudaLaunchConfig_t
     launch->grid[1] = config->gridDim.y, launch->block[1] = config->blockDim.y;
     launch->grid[2] = config->gridDim.z, launch->block[2] = config->blockDim.z;
     launch->shared_bytes = config->dynamicSmemBytes;
+    launch->cluster[0] = 0;
+    launch->cooperative = launch->overlaps = 0;
+    for (unsigned int i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttributeValue *const value = &config->attrs[i].val;
+        if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
+            launch->cluster[0] = value->clusterDim.x;
+            launch->cluster[1] = value->clusterDim.y;
+            launch->cluster[2] = value->clusterDim.z;
+        } else if (config->attrs[i].id == cudaLaunchAttributeCooperative) {
+            launch->cooperative = value->cooperative;
+        } else if (config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+            launch->overlaps = value->programmaticStreamSerializationAllowed;
+        }
+    }
     size_t end = 0;
     (tune_argument<P>(launch, &end, arguments), ...);
 #ifndef TUNE_ON_DEVICE
@@ -208,7 +253,9 @@ static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
 #define cudaGetDevice                                  tune_get_device
 #define cudaDeviceGetAttribute                         tune_attribute
 #define cudaFuncSetAttribute(kernel, attribute, value) ((void)(kernel), (void)(value), cudaSuccess)
+#define cudaFuncGetAttributes(attributes, kernel)      tune_function(attributes, (const void *)(kernel))
 #define cudaMemsetAsync                                tune_memset
+#define cudaMemcpyAsync                                tune_copy
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes)       \
     tune_occupancy(blocks, TUNE_TEXT(kernel), threads, shared_bytes)
 #define cudaLaunchKernelEx(config, ...)                                                            \

@@ -9,7 +9,7 @@
 enum {
     PLAN_SIZES = 4,
     PLAN_BUFFERS = 8,
-    PLAN_LAUNCHES = 8,
+    PLAN_LAUNCHES = 32,
     PLAN_ARGUMENTS = 32,
     PLAN_BYTES = 1024,
     PLAN_NAME = 128
@@ -23,10 +23,12 @@ typedef struct {
 } plan_occupancy;
 
 typedef struct {
-    char kernel[PLAN_NAME]; // "": a memset of the bytes at `to` to value
+    char kernel[PLAN_NAME]; // "": a memset of the bytes at `to` to value, or a copy to there
     unsigned int grid[3], block[3];
+    unsigned int cluster[3];   // cluster[0] is 0 where the launch has none
+    int cooperative, overlaps; // overlaps: it may begin while the one before it runs
     unsigned long long shared_bytes;
-    unsigned long long to, bytes;
+    unsigned long long to, from, bytes; // from: 0 for a memset
     int value;
     int arguments;
     unsigned short offset[PLAN_ARGUMENTS]; // of each, in the bytes below

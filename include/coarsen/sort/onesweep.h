@@ -14,10 +14,11 @@
 // | COARSEN_TYPE       | required         | type of the keys: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_VALUE      | none             | type of the values, any; without it there are keys alone |
 // | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
-// | BLOCK_DIM          | 384; 512 with values | threads per block: a multiple of 32 from 32 to 1024  |
-// | COARSE_FACTOR      | 28; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
+// | BLOCK_DIM          | 384 or tuned; 512 with values | threads per block: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR      | 28 or tuned; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
 // | COARSEN_TOGETHER   | 131072           | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
+// tuned: COARSEN_SORT_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune; of keys without values.
 // Defines what block/meeting.h, block/overlap.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the
 // kernels that NAME_launch launches: NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys
 // NAME_alone_kernel or NAME_together_kernel; and
@@ -50,6 +51,15 @@
 // no more than 49 KiB of scratch.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
+#ifndef COARSEN_VALUE
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_SORT_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_SORT_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_SORT_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_SORT_COARSE_FACTOR
+#endif
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
 #ifdef COARSEN_VALUE
