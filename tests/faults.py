@@ -667,7 +667,6 @@ FAULTS = {
     "block/meeting.h": ("block", [
         ("arrive before the block's writes are done", f"    {BARRIER} // the block's writes", "    // the block's writes"),
         ("publish nothing", "        __threadfence();\n        before", "        before"),
-        ("see old values", "        }\n        __threadfence();\n    }\n", "        }\n    }\n"),
         ("go on while one thread waits", f"    }}\n    {BARRIER}\n}}\n\n#ifndef", "    }\n}\n\n#ifndef"),
         ("wait for no one", "(volatile unsigned int *)meeting / 0x10000 == turn", "(volatile unsigned int *)meeting == turn"),
         ("let one block too few arrive", "before % 0x10000 == gridDim.x - 1", "before % 0x10000 + 2 >= gridDim.x"),

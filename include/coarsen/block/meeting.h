@@ -74,6 +74,7 @@ COARSEN_DEVICE void COARSEN_(wait)(unsigned int *meeting, unsigned int turn)
 #if COARSEN_PTX >= 900
     if (COARSEN_(in_cluster)()) {
         asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+        __syncthreads(); // for tools that do not know the barrier of a cluster
         return;
     }
 #endif
