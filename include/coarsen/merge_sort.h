@@ -21,7 +21,7 @@
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 17; fewer of keys of more than 4 bytes | keys of a thread, from 1 to 32; best an odd number |
-// Defines what block/copy.h, block/merge.h and block/vector.h do; the kernels that NAME_launch launches:
+// Defines what block/copy.h, block/merge.h, block/overlap.h and block/vector.h do; the kernels that NAME_launch launches:
 // NAME_tiles_kernel, once, and NAME_splits_kernel and NAME_merge_kernel, once per pass; and
 //     size_t      NAME_scratch_bytes(size_t n)        never falls as n grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
