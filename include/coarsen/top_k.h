@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/top_k.h: the k greatest of many numbers, or of each row of a matrix, in order, without sorting all; and where
+// they were.
+//
+//     #define COARSEN_NAME best
+//     #define COARSEN_TYPE float
+//     #include <coarsen/top_k.h>
+//
+//     // once
+//     size_t bytes = best_scratch_bytes(1, n, 100);
+//     cudaMalloc(&scratch, bytes);
+//     best_scratch_init(scratch, bytes, stream);
+//     // as often as you like: the 100 greatest of n, and, if not NULL, an index of each
+//     best_launch(in, n, 100, out, count, scratch, bytes, stream);
+//     // the 10 greatest of each of n / 640 rows
+//     best_launch_rows(in, 640, n / 640, 640, 10, out, NULL, scratch, bytes, stream);
+//
+// | parameter          | default            | meaning                                                |
+// |--------------------|--------------------|--------------------------------------------------------|
+// | COARSEN_NAME       | required           | what every name this makes begins with                 |
+// | COARSEN_TYPE       | required           | type of the numbers: an integer or floating-point type of at most 8 bytes |
+// | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
+// | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
+// | BLOCK_DIM          | 1024               | threads per block at the most: a multiple of 32 from 32 to 1024 |
+// | COARSE_FACTOR      | 4                  | 16-byte loads a thread has in flight, from 1 to 32     |
+// | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
+// Defines what block/vector.h does; NAME_kernel, for rows of more than 32 numbers, and NAME_short_kernel; and
+//     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
+//                                                                           never falls as any of them grows
+//     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, size_t k, COARSEN_TYPE *out,
+//                             COARSEN_INDEX *out_indices, void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch_rows(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width, size_t k,
+//                                  COARSEN_TYPE *out, COARSEN_INDEX *out_indices, void *scratch,
+//                                  size_t scratch_bytes, cudaStream_t stream)
+// MANUAL
+
+#ifndef COARSEN_DESCENDING
+#define COARSEN_DESCENDING 1
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_SORT
+#include "base.h"
+#ifdef COARSEN_VALUE
+#error "coarsen/top_k: out_indices says where each number was: COARSEN_VALUE is not taken"
+#endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 1024
+#endif
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 4
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
+#error "coarsen/top_k: COARSE_FACTOR must be from 1 to 32"
+#endif
+#ifndef COARSEN_INDEX
+#define COARSEN_INDEX unsigned long long
+#endif
+#ifndef COARSEN_PART
+#define COARSEN_PART 4096
+#endif
+static_assert(COARSEN_PART >= 1, "coarsen/top_k: COARSEN_PART must be 1 or more");
+typedef COARSEN_INDEX COARSEN_(index);
+#undef COARSEN_INDEX
+#define COARSEN_INDEX COARSEN_(index)
+static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
+              "coarsen/top_k: COARSEN_INDEX must be an integer type");
+
+#include "block/vector.h"
+
+#define COARSEN_MOST_K 1024 // the greatest k
+#define COARSEN_SHORT  32   // the longest row of which each lane has one number
+#define COARSEN_BLOCKS 32   // of a multiprocessor, at the most
+#ifndef COARSEN_WIDE
+#define COARSEN_WIDE 256
+#endif
+
+// A number: as base.h's NAME_bits has it, and its index.
+typedef struct __attribute__((aligned(16))) {
+    unsigned long long bits, index;
+} COARSEN_(ranked);
+
+// Whether a number comes before another one: of equal ones the first does.
+COARSEN_DEVICE bool COARSEN_(before)(COARSEN_(ranked) a, COARSEN_(ranked) b)
+{
+    return a.bits < b.bits || (a.bits == b.bits && a.index < b.index);
+}
+
+// The lesser of two numbers' bits, which the compiler does not know to be 32 where they are.
+COARSEN_DEVICE unsigned long long COARSEN_(lesser)(unsigned long long a, unsigned long long b)
+{
+    if (sizeof(COARSEN_TYPE) <= 4)
+        return (unsigned int)a < (unsigned int)b ? (unsigned int)a : (unsigned int)b;
+    return a < b ? a : b;
+}
+
+// ---- a part of a row, by a block ----------------------------------------------------------------------
+
+// Elements [from, to) of a tile, whose first one would be in[first]. A thread has COARSE_FACTOR vectors of it.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t first;
+    unsigned int from, to;
+} COARSEN_(tile);
+
+// The least bits among the thread's elements; or all ones, if it has none.
+COARSEN_DEVICE unsigned long long COARSEN_(least)(COARSEN_(tile) tile)
+{
+    const unsigned int stride = blockDim.x * COARSEN_ITEMS, mine = threadIdx.x * COARSEN_ITEMS;
+    unsigned long long least = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+    if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
+        const COARSEN_(vector) *const vectors =
+            (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+            load[c] = vectors[c * blockDim.x];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least = COARSEN_(lesser)(least, COARSEN_(bits)(load[c].item[j]));
+        return least;
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
+            const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least = COARSEN_(lesser)(least, COARSEN_(bits)(load.item[j]));
+        } else if (e < tile.to) { // where the part begins or ends
+#pragma unroll 1
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                if (e + j >= tile.from && e + j < tile.to)
+                    least = COARSEN_(lesser)(least, COARSEN_(bits)(tile.in[tile.first + (e + j)]));
+        }
+    }
+    return least;
+}
+
+// Sorts `count` numbers in shared memory, of which there is room for the next power of two. All threads can see them
+// before and after. A bitonic network; a few numbers are one warp's.
+COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
+{
+    unsigned int length = 2;
+    while (length < count)
+        length *= 2;
+    const bool alone = length <= 64;
+    for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
+        best[i].bits = best[i].index = ~0ULL;
+    __syncthreads();
+    if (!alone || threadIdx.x < 32)
+        for (unsigned int run = 2; run <= length; run *= 2)
+            for (unsigned int step = run / 2; step > 0; step /= 2) {
+                for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
+                    const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
+                    const COARSEN_(ranked) a = best[low], b = best[high];
+                    if (COARSEN_(before)(b, a) == ((low & run) == 0)) {
+                        best[low] = b;
+                        best[high] = a;
+                    }
+                }
+                if (alone)
+                    __syncwarp();
+                else
+                    __syncthreads();
+            }
+    __syncthreads();
+}
+
+// Of the threads that pass, with `least` each, so many that there are k of them: those up to *edge, and of those that
+// are at it, those whose first element there is up to *last. Both come in as bounds that all of them keep to.
+COARSEN_DEVICE void COARSEN_(narrow)(COARSEN_(tile) tile, bool passes, unsigned long long least,
+                                     unsigned int passing, unsigned int k, unsigned long long *edge,
+                                     unsigned long long *last)
+{
+    const unsigned int enough = k + k / 4 + 4; // as many will do, and take fewer steps
+    unsigned long long low = 0, high = *edge;
+    while (passing > enough && low < high) {
+        const unsigned long long middle = low + (high - low) / 2;
+        const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
+        if (some >= k) {
+            high = middle;
+            passing = some;
+        } else {
+            low = middle + 1;
+        }
+    }
+    *edge = high;
+    if (passing <= enough)
+        return;
+    // Many have the same least bits.
+    unsigned int first = 0, from = 0, to = tile.to - 1;
+    if (passes && least == high)
+        for (unsigned int q = 0;; q++) {
+            first =
+                (q / COARSEN_ITEMS * blockDim.x + threadIdx.x) * COARSEN_ITEMS + q % COARSEN_ITEMS;
+            if (first >= tile.from && COARSEN_(bits)(tile.in[tile.first + first]) == high)
+                break;
+        }
+    while (passing > enough && from < to) {
+        const unsigned int middle = from + (to - from) / 2;
+        const unsigned int some = (unsigned int)__syncthreads_count(
+            passes && (least < high || (least == high && first <= middle)));
+        if (some >= k) {
+            to = middle;
+            passing = some;
+        } else {
+            from = middle + 1;
+        }
+    }
+    *last = tile.first + to;
+}
+
+// Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
+// lets all threads see them. room: of best, a power of two, more than k. count: of shared memory.
+COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(ranked) * best, unsigned int room,
+                                       unsigned int *count, const COARSEN_TYPE *in, size_t begin,
+                                       size_t end, unsigned int k)
+{
+    const unsigned int stride = blockDim.x * COARSEN_ITEMS, lane = threadIdx.x % 32;
+    const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
+                                             sizeof(COARSEN_TYPE));     // to a vector's boundary
+    unsigned long long upto = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE)); // bits that still matter
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *count = 0;
+
+    for (size_t done = 0; done < end - begin + lead; done += COARSE_FACTOR * stride) {
+        COARSEN_(tile) tile;
+        tile.in = in;
+        tile.first = begin - lead + done;
+        tile.from = done == 0 ? lead : 0;
+        tile.to = (unsigned int)coarsen_min(end - begin + lead - done, COARSE_FACTOR * stride);
+        const unsigned long long least = COARSEN_(least)(tile);
+        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && least <= upto;
+        const unsigned int passing = (unsigned int)__syncthreads_count(passes);
+        if (passing == 0)
+            continue;
+
+        // What comes after edge and last is not among the first k.
+        unsigned long long edge = upto, last = ~0ULL;
+        bool known = passing >= k; // that there are k up to there
+        if (known)
+            COARSEN_(narrow)(tile, passes, least, passing, k, &edge, &last);
+
+        // A warp looks at the elements of a lane, if few lanes pass, or else at one of each.
+        const unsigned int each =
+            (unsigned int)coarsen_ceil_div(tile.to, stride) * COARSEN_ITEMS; // lane's, at the most
+        unsigned int lanes = __ballot_sync(0xffffffff, passes && least <= edge), step = 0;
+        const bool few = (unsigned int)__popc(lanes) * ((each + 31) / 32) < each;
+        COARSEN_(ranked) one = {0, 0};
+        bool waits = false, full; // for a place
+        do {
+            for (;;) {
+                if (waits) {
+                    waits = one.bits < edge || (one.bits == edge && one.index <= last);
+                    const unsigned int place = waits ? atomicAdd(count, 1u) : room;
+                    if (place < room) {
+                        best[place] = one;
+                        waits = false;
+                    }
+                }
+                if (__any_sync(0xffffffff, waits) || lanes == 0)
+                    break;
+                const unsigned int owner = few ? (unsigned int)__ffs((int)lanes) - 1 : lane;
+                const unsigned int q = few ? step * 32 + lane : step;
+                const unsigned int e = q / COARSEN_ITEMS * stride +
+                                       (threadIdx.x - lane + owner) * COARSEN_ITEMS +
+                                       q % COARSEN_ITEMS;
+                if (q < each && lanes >> owner & 1 && e >= tile.from && e < tile.to) {
+                    one.index = tile.first + e;
+                    one.bits = COARSEN_(bits)(in[one.index]);
+                    waits = true;
+                }
+                step++;
+                if ((few ? step * 32 : step) >= each) {
+                    step = 0;
+                    lanes = few ? lanes & (lanes - 1) : 0;
+                }
+            }
+            full = __syncthreads_or(waits);
+            if (full) {
+                COARSEN_(order)(best, room);
+                edge = best[k - 1].bits;
+                last = best[k - 1].index;
+                known = true;
+                if (threadIdx.x == 0)
+                    *count = k;
+                __syncthreads();
+            }
+        } while (full);
+        // Of equal ones, those behind the tile come after the k.
+        if (known && edge == 0)
+            break;
+        upto = known ? edge - 1 : upto;
+    }
+    __syncthreads();
+    COARSEN_(order)(best, *count);
+}
+
+// True in the block that is the last to arrive, of so many that share a row.
+COARSEN_DEVICE bool COARSEN_(last_part)(unsigned int *arrived, unsigned int parts, bool *is_last)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const unsigned int earlier = atomicInc(arrived, parts - 1); // 0 again for the next launch
+        if (earlier >= parts)
+            __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
+        *is_last = earlier == parts - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return *is_last;
+}
+
+// Where a matrix is, and where its results go.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t pitch, rows, width;
+    COARSEN_TYPE *out;
+    COARSEN_INDEX *out_indices;
+} COARSEN_(matrix);
+
+// parts: how many blocks share a row. Then there are as many rows as the grid has, and the first k of each part go to
+// lists: their indices, and as an array like in the numbers, of which the last block takes the first k.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
+                     unsigned int *arrived, unsigned long long *indices, COARSEN_TYPE *numbers)
+{
+    __shared__ unsigned int count;
+    __shared__ bool is_last;
+    COARSEN_(ranked) *const best = (COARSEN_(ranked) *)coarsen_shared;
+    const unsigned int part = blockIdx.x % parts;
+    const size_t vectors = matrix.width / COARSEN_ITEMS, each = vectors / parts,
+                 more = vectors % parts; // whole vectors: parts of a row that is aligned are, too
+    for (size_t row = blockIdx.x / parts; row < matrix.rows; row += gridDim.x / parts) {
+        const COARSEN_TYPE *in = matrix.in + row * matrix.pitch;
+        size_t begin = (part * each + coarsen_min(part, more)) * COARSEN_ITEMS;
+        size_t end =
+            part == parts - 1 ? matrix.width : begin + (each + (part < more)) * COARSEN_ITEMS;
+        const unsigned long long *from = NULL; // indices of what in has, if it is the lists
+        for (;;) {
+            COARSEN_(first_of)(best, room, &count, in, begin, end, k);
+            if (parts == 1 || from)
+                break;
+            const size_t lists = row * parts * k;
+            for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
+                indices[lists + part * k + j] = best[j].index;
+                numbers[lists + part * k + j] = in[best[j].index];
+            }
+            if (!COARSEN_(last_part)(arrived + row, parts, &is_last))
+                return;
+            in = numbers + lists;
+            from = indices + lists;
+            begin = 0;
+            end = (size_t)parts * k;
+        }
+        for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
+            const size_t index = best[j].index;
+            matrix.out[row * k + j] = in[index];
+            if (matrix.out_indices)
+                matrix.out_indices[row * k + j] = (COARSEN_INDEX)(from ? from[index] : index);
+        }
+    }
+}
+
+// ---- short rows ---------------------------------------------------------------------------------------
+
+// A row is `lanes` lanes', a power of two up to 32, one number each. A number's place is how many come before it.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(short_kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int lanes)
+{
+    const unsigned int lane = threadIdx.x % lanes;
+    const size_t threads = (size_t)gridDim.x * blockDim.x;
+    const size_t thread = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    for (size_t turn = thread - threadIdx.x % 32; turn < matrix.rows * lanes; turn += threads) {
+        const size_t row = (turn + threadIdx.x % 32) / lanes;
+        const bool there = row < matrix.rows && lane < matrix.width;
+        COARSEN_TYPE number;
+        unsigned long long bits = 0;
+        unsigned int place = 0;
+        if (there) {
+            number = matrix.in[row * matrix.pitch + lane];
+            bits = COARSEN_(bits)(number);
+        }
+        for (unsigned int j = 0; j < (unsigned int)matrix.width; j++) {
+            const unsigned long long other =
+                sizeof(COARSEN_TYPE) <= 4
+                    ? __shfl_sync(0xffffffff, (unsigned int)bits, (int)j, (int)lanes)
+                    : __shfl_sync(0xffffffff, bits, (int)j, (int)lanes);
+            place += other < bits || (other == bits && j < lane);
+        }
+        if (there && place < k) {
+            matrix.out[row * k + place] = number;
+            if (matrix.out_indices)
+                matrix.out_indices[row * k + place] = (COARSEN_INDEX)lane;
+        }
+    }
+}
+
+// ---- the launch ---------------------------------------------------------------------------------------
+
+#ifndef __CUDACC_RTC__
+// Bytes of the counters, and with them of so many lists of k.
+COARSEN_HOST size_t COARSEN_(lists_bytes)(size_t processors, size_t lists, size_t k)
+{
+    return processors * COARSEN_BLOCKS * sizeof(unsigned int) +
+           lists * k * (sizeof(unsigned long long) + sizeof(COARSEN_TYPE));
+}
+
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
+{
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t most = processors * COARSEN_BLOCKS, parts = width / COARSEN_PART;
+    if (parts <= 1 || rows == 0)
+        return 0;
+    return COARSEN_(lists_bytes)(
+        processors, parts < most && rows < most ? coarsen_min(rows * parts, most) : most,
+        coarsen_min(k, COARSEN_MOST_K));
+}
+
+// Threads of a block: so many that a tile of theirs has a row, and that, of so many, k say where the first k may be.
+COARSEN_HOST unsigned int COARSEN_(threads)(size_t rows, size_t width, size_t k)
+{
+    (void)rows;
+    size_t threads = 32;
+    while (threads < BLOCK_DIM &&
+           (threads < 2 * k ||
+            (threads < COARSEN_WIDE && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
+        threads *= 2;
+    return (unsigned int)coarsen_min(threads, BLOCK_DIM);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
+                                               size_t width, size_t k, COARSEN_TYPE *out,
+                                               COARSEN_INDEX *out_indices, void *scratch,
+                                               size_t scratch_bytes, cudaStream_t stream)
+{
+    const size_t needed = COARSEN_(scratch_bytes)(rows, width, k);
+    if (rows == 0 || k == 0)
+        return cudaSuccess;
+    if (k > width || k > COARSEN_MOST_K ||
+        !coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !coarsen_bytes_ok(out, rows * k, sizeof(*out), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        (out_indices && (!coarsen_array_ok(out_indices, rows * k) ||
+                         (size_t)(COARSEN_INDEX)(width - 1) != width - 1)) ||
+        (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
+        return cudaErrorInvalidValue;
+
+    COARSEN_(matrix) matrix = {in, pitch, rows, width, out, out_indices};
+    if (width <= COARSEN_SHORT) {
+        unsigned int lanes = 1;
+        while (lanes < width)
+            lanes *= 2;
+        const unsigned int threads = BLOCK_DIM < 256 ? BLOCK_DIM : 256;
+        const size_t blocks = coarsen_min(coarsen_ceil_div(rows, threads / lanes), 0x7fffffff);
+        const cudaLaunchConfig_t config = coarsen_launch_config(blocks, threads, 0, stream);
+        return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), matrix, (unsigned int)k, lanes);
+    }
+
+    cudaError_t status;
+    int resident = 0; // blocks per multiprocessor
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const unsigned int threads = COARSEN_(threads)(rows, width, k);
+    unsigned int room = 64;
+    while (room < 2048 && room < 2 * k + 64)
+        room *= 2;
+    const size_t bytes = room * sizeof(COARSEN_(ranked));
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               (int)threads, bytes);
+    if (status != cudaSuccess)
+        return status;
+    const size_t blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
+    const size_t most = coarsen_min(width / COARSEN_PART, width / (4 * k + COARSEN_ITEMS));
+    const size_t parts =
+        rows <= blocks / 2 && most > 1 ? coarsen_min(blocks / rows, most) : (size_t)1;
+    unsigned int *const arrived = (unsigned int *)scratch;
+    unsigned long long *const indices =
+        (unsigned long long *)((char *)scratch + COARSEN_(lists_bytes)(processors, 0, 0));
+    COARSEN_TYPE *const numbers = (COARSEN_TYPE *)(indices + (parts > 1 ? rows * parts * k : 0));
+    const cudaLaunchConfig_t config = coarsen_launch_config(
+        parts > 1 ? rows * parts : coarsen_min(rows, blocks), threads, bytes, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, (unsigned int)k, room,
+                              (unsigned int)parts, arrived, indices, numbers);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
+                                          COARSEN_TYPE *out, COARSEN_INDEX *out_indices,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    return COARSEN_(launch_rows)(in, n, 1, n, k, out, out_indices, scratch, scratch_bytes, stream);
+}
+#endif
+
+#undef COARSEN_INDEX
+#undef COARSEN_MOST_K
+#undef COARSEN_SHORT
+#undef COARSEN_PART
+#undef COARSEN_BLOCKS
+
+#define COARSEN_END
+#include "base.h"
