@@ -23,7 +23,7 @@
 // | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
 // | BLOCK_DIM          | 1024               | threads per block at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR      | 4                  | 16-byte loads a thread has in flight, from 1 to 32     |
+// | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
 // Defines what block/vector.h does; NAME_kernel, for rows of more than 32 numbers, and NAME_short_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
@@ -48,7 +48,7 @@
 #define BLOCK_DIM 1024
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 4
+#define COARSE_FACTOR 8
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/top_k: COARSE_FACTOR must be from 1 to 32"
 #endif
@@ -67,9 +67,14 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 
 #include "block/vector.h"
 
-#define COARSEN_MOST_K 1024 // the greatest k
-#define COARSEN_SHORT  32   // the longest row of which each lane has one number
-#define COARSEN_BLOCKS 32   // of a multiprocessor, at the most
+#define COARSEN_MOST_K     1024 // the greatest k
+#define COARSEN_SHORT      32   // the longest row of which each lane has one number
+#define COARSEN_BLOCKS     32   // of a multiprocessor, at the most
+#define COARSEN_FEW        64   // candidates that are sorted by counting
+// Vectors of a thread that a mask of 32 bits has.
+#define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
+// Of scratch, for each block: a counter, and two words.
+#define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
 #ifndef COARSEN_WIDE
 #define COARSEN_WIDE 256
 #endif
@@ -139,169 +144,294 @@ COARSEN_DEVICE unsigned long long COARSEN_(least)(COARSEN_(tile) tile)
     return least;
 }
 
+// Whether bits are not greater than an edge.
+COARSEN_DEVICE bool COARSEN_(upto)(unsigned long long bits, unsigned long long edge)
+{
+    return sizeof(COARSEN_TYPE) <= 4 ? (unsigned int)bits <= (unsigned int)edge : bits <= edge;
+}
+
+// Of the thread's vectors from c on, as many as have 32 elements: a bit for each element up to the edge.
+COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c,
+                                           unsigned long long edge)
+{
+    unsigned int mask = 0;
+#pragma unroll
+    for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
+        const unsigned int e = ((c + g) * blockDim.x + threadIdx.x) * COARSEN_ITEMS;
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
+            const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                if (COARSEN_(upto)(COARSEN_(bits)(load.item[j]), edge))
+                    mask |= 1u << (g * COARSEN_ITEMS + j);
+        } else if (e < tile.to) {
+#pragma unroll 1
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                if (e + j >= tile.from && e + j < tile.to &&
+                    COARSEN_(upto)(COARSEN_(bits)(tile.in[tile.first + (e + j)]), edge))
+                    mask |= 1u << (g * COARSEN_ITEMS + j);
+        }
+    }
+    return mask;
+}
+
 // Sorts `count` numbers in shared memory, of which there is room for the next power of two. All threads can see them
-// before and after. A bitonic network; a few numbers are one warp's.
+// before and after. Of a few, each thread counts how many come before its own; of more, a bitonic network.
 COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
 {
+    if (count <= COARSEN_FEW && count <= blockDim.x) {
+        COARSEN_(ranked) mine = {0, 0};
+        unsigned int place = 0;
+        if (threadIdx.x < count) {
+            mine = best[threadIdx.x];
+            for (unsigned int i = 0; i < count; i++)
+                place += COARSEN_(before)(best[i], mine);
+        }
+        __syncthreads();
+        if (threadIdx.x < count)
+            best[place] = mine;
+        __syncthreads();
+        return;
+    }
     unsigned int length = 2;
     while (length < count)
         length *= 2;
-    const bool alone = length <= 64;
     for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
         best[i].bits = best[i].index = ~0ULL;
     __syncthreads();
-    if (!alone || threadIdx.x < 32)
-        for (unsigned int run = 2; run <= length; run *= 2)
-            for (unsigned int step = run / 2; step > 0; step /= 2) {
-                for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
-                    const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
-                    const COARSEN_(ranked) a = best[low], b = best[high];
-                    if (COARSEN_(before)(b, a) == ((low & run) == 0)) {
-                        best[low] = b;
-                        best[high] = a;
-                    }
+    for (unsigned int run = 2; run <= length; run *= 2)
+        for (unsigned int step = run / 2; step > 0; step /= 2) {
+            for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
+                const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
+                const COARSEN_(ranked) a = best[low], b = best[high];
+                if (COARSEN_(before)(b, a) == ((low & run) == 0)) {
+                    best[low] = b;
+                    best[high] = a;
                 }
-                if (alone)
-                    __syncwarp();
-                else
-                    __syncthreads();
             }
+            __syncthreads();
+        }
+}
+
+// The bits that a lane has, whose number differs by delta.
+COARSEN_DEVICE unsigned long long COARSEN_(across)(unsigned long long bits, unsigned int delta)
+{
+    return sizeof(COARSEN_TYPE) <= 4 ? __shfl_xor_sync(0xffffffff, (unsigned int)bits, (int)delta)
+                                     : __shfl_xor_sync(0xffffffff, bits, (int)delta);
+}
+
+typedef struct {
+    unsigned long long low, high; // of the block's threads; at first all ones, and 0
+    unsigned int count;           // of candidates
+    bool is_last;
+} COARSEN_(shared);
+
+// The least and greatest bits of the threads that have some.
+COARSEN_DEVICE void COARSEN_(range)(COARSEN_(shared) * shared, bool has, unsigned long long least,
+                                    unsigned long long *low, unsigned long long *high)
+{
+    unsigned long long lower = has ? least : ~0ULL, upper = has ? least : 0;
+    if (threadIdx.x == 0) {
+        shared->low = ~0ULL;
+        shared->high = 0;
+    }
+#pragma unroll
+    for (unsigned int delta = 16; delta > 0; delta /= 2) {
+        const unsigned long long a = COARSEN_(across)(lower, delta),
+                                 b = COARSEN_(across)(upper, delta);
+        lower = COARSEN_(upto)(lower, a) ? lower : a;
+        upper = COARSEN_(upto)(upper, b) ? b : upper;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&shared->low, lower);
+        atomicMax(&shared->high, upper);
+    }
+    __syncthreads();
+    *low = shared->low;
+    *high = shared->high;
     __syncthreads();
 }
 
-// Of the threads that pass, with `least` each, so many that there are k of them: those up to *edge, and of those that
-// are at it, those whose first element there is up to *last. Both come in as bounds that all of them keep to.
-COARSEN_DEVICE void COARSEN_(narrow)(COARSEN_(tile) tile, bool passes, unsigned long long least,
-                                     unsigned int passing, unsigned int k, unsigned long long *edge,
-                                     unsigned long long *last)
+// Of the threads that pass, k or more, the bits up to which k of them have some, and few others. passing: how many
+// pass; then, how many have some up to there.
+COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes,
+                                                   unsigned long long least, unsigned int k,
+                                                   unsigned int *passing)
 {
     const unsigned int enough = k + k / 4 + 4; // as many will do, and take fewer steps
-    unsigned long long low = 0, high = *edge;
-    while (passing > enough && low < high) {
+    unsigned long long low, high;
+    COARSEN_(range)(shared, passes, least, &low, &high);
+    while (*passing > enough && low < high) {
         const unsigned long long middle = low + (high - low) / 2;
         const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
         if (some >= k) {
             high = middle;
-            passing = some;
+            *passing = some;
         } else {
             low = middle + 1;
         }
     }
-    *edge = high;
-    if (passing <= enough)
-        return;
-    // Many have the same least bits.
-    unsigned int first = 0, from = 0, to = tile.to - 1;
-    if (passes && least == high)
+    return high;
+}
+
+// The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
+// whose bits are less.
+COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, bool passes,
+                                                        unsigned long long least, unsigned int k,
+                                                        unsigned long long edge)
+{
+    unsigned int first = 0, low = 0, high = tile.to - 1;
+    if (passes && least == edge)
         for (unsigned int q = 0;; q++) {
             first =
                 (q / COARSEN_ITEMS * blockDim.x + threadIdx.x) * COARSEN_ITEMS + q % COARSEN_ITEMS;
-            if (first >= tile.from && COARSEN_(bits)(tile.in[tile.first + first]) == high)
+            if (first >= tile.from && COARSEN_(bits)(tile.in[tile.first + first]) == edge)
                 break;
         }
-    while (passing > enough && from < to) {
-        const unsigned int middle = from + (to - from) / 2;
-        const unsigned int some = (unsigned int)__syncthreads_count(
-            passes && (least < high || (least == high && first <= middle)));
-        if (some >= k) {
-            to = middle;
-            passing = some;
-        } else {
-            from = middle + 1;
-        }
+    while (low < high) {
+        const unsigned int middle = low + (high - low) / 2;
+        const bool counts = passes && (least < edge || (least == edge && first <= middle));
+        if ((unsigned int)__syncthreads_count(counts) >= k)
+            high = middle;
+        else
+            low = middle + 1;
     }
-    *last = tile.first + to;
+    return tile.first + high;
+}
+
+// What blocks that share a row tell each other: inverted, so that 0 is nothing yet, how far k numbers of one block reach,
+// and then the first number of each block. Either bounds the first k of the row.
+COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
+                                                     unsigned long long *told, unsigned int part,
+                                                     unsigned int parts, unsigned int k,
+                                                     unsigned long long first,
+                                                     unsigned long long upto)
+{
+    const unsigned long long all = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+    unsigned long long low, high, least = 0;
+    COARSEN_(range)(shared, true, first, &low, &high);
+    if (threadIdx.x == 0) {
+        if (upto < all) // k of the block's are less, or equal to the next
+            atomicMax(told, ~(upto + 1));
+        atomicMax(told + 1 + part, ~low);
+    }
+    for (unsigned int p = threadIdx.x; p < parts; p += blockDim.x) {
+        const unsigned long long word = *(volatile unsigned long long *)(told + 1 + p);
+        least = word > least ? word : least;
+    }
+    const bool has = least != 0;
+    least = ~least;
+    unsigned int count = (unsigned int)__syncthreads_count(has);
+    if (count >= k) {
+        const unsigned long long edge = COARSEN_(narrow)(shared, has, least, k, &count);
+        upto = edge < upto ? edge : upto;
+    }
+    if (threadIdx.x == 0)
+        shared->low = *(volatile unsigned long long *)told;
+    __syncthreads();
+    const unsigned long long other = ~shared->low;
+    __syncthreads();
+    return other < upto ? other : upto;
 }
 
 // Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
-// lets all threads see them. room: of best, a power of two, more than k. count: of shared memory.
-COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(ranked) * best, unsigned int room,
-                                       unsigned int *count, const COARSEN_TYPE *in, size_t begin,
-                                       size_t end, unsigned int k)
+// lets all threads see them. room: of best, a power of two, more than k. told: what other parts of the row tell, or NULL;
+// then those of them that are not among the first k of the row may be others.
+COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
+                                       unsigned int room, const COARSEN_TYPE *in, size_t begin,
+                                       size_t end, unsigned int k, unsigned long long *told,
+                                       unsigned int part, unsigned int parts)
 {
-    const unsigned int stride = blockDim.x * COARSEN_ITEMS, lane = threadIdx.x % 32;
+    const unsigned int stride = blockDim.x * COARSEN_ITEMS;
     const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
-                                             sizeof(COARSEN_TYPE));     // to a vector's boundary
-    unsigned long long upto = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE)); // bits that still matter
+                                             sizeof(COARSEN_TYPE)); // to a vector's boundary
+    const unsigned long long all = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+    unsigned long long upto = all, first = all; // bits that still matter; the thread's least
     __syncthreads();
     if (threadIdx.x == 0)
-        *count = 0;
+        shared->count = 0;
 
-    for (size_t done = 0; done < end - begin + lead; done += COARSE_FACTOR * stride) {
+    unsigned int turn = 0;
+    for (size_t done = 0; done < end - begin + lead; done += COARSE_FACTOR * stride, turn++) {
         COARSEN_(tile) tile;
         tile.in = in;
         tile.first = begin - lead + done;
         tile.from = done == 0 ? lead : 0;
         tile.to = (unsigned int)coarsen_min(end - begin + lead - done, COARSE_FACTOR * stride);
         const unsigned long long least = COARSEN_(least)(tile);
-        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && least <= upto;
-        const unsigned int passing = (unsigned int)__syncthreads_count(passes);
-        if (passing == 0)
-            continue;
+        first = COARSEN_(lesser)(first, least);
+        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && COARSEN_(upto)(least, upto);
+        unsigned int passing = (unsigned int)__syncthreads_count(passes);
+        if (passing > 0) {
+            // What comes after edge and last is not among the first k.
+            unsigned long long edge = upto, last = ~0ULL;
+            bool known = passing >= k; // that there are k up to there
+            if (known) {
+                edge = COARSEN_(narrow)(shared, passes, least, k, &passing);
+                if (passing > k + k / 4 + 4)
+                    last = COARSEN_(narrow_ties)(tile, passes, least, k, edge);
+            }
 
-        // What comes after edge and last is not among the first k.
-        unsigned long long edge = upto, last = ~0ULL;
-        bool known = passing >= k; // that there are k up to there
-        if (known)
-            COARSEN_(narrow)(tile, passes, least, passing, k, &edge, &last);
-
-        // A warp looks at the elements of a lane, if few lanes pass, or else at one of each.
-        const unsigned int each =
-            (unsigned int)coarsen_ceil_div(tile.to, stride) * COARSEN_ITEMS; // lane's, at the most
-        unsigned int lanes = __ballot_sync(0xffffffff, passes && least <= edge), step = 0;
-        const bool few = (unsigned int)__popc(lanes) * ((each + 31) / 32) < each;
-        COARSEN_(ranked) one = {0, 0};
-        bool waits = false, full; // for a place
-        do {
-            for (;;) {
-                if (waits) {
-                    waits = one.bits < edge || (one.bits == edge && one.index <= last);
-                    const unsigned int place = waits ? atomicAdd(count, 1u) : room;
-                    if (place < room) {
-                        best[place] = one;
-                        waits = false;
+            const bool looks = passes && COARSEN_(upto)(least, edge);
+            const unsigned int vectors = (tile.to + stride - 1) / stride; // of a thread
+            unsigned int next = __any_sync(0xffffffff, looks) ? 0 : vectors, mask = 0;
+            bool waits, full; // for a place; of the block
+            do {
+                waits = false;
+                while (!__any_sync(0xffffffff, waits)) {
+                    if (__any_sync(0xffffffff, mask != 0)) {
+                        if (mask != 0) {
+                            const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
+                            const unsigned int v = next - COARSEN_GROUP + q / COARSEN_ITEMS;
+                            COARSEN_(ranked) one;
+                            one.index = tile.first +
+                                        (v * blockDim.x + threadIdx.x) * COARSEN_ITEMS +
+                                        q % COARSEN_ITEMS;
+                            one.bits = COARSEN_(bits)(in[one.index]);
+                            if (one.bits < edge || (one.bits == edge && one.index <= last)) {
+                                const unsigned int place = atomicAdd(&shared->count, 1u);
+                                waits = place >= room;
+                                if (!waits)
+                                    best[place] = one;
+                            }
+                            if (!waits)
+                                mask &= mask - 1;
+                        }
+                    } else if (next < vectors) {
+                        mask = looks ? COARSEN_(mask)(tile, next, edge) : 0;
+                        next += COARSEN_GROUP;
+                    } else {
+                        break;
                     }
                 }
-                if (__any_sync(0xffffffff, waits) || lanes == 0)
-                    break;
-                const unsigned int owner = few ? (unsigned int)__ffs((int)lanes) - 1 : lane;
-                const unsigned int q = few ? step * 32 + lane : step;
-                const unsigned int e = q / COARSEN_ITEMS * stride +
-                                       (threadIdx.x - lane + owner) * COARSEN_ITEMS +
-                                       q % COARSEN_ITEMS;
-                if (q < each && lanes >> owner & 1 && e >= tile.from && e < tile.to) {
-                    one.index = tile.first + e;
-                    one.bits = COARSEN_(bits)(in[one.index]);
-                    waits = true;
+                full = __syncthreads_or(waits);
+                if (full) {
+                    COARSEN_(order)(best, room);
+                    edge = best[k - 1].bits;
+                    last = best[k - 1].index;
+                    known = true;
+                    if (threadIdx.x == 0)
+                        shared->count = k;
+                    __syncthreads();
                 }
-                step++;
-                if ((few ? step * 32 : step) >= each) {
-                    step = 0;
-                    lanes = few ? lanes & (lanes - 1) : 0;
-                }
-            }
-            full = __syncthreads_or(waits);
-            if (full) {
-                COARSEN_(order)(best, room);
-                edge = best[k - 1].bits;
-                last = best[k - 1].index;
-                known = true;
-                if (threadIdx.x == 0)
-                    *count = k;
-                __syncthreads();
-            }
-        } while (full);
-        // Of equal ones, those behind the tile come after the k.
-        if (known && edge == 0)
-            break;
-        upto = known ? edge - 1 : upto;
+            } while (full);
+            // Of equal ones, those behind the tile come after the k.
+            if (known && edge == 0)
+                break;
+            upto = known ? edge - 1 : upto;
+        }
+        // Now and then, once there are k: after a tile, 4, 16, ...
+        if (told && (turn & (turn + 1)) == 0 && (turn & 0xaaaaaaaa) == 0 && shared->count >= k)
+            upto = COARSEN_(exchange)(shared, told, part, parts, k, first, upto);
     }
     __syncthreads();
-    COARSEN_(order)(best, *count);
+    COARSEN_(order)(best, shared->count);
 }
 
 // True in the block that is the last to arrive, of so many that share a row.
-COARSEN_DEVICE bool COARSEN_(last_part)(unsigned int *arrived, unsigned int parts, bool *is_last)
+COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int *arrived,
+                                        unsigned int parts)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -309,11 +439,11 @@ COARSEN_DEVICE bool COARSEN_(last_part)(unsigned int *arrived, unsigned int part
         const unsigned int earlier = atomicInc(arrived, parts - 1); // 0 again for the next launch
         if (earlier >= parts)
             __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
-        *is_last = earlier == parts - 1;
+        shared->is_last = earlier == parts - 1;
         __threadfence();
     }
     __syncthreads();
-    return *is_last;
+    return shared->is_last;
 }
 
 // Where a matrix is, and where its results go.
@@ -328,10 +458,10 @@ typedef struct {
 // lists: their indices, and as an array like in the numbers, of which the last block takes the first k.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
-                     unsigned int *arrived, unsigned long long *indices, COARSEN_TYPE *numbers)
+                     unsigned int *arrived, unsigned long long *told, unsigned long long *indices,
+                     COARSEN_TYPE *numbers)
 {
-    __shared__ unsigned int count;
-    __shared__ bool is_last;
+    __shared__ COARSEN_(shared) shared;
     COARSEN_(ranked) *const best = (COARSEN_(ranked) *)coarsen_shared;
     const unsigned int part = blockIdx.x % parts;
     const size_t vectors = matrix.width / COARSEN_ITEMS, each = vectors / parts,
@@ -341,9 +471,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         size_t begin = (part * each + coarsen_min(part, more)) * COARSEN_ITEMS;
         size_t end =
             part == parts - 1 ? matrix.width : begin + (each + (part < more)) * COARSEN_ITEMS;
+        unsigned long long *const words = told + row * (parts + 1);
         const unsigned long long *from = NULL; // indices of what in has, if it is the lists
         for (;;) {
-            COARSEN_(first_of)(best, room, &count, in, begin, end, k);
+            COARSEN_(first_of)
+            (&shared, best, room, in, begin, end, k, parts > 1 && !from ? words : NULL, part,
+             parts);
             if (parts == 1 || from)
                 break;
             const size_t lists = row * parts * k;
@@ -351,8 +484,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 indices[lists + part * k + j] = best[j].index;
                 numbers[lists + part * k + j] = in[best[j].index];
             }
-            if (!COARSEN_(last_part)(arrived + row, parts, &is_last))
+            if (!COARSEN_(last_part)(&shared, arrived + row, parts))
                 return;
+            for (unsigned int p = threadIdx.x; p < parts + 1; p += blockDim.x)
+                words[p] = 0; // for the next launch
             in = numbers + lists;
             from = indices + lists;
             begin = 0;
@@ -407,7 +542,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // Bytes of the counters, and with them of so many lists of k.
 COARSEN_HOST size_t COARSEN_(lists_bytes)(size_t processors, size_t lists, size_t k)
 {
-    return processors * COARSEN_BLOCKS * sizeof(unsigned int) +
+    return processors * COARSEN_BLOCKS * COARSEN_TOLD_BYTES +
            lists * k * (sizeof(unsigned long long) + sizeof(COARSEN_TYPE));
 }
 
@@ -427,6 +562,10 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 COARSEN_HOST unsigned int COARSEN_(threads)(size_t rows, size_t width, size_t k)
 {
     (void)rows;
+#ifdef COARSEN_TRY
+    if (COARSEN_TRY)
+        return COARSEN_TRY;
+#endif
     size_t threads = 32;
     while (threads < BLOCK_DIM &&
            (threads < 2 * k ||
@@ -480,13 +619,14 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     const size_t parts =
         rows <= blocks / 2 && most > 1 ? coarsen_min(blocks / rows, most) : (size_t)1;
     unsigned int *const arrived = (unsigned int *)scratch;
+    unsigned long long *const told = (unsigned long long *)(arrived + processors * COARSEN_BLOCKS);
     unsigned long long *const indices =
         (unsigned long long *)((char *)scratch + COARSEN_(lists_bytes)(processors, 0, 0));
     COARSEN_TYPE *const numbers = (COARSEN_TYPE *)(indices + (parts > 1 ? rows * parts * k : 0));
     const cudaLaunchConfig_t config = coarsen_launch_config(
         parts > 1 ? rows * parts : coarsen_min(rows, blocks), threads, bytes, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, (unsigned int)k, room,
-                              (unsigned int)parts, arrived, indices, numbers);
+                              (unsigned int)parts, arrived, told, indices, numbers);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
@@ -502,6 +642,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_SHORT
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
+#undef COARSEN_FEW
+#undef COARSEN_GROUP
+#undef COARSEN_TOLD_BYTES
 
 #define COARSEN_END
 #include "base.h"
