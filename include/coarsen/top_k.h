@@ -70,6 +70,7 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_MOST_K     1024 // the greatest k
 #define COARSEN_SHORT      32   // the longest row of which each lane has one number
 #define COARSEN_BLOCKS     32   // of a multiprocessor, at the most
+#define COARSEN_AT_ONCE    4    // short rows that a lane has
 #define COARSEN_FEW        64   // candidates that are sorted by counting
 // Vectors of a thread that a mask of 32 bits has.
 #define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
@@ -504,34 +505,50 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
 // ---- short rows ---------------------------------------------------------------------------------------
 
-// A row is `lanes` lanes', a power of two up to 32, one number each. A number's place is how many come before it.
+// A row is `lanes` lanes', a power of two up to 32, one number each. A number's place is how many come before it. A lane
+// has COARSEN_AT_ONCE rows at once, so that as many loads are in flight.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(short_kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int lanes)
 {
-    const unsigned int lane = threadIdx.x % lanes;
-    const size_t threads = (size_t)gridDim.x * blockDim.x;
-    const size_t thread = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (size_t turn = thread - threadIdx.x % 32; turn < matrix.rows * lanes; turn += threads) {
-        const size_t row = (turn + threadIdx.x % 32) / lanes;
-        const bool there = row < matrix.rows && lane < matrix.width;
-        COARSEN_TYPE number;
-        unsigned long long bits = 0;
-        unsigned int place = 0;
-        if (there) {
-            number = matrix.in[row * matrix.pitch + lane];
-            bits = COARSEN_(bits)(number);
+    const unsigned int lane = threadIdx.x % lanes, teams = blockDim.x / lanes;
+    const unsigned int below = ((1u << lane) - 1) << (threadIdx.x % 32 - lane); // lanes of the row
+    const size_t step = (size_t)COARSEN_AT_ONCE * teams;
+    for (size_t first = blockIdx.x * step; first < matrix.rows; first += gridDim.x * step) {
+        COARSEN_TYPE number[COARSEN_AT_ONCE];
+        unsigned long long bits[COARSEN_AT_ONCE];
+        unsigned int place[COARSEN_AT_ONCE];
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            const size_t row = first + r * teams + threadIdx.x / lanes;
+            if (row < matrix.rows && lane < matrix.width)
+                number[r] = matrix.in[row * matrix.pitch + lane];
         }
-        for (unsigned int j = 0; j < (unsigned int)matrix.width; j++) {
-            const unsigned long long other =
-                sizeof(COARSEN_TYPE) <= 4
-                    ? __shfl_sync(0xffffffff, (unsigned int)bits, (int)j, (int)lanes)
-                    : __shfl_sync(0xffffffff, bits, (int)j, (int)lanes);
-            place += other < bits || (other == bits && j < lane);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            const size_t row = first + r * teams + threadIdx.x / lanes;
+            bits[r] = row < matrix.rows && lane < matrix.width ? COARSEN_(bits)(number[r]) : 0;
+            const unsigned int equal = sizeof(COARSEN_TYPE) <= 4
+                                           ? __match_any_sync(0xffffffff, (unsigned int)bits[r])
+                                           : __match_any_sync(0xffffffff, bits[r]);
+            place[r] = (unsigned int)__popc(equal & below);
         }
-        if (there && place < k) {
-            matrix.out[row * k + place] = number;
-            if (matrix.out_indices)
-                matrix.out_indices[row * k + place] = (COARSEN_INDEX)lane;
+#pragma unroll 4
+        for (unsigned int j = 0; j < (unsigned int)matrix.width; j++)
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                if (sizeof(COARSEN_TYPE) <= 4)
+                    place[r] += __shfl_sync(0xffffffff, (unsigned int)bits[r], (int)j, (int)lanes) <
+                                (unsigned int)bits[r];
+                else
+                    place[r] += __shfl_sync(0xffffffff, bits[r], (int)j, (int)lanes) < bits[r];
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            const size_t row = first + r * teams + threadIdx.x / lanes;
+            if (row < matrix.rows && lane < matrix.width && place[r] < k) {
+                matrix.out[row * k + place[r]] = number[r];
+                if (matrix.out_indices)
+                    matrix.out_indices[row * k + place[r]] = (COARSEN_INDEX)lane;
+            }
         }
     }
 }
@@ -596,7 +613,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
         while (lanes < width)
             lanes *= 2;
         const unsigned int threads = BLOCK_DIM < 256 ? BLOCK_DIM : 256;
-        const size_t blocks = coarsen_min(coarsen_ceil_div(rows, threads / lanes), 0x7fffffff);
+        const size_t blocks =
+            coarsen_min(coarsen_ceil_div(rows, COARSEN_AT_ONCE * threads / lanes), 0x7fffffff);
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, threads, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), matrix, (unsigned int)k, lanes);
     }
@@ -643,6 +661,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
 #undef COARSEN_FEW
+#undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
 #undef COARSEN_TOLD_BYTES
 
