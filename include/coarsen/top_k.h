@@ -67,20 +67,21 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 
 #include "block/vector.h"
 
-#define COARSEN_MOST_K     1024 // the greatest k
-#define COARSEN_SHORT      32   // the longest row of which each lane has one number
-#define COARSEN_BLOCKS     32   // of a multiprocessor, at the most
-#define COARSEN_AT_ONCE    4    // short rows that a lane has
-#define COARSEN_FEW        64   // candidates that are sorted by counting
+#define COARSEN_MOST_K     1024                 // the greatest k
+#define COARSEN_SHORT      32                   // the longest row of which each lane has one number
+#define COARSEN_BLOCKS     32                   // of a multiprocessor, at the most
+#define COARSEN_ENOUGH(k)  ((k) + (k) / 2 + 16) // threads that may pass: fewer would take more steps
+#define COARSEN_AT_ONCE    4                    // short rows that a lane has
+#define COARSEN_FEW        64                   // candidates that are sorted by counting
 // Vectors of a thread that a mask of 32 bits has.
 #define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
 // Of scratch, for each block: a counter, and two words.
 #define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
 #ifndef COARSEN_WIDE
-#define COARSEN_WIDE 256
+#define COARSEN_WIDE 512
 #endif
 
-// A number: as base.h's NAME_bits has it, and its index.
+// A number: as an unsigned one that is less if it comes first, and its index.
 typedef struct __attribute__((aligned(16))) {
     unsigned long long bits, index;
 } COARSEN_(ranked);
@@ -89,6 +90,17 @@ typedef struct __attribute__((aligned(16))) {
 COARSEN_DEVICE bool COARSEN_(before)(COARSEN_(ranked) a, COARSEN_(ranked) b)
 {
     return a.bits < b.bits || (a.bits == b.bits && a.index < b.index);
+}
+
+// What base.h's NAME_bits gives, of a float in fewer instructions: three.
+COARSEN_DEVICE unsigned long long COARSEN_(key)(COARSEN_TYPE number)
+{
+    if (sizeof(COARSEN_TYPE) != 4 || (COARSEN_TYPE)0.5 == (COARSEN_TYPE)0)
+        return COARSEN_(bits)(number);
+    unsigned int bits = 0;
+    memcpy(&bits, (const void *)&number, sizeof(number) == 4 ? 4 : 0);
+    bits ^= (unsigned int)((int)bits >> 31) >> 1;
+    return COARSEN_DESCENDING ? 0x807ffffeu - bits : bits + 0x7f800001u;
 }
 
 // The lesser of two numbers' bits, which the compiler does not know to be 32 where they are.
@@ -124,7 +136,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(least)(COARSEN_(tile) tile)
         for (unsigned int c = 0; c < COARSE_FACTOR; c++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least = COARSEN_(lesser)(least, COARSEN_(bits)(load[c].item[j]));
+                least = COARSEN_(lesser)(least, COARSEN_(key)(load[c].item[j]));
         return least;
     }
 #pragma unroll
@@ -134,12 +146,12 @@ COARSEN_DEVICE unsigned long long COARSEN_(least)(COARSEN_(tile) tile)
             const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least = COARSEN_(lesser)(least, COARSEN_(bits)(load.item[j]));
+                least = COARSEN_(lesser)(least, COARSEN_(key)(load.item[j]));
         } else if (e < tile.to) { // where the part begins or ends
 #pragma unroll 1
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (e + j >= tile.from && e + j < tile.to)
-                    least = COARSEN_(lesser)(least, COARSEN_(bits)(tile.in[tile.first + (e + j)]));
+                    least = COARSEN_(lesser)(least, COARSEN_(key)(tile.in[tile.first + (e + j)]));
         }
     }
     return least;
@@ -163,13 +175,13 @@ COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c,
             const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (COARSEN_(upto)(COARSEN_(bits)(load.item[j]), edge))
+                if (COARSEN_(upto)(COARSEN_(key)(load.item[j]), edge))
                     mask |= 1u << (g * COARSEN_ITEMS + j);
         } else if (e < tile.to) {
 #pragma unroll 1
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (e + j >= tile.from && e + j < tile.to &&
-                    COARSEN_(upto)(COARSEN_(bits)(tile.in[tile.first + (e + j)]), edge))
+                    COARSEN_(upto)(COARSEN_(key)(tile.in[tile.first + (e + j)]), edge))
                     mask |= 1u << (g * COARSEN_ITEMS + j);
         }
     }
@@ -214,66 +226,63 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
         }
 }
 
-// The bits that a lane has, whose number differs by delta.
-COARSEN_DEVICE unsigned long long COARSEN_(across)(unsigned long long bits, unsigned int delta)
-{
-    return sizeof(COARSEN_TYPE) <= 4 ? __shfl_xor_sync(0xffffffff, (unsigned int)bits, (int)delta)
-                                     : __shfl_xor_sync(0xffffffff, bits, (int)delta);
-}
-
 typedef struct {
     unsigned long long low, high; // of the block's threads; at first all ones, and 0
     unsigned int count;           // of candidates
     bool is_last;
 } COARSEN_(shared);
 
-// The least and greatest bits of the threads that have some.
-COARSEN_DEVICE void COARSEN_(range)(COARSEN_(shared) * shared, bool has, unsigned long long least,
-                                    unsigned long long *low, unsigned long long *high)
+// Bounds of the bits up to which k of the threads that pass have some: the least bits of all; and the greatest of those
+// that fewer than k / warps of their own warp are before, as then each warp has as many up to there, or all ones.
+COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes,
+                                      unsigned long long least, unsigned int k,
+                                      unsigned long long *low, unsigned long long *high)
 {
-    unsigned long long lower = has ? least : ~0ULL, upper = has ? least : 0;
+    const unsigned int warps = blockDim.x / 32, mine = (k + warps - 1) / warps;
+    unsigned int before = 0;
+    least = passes ? least : ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+#pragma unroll 8
+    for (int lane = 0; lane < 32; lane++)
+        if (sizeof(COARSEN_TYPE) <= 4)
+            before += __shfl_sync(0xffffffff, (unsigned int)least, lane) < (unsigned int)least;
+        else
+            before += __shfl_sync(0xffffffff, least, lane) < least;
     if (threadIdx.x == 0) {
         shared->low = ~0ULL;
         shared->high = 0;
     }
-#pragma unroll
-    for (unsigned int delta = 16; delta > 0; delta /= 2) {
-        const unsigned long long a = COARSEN_(across)(lower, delta),
-                                 b = COARSEN_(across)(upper, delta);
-        lower = COARSEN_(upto)(lower, a) ? lower : a;
-        upper = COARSEN_(upto)(upper, b) ? b : upper;
-    }
     __syncthreads();
-    if (threadIdx.x % 32 == 0) {
-        atomicMin(&shared->low, lower);
-        atomicMax(&shared->high, upper);
-    }
+    if (before == 0)
+        atomicMin(&shared->low, least);
+    if (before < mine)
+        atomicMax(&shared->high, least);
     __syncthreads();
     *low = shared->low;
     *high = shared->high;
     __syncthreads();
 }
 
-// Of the threads that pass, k or more, the bits up to which k of them have some, and few others. passing: how many
-// pass; then, how many have some up to there.
+// Of the threads that pass, k or more with bits up to `edge`, the bits up to which k of them have some, and few others.
+// passing: how many pass; then, how many have some up to there.
 COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes,
                                                    unsigned long long least, unsigned int k,
-                                                   unsigned int *passing)
+                                                   unsigned long long edge, unsigned int *passing)
 {
-    const unsigned int enough = k + k / 4 + 4; // as many will do, and take fewer steps
     unsigned long long low, high;
-    COARSEN_(range)(shared, passes, least, &low, &high);
-    while (*passing > enough && low < high) {
-        const unsigned long long middle = low + (high - low) / 2;
-        const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
+    COARSEN_(bracket)(shared, passes, least, k, &low, &high);
+    for (unsigned long long middle = high; *passing > COARSEN_ENOUGH(k) && low < edge;
+         middle = low + (edge - low) / 2) {
+        middle = middle < edge ? middle : edge - 1;
+        const unsigned int some =
+            (unsigned int)__syncthreads_count(passes && COARSEN_(upto)(least, middle));
         if (some >= k) {
-            high = middle;
+            edge = middle;
             *passing = some;
         } else {
             low = middle + 1;
         }
     }
-    return high;
+    return edge;
 }
 
 // The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
@@ -287,7 +296,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, boo
         for (unsigned int q = 0;; q++) {
             first =
                 (q / COARSEN_ITEMS * blockDim.x + threadIdx.x) * COARSEN_ITEMS + q % COARSEN_ITEMS;
-            if (first >= tile.from && COARSEN_(bits)(tile.in[tile.first + first]) == edge)
+            if (first >= tile.from && COARSEN_(key)(tile.in[tile.first + first]) == edge)
                 break;
         }
     while (low < high) {
@@ -311,7 +320,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
 {
     const unsigned long long all = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
     unsigned long long low, high, least = 0;
-    COARSEN_(range)(shared, true, first, &low, &high);
+    COARSEN_(bracket)(shared, true, first, 1, &low, &high);
     if (threadIdx.x == 0) {
         if (upto < all) // k of the block's are less, or equal to the next
             atomicMax(told, ~(upto + 1));
@@ -325,7 +334,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
     least = ~least;
     unsigned int count = (unsigned int)__syncthreads_count(has);
     if (count >= k) {
-        const unsigned long long edge = COARSEN_(narrow)(shared, has, least, k, &count);
+        const unsigned long long edge = COARSEN_(narrow)(shared, has, least, k, all, &count);
         upto = edge < upto ? edge : upto;
     }
     if (threadIdx.x == 0)
@@ -369,8 +378,8 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
             unsigned long long edge = upto, last = ~0ULL;
             bool known = passing >= k; // that there are k up to there
             if (known) {
-                edge = COARSEN_(narrow)(shared, passes, least, k, &passing);
-                if (passing > k + k / 4 + 4)
+                edge = COARSEN_(narrow)(shared, passes, least, k, edge, &passing);
+                if (passing > COARSEN_ENOUGH(k))
                     last = COARSEN_(narrow_ties)(tile, passes, least, k, edge);
             }
 
@@ -389,7 +398,7 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
                             one.index = tile.first +
                                         (v * blockDim.x + threadIdx.x) * COARSEN_ITEMS +
                                         q % COARSEN_ITEMS;
-                            one.bits = COARSEN_(bits)(in[one.index]);
+                            one.bits = COARSEN_(key)(in[one.index]);
                             if (one.bits < edge || (one.bits == edge && one.index <= last)) {
                                 const unsigned int place = atomicAdd(&shared->count, 1u);
                                 waits = place >= room;
@@ -526,7 +535,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
             const size_t row = first + r * teams + threadIdx.x / lanes;
-            bits[r] = row < matrix.rows && lane < matrix.width ? COARSEN_(bits)(number[r]) : 0;
+            bits[r] = row < matrix.rows && lane < matrix.width ? COARSEN_(key)(number[r]) : 0;
             const unsigned int equal = sizeof(COARSEN_TYPE) <= 4
                                            ? __match_any_sync(0xffffffff, (unsigned int)bits[r])
                                            : __match_any_sync(0xffffffff, bits[r]);
@@ -661,6 +670,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
 #undef COARSEN_FEW
+#undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
 #undef COARSEN_TOLD_BYTES
