@@ -59,11 +59,13 @@
 #define COARSEN_TYPE unsigned long long
 #include <coarsen/top_k.h>
 
+#ifndef TEST_ONLY
 #define COARSEN_NAME top_half
 #define COARSEN_TYPE __half
 #define BLOCK_DIM    64
 #define COARSEN_PART 1000
 #include <coarsen/top_k.h>
+#endif
 
 // Indices of a byte count few numbers.
 #define COARSEN_NAME  top_few

@@ -227,8 +227,9 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
 }
 
 typedef struct {
-    unsigned long long low, high; // of the block's threads; at first all ones, and 0
-    unsigned int count;           // of candidates
+    unsigned long long low[BLOCK_DIM / 32], high[BLOCK_DIM / 32],
+        other;          // see NAME_bracket, NAME_exchange
+    unsigned int count; // of candidates
     bool is_last;
 } COARSEN_(shared);
 
@@ -238,27 +239,30 @@ COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes,
                                       unsigned long long least, unsigned int k,
                                       unsigned long long *low, unsigned long long *high)
 {
-    const unsigned int warps = blockDim.x / 32, mine = (k + warps - 1) / warps;
-    unsigned int before = 0;
+    const unsigned int warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    const unsigned int mine = k <= 32 * warps ? (k + warps - 1) / warps : 32;
     least = passes ? least : ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+    const unsigned int equal = sizeof(COARSEN_TYPE) <= 4
+                                   ? __match_any_sync(0xffffffff, (unsigned int)least)
+                                   : __match_any_sync(0xffffffff, least);
+    unsigned int place = (unsigned int)__popc(equal & ((1u << threadIdx.x % 32) - 1));
 #pragma unroll 8
     for (int lane = 0; lane < 32; lane++)
         if (sizeof(COARSEN_TYPE) <= 4)
-            before += __shfl_sync(0xffffffff, (unsigned int)least, lane) < (unsigned int)least;
+            place += __shfl_sync(0xffffffff, (unsigned int)least, lane) < (unsigned int)least;
         else
-            before += __shfl_sync(0xffffffff, least, lane) < least;
-    if (threadIdx.x == 0) {
-        shared->low = ~0ULL;
-        shared->high = 0;
+            place += __shfl_sync(0xffffffff, least, lane) < least;
+    if (place == 0)
+        shared->low[warp] = least;
+    if (place == mine - 1)
+        shared->high[warp] = least;
+    __syncthreads();
+    *low = shared->low[0];
+    *high = shared->high[0];
+    for (unsigned int w = 1; w < warps; w++) {
+        *low = shared->low[w] < *low ? shared->low[w] : *low;
+        *high = shared->high[w] > *high ? shared->high[w] : *high;
     }
-    __syncthreads();
-    if (before == 0)
-        atomicMin(&shared->low, least);
-    if (before < mine)
-        atomicMax(&shared->high, least);
-    __syncthreads();
-    *low = shared->low;
-    *high = shared->high;
     __syncthreads();
 }
 
@@ -338,9 +342,9 @@ COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
         upto = edge < upto ? edge : upto;
     }
     if (threadIdx.x == 0)
-        shared->low = *(volatile unsigned long long *)told;
+        shared->other = *(volatile unsigned long long *)told;
     __syncthreads();
-    const unsigned long long other = ~shared->low;
+    const unsigned long long other = ~shared->other;
     __syncthreads();
     return other < upto ? other : upto;
 }
