@@ -67,12 +67,12 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 
 #include "block/vector.h"
 
-#define COARSEN_MOST_K     1024                 // the greatest k
-#define COARSEN_SHORT      32                   // the longest row of which each lane has one number
-#define COARSEN_BLOCKS     32                   // of a multiprocessor, at the most
-#define COARSEN_ENOUGH(k)  ((k) + (k) / 2 + 16) // threads that may pass: fewer would take more steps
-#define COARSEN_AT_ONCE    4                    // short rows that a lane has
-#define COARSEN_FEW        64                   // candidates that are sorted by counting
+#define COARSEN_MOST_K     1024                // the greatest k
+#define COARSEN_SHORT      32                  // the longest row of which each lane has one number
+#define COARSEN_BLOCKS     32                  // of a multiprocessor, at the most
+#define COARSEN_ENOUGH(k)  ((k) + (k) / 4 + 8) // threads that may pass: fewer would take more steps
+#define COARSEN_AT_ONCE    4                   // short rows that a lane has
+#define COARSEN_FEW        64                  // candidates that are sorted by counting
 // Vectors of a thread that a mask of 32 bits has.
 #define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
 // Of scratch, for each block: a counter, and two words.
@@ -274,9 +274,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bo
 {
     unsigned long long low, high;
     COARSEN_(bracket)(shared, passes, least, k, &low, &high);
-    for (unsigned long long middle = high; *passing > COARSEN_ENOUGH(k) && low < edge;
-         middle = low + (edge - low) / 2) {
-        middle = middle < edge ? middle : edge - 1;
+    for (unsigned long long middle = high < edge ? high : edge;; middle = low + (edge - low) / 2) {
         const unsigned int some =
             (unsigned int)__syncthreads_count(passes && COARSEN_(upto)(least, middle));
         if (some >= k) {
@@ -285,8 +283,9 @@ COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bo
         } else {
             low = middle + 1;
         }
+        if (*passing <= COARSEN_ENOUGH(k) || low >= edge)
+            return edge;
     }
-    return edge;
 }
 
 // The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
