@@ -302,8 +302,8 @@ template <class K, class I> static void check(const finder<K, I> &f)
     tap_ok(1, "%s: right whatever the numbers", f.name);
 }
 
-static const finder<float, unsigned int> of_f32 = FINDER(top_f32, true, 512, 600, 4000);
-static const finder<int, int> of_i32 = FINDER(least_i32, false, 128, 700, 3000);
+static const finder<float, unsigned int> of_f32 = FINDER(top_f32, true, 512, 600, 2500);
+static const finder<int, int> of_i32 = FINDER(least_i32, false, 128, 700, 2500);
 #ifndef TEST_FIRST
 static const finder<unsigned char, unsigned long long> of_u8 =
     FINDER(top_u8, true, 512, 1000, 4000);

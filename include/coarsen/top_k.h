@@ -34,7 +34,35 @@
 //     cudaError_t NAME_launch_rows(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width, size_t k,
 //                                  COARSEN_TYPE *out, COARSEN_INDEX *out_indices, void *scratch,
 //                                  size_t scratch_bytes, cudaStream_t stream)
-// MANUAL
+// in: n numbers, or rows of width numbers, in device memory, at any element's alignment (its size, if that divides 16);
+// a row starts pitch numbers after the one before, and what is between them is not read. k: from 0 to 1024, and at most n
+// or width. out: k numbers, or k of each row, one row's after the other's, apart from in. out_indices: as many, or NULL:
+// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, made ready once by
+// NAME_scratch_init; each launch leaves it ready for the next, of any shape and k that it is large enough for. One scratch
+// per launch that may run at the same time. A scratch that was not made ready ends the launch with an error (__trap).
+// Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width, too small a
+// scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot tell, with nothing written; those of
+// the runtime's device queries. No rows or a k of 0: nothing.
+// Results are the first k of what sort.h gives: of equal numbers the first come first, so that there is one result.
+// Floating-point numbers are in the order of block/sort.h: NaN is greater than all numbers, negative NaN the greatest,
+// and +0 is greater than -0; they keep their bits. Deterministic.
+//
+// How: a block reads its part of a row in tiles, and keeps candidates in shared memory. A thread takes the first of its
+// numbers of a tile, and one vote tells whether any thread has a candidate: one whose bits are up to the edge. Where many
+// have, as in the first tile, k threads whose firsts are up to some bits make these the edge; warps rank what their
+// lanes have, and the block bisects if that lets too many pass. What passes is read again, from the cache, and
+// appended. When there is no more room, the candidates are sorted, the first k stay, and the last of them is the edge. A
+// later number that equals it comes after it, so equal numbers do not pass again.
+//     a row of up to 32 numbers   some lanes of a warp: each counts how many numbers come before its own
+//     a longer row                a block, of as few as 32 threads
+//     long rows, and few          several blocks, which tell each other how far k of their numbers reach, and their
+//                                 first one; the last to end takes the first k of their first k
+// Price saved: all passes over memory but one.
+// Price paid: candidates, 16 bytes of shared memory each, up to four times as many as k and 64 or more; barriers, which
+// cost most where rows are short. Where each tile is greater than all before it, candidates are sorted once per tile.
+// Cost: each number read once; for rows of several blocks k numbers and indices of each, written and read.
+// Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
+// numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort.
 
 #ifndef COARSEN_DESCENDING
 #define COARSEN_DESCENDING 1
@@ -77,9 +105,6 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
 // Of scratch, for each block: a counter, and two words.
 #define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
-#ifndef COARSEN_WIDE
-#define COARSEN_WIDE 512
-#endif
 
 // A number: as an unsigned one that is less if it comes first, and its index.
 typedef struct __attribute__((aligned(16))) {
@@ -588,17 +613,11 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 }
 
 // Threads of a block: so many that a tile of theirs has a row, and that, of so many, k say where the first k may be.
-COARSEN_HOST unsigned int COARSEN_(threads)(size_t rows, size_t width, size_t k)
+COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
 {
-    (void)rows;
-#ifdef COARSEN_TRY
-    if (COARSEN_TRY)
-        return COARSEN_TRY;
-#endif
     size_t threads = 32;
     while (threads < BLOCK_DIM &&
-           (threads < 2 * k ||
-            (threads < COARSEN_WIDE && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
+           (threads < 2 * k || (threads < 512 && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
         threads *= 2;
     return (unsigned int)coarsen_min(threads, BLOCK_DIM);
 }
@@ -634,7 +653,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const unsigned int threads = COARSEN_(threads)(rows, width, k);
+    const unsigned int threads = COARSEN_(threads)(width, k);
     unsigned int room = 64;
     while (room < 2048 && room < 2 * k + 64)
         room *= 2;
