@@ -285,7 +285,7 @@ int main(int argc, char **argv)
         top(b, "double", of_f64, 1, (size_t)1 << e, 100, RANDOM);
         top(b, "u64", of_u64, 1, (size_t)1 << e, 100, RANDOM);
     }
-    for (int e : b.exponents(b.quick ? 28 : 4)) {
+    for (int e : b.exponents(b.quick ? 14 : 4)) {
         const size_t n = (size_t)1 << e;
         for (shape of : {RANDOM, SORTED, REVERSED, CONSTANT, FEW})
             if (n >= 4096)

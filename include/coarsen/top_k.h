@@ -617,7 +617,7 @@ COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
 {
     size_t threads = 32;
     while (threads < BLOCK_DIM &&
-           (threads < 2 * k || (threads < 512 && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
+           (threads < k || (threads < 512 && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
         threads *= 2;
     return (unsigned int)coarsen_min(threads, BLOCK_DIM);
 }
