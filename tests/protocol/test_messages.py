@@ -23,6 +23,7 @@ CASES = {
     "COARSEN_AXIS is a matrix's": [{"COARSEN_AXIS": axis, "COARSEN_OFFSET": "int"} for axis in ("0", "1")],
     "COARSEN_AXIS must be": [{"COARSEN_AXIS": axis} for axis in ("2", "-1", "1 + 1")],
     "COARSEN_KEY goes without": [{"COARSEN_KEY": "int", name: "0"} for name in ("COARSEN_AXIS", "COARSEN_OFFSET")],
+    "out_indices says where": [{"COARSEN_VALUE": "int"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
