@@ -104,6 +104,17 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 #define COARSEN_TILE   (BLOCK_DIM * COARSE_FACTOR)  // and a block
 #define COARSEN_ROOM   (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
 #define COARSEN_SIZES  5                            // of teams of warps, at the most: 2, 4, ... 32
+#define COARSEN_CHUNK  8    // tiles of a longer segment that a block takes, at the most
+#define COARSEN_KINDS  8    // of short segments
+#define COARSEN_SPREAD 2048 // blocks that few segments are spread over
+// Blocks per multiprocessor.
+#ifndef COARSEN_THREADS
+#define COARSEN_THREADS 1024
+#endif
+#define COARSEN_RESIDENT                                                                           \
+    (COARSEN_WORDS * COARSE_FACTOR <= 16 ? COARSEN_THREADS / BLOCK_DIM                             \
+     : 512 / BLOCK_DIM > 0               ? 512 / BLOCK_DIM                                         \
+                                         : 1)
 static_assert(COARSEN_ROOM * COARSEN_WORDS <= 47 << 8,
               "coarsen/sort_segments: a tile takes more than 47 KiB of shared memory: define a "
               "smaller BLOCK_DIM or COARSE_FACTOR");
@@ -310,13 +321,13 @@ typedef struct {
 
 // What the short kernel finds, and how far the long one is. All 0 before the launch.
 typedef struct {
-    unsigned long long longer; // segments of more than a tile, in the upper half, and their tiles
-    unsigned int stages;       // passes that the longest one needs
+    unsigned long long longer; // segments of more than a tile, in the upper half, and their chunks
+    unsigned int stages;       // of merges, that the longest one needs
     unsigned long long counts[COARSEN_SIZES]; // segments for teams of 2, 4, ... warps
     unsigned long long ticket, done;
 } COARSEN_(progress);
 
-// A segment of more than a tile, and the number of its first tile.
+// A segment of more than a tile, and the number of its first chunk.
 typedef struct {
     COARSEN_(slot) slot;
     unsigned long long first;
@@ -325,6 +336,8 @@ typedef struct {
 typedef struct {
     const COARSEN_OFFSET *offsets; // null: rows
     size_t n, segments, width;     // width: of rows
+    unsigned int warps;            // of up to a tile, that a row takes
+    unsigned int chunk_log;        // tiles of a longer segment that a block takes at once
     COARSEN_(progress) * progress;
     COARSEN_(slot) * lists[COARSEN_SIZES];
     COARSEN_(long_slot) * longer;
@@ -351,71 +364,67 @@ COARSEN_HOST_DEVICE unsigned int COARSEN_(log_of)(size_t number) // rounded up
     return log;
 }
 
+COARSEN_HOST_DEVICE size_t COARSEN_(chunks)(COARSEN_(segments) of, size_t count)
+{
+    return coarsen_ceil_div(count, (size_t)COARSEN_TILE << of.chunk_log);
+}
+
 // ---- short segments: some lanes of a warp --------------------------------------------------------------------
 
-// The warp sorts the segments of `all` slots, 2^lanes_log lanes taking one, and a lane `many` of its keys.
+// The warp sorts the segments of slots `first` up to `end`, 2^lanes_log lanes taking one, and a lane `many` of its keys.
 COARSEN_INLINE void COARSEN_(sort_slots)(COARSEN_(arrays) arrays, unsigned int *words,
-                                         const COARSEN_(slot) * slots, unsigned int all,
-                                         unsigned int many, unsigned int lanes_log)
+                                         const COARSEN_(slot) * slots, unsigned int first,
+                                         unsigned int end, unsigned int many,
+                                         unsigned int lanes_log)
 {
     const unsigned int lane = threadIdx.x % 32, at = threadIdx.x / 32 * COARSEN_SHORT;
-    const unsigned int each = many << lanes_log; // keys of a slot
+    const unsigned int each_log = COARSEN_(log_of)(many) + lanes_log; // keys of a slot
+    const unsigned int last = (1u << each_log) - 1;
     COARSEN_(item) item[COARSE_FACTOR];
-    COARSEN_TYPE key[COARSE_FACTOR];
+    // Neighbours in the slots are neighbours in memory, whichever lane sorts them.
+#pragma unroll 8
+    for (unsigned int e = lane; e < 32 * many; e += 32) {
+        const unsigned int s = first + (e >> each_log), place = e & last;
+        COARSEN_(item) one = COARSEN_(no_item)();
+        if (s < end && place < (unsigned int)slots[s].count)
+            one = COARSEN_(item_of)(arrays.in[slots[s].start + place], place);
+        COARSEN_(put)(words, at + e, one);
+    }
+    __syncwarp();
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++)
+        item[k] = COARSEN_(get)(words, at + lane * many + k);
+    COARSEN_(sort_lane)(item, many);
+    COARSEN_(sort_lanes)(item, many, 1u << lanes_log);
+    __syncwarp();
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++)
+        COARSEN_(put)(words, at + lane * many + k, item[k]);
+    __syncwarp();
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
-#endif
-#pragma unroll 1
-    for (unsigned int first = 0; first < all; first += 32u >> lanes_log) {
-        // Neighbours in the slots are neighbours in memory, whichever lane sorts them.
-        bool there[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < many; k++) {
-            const unsigned int e = k * 32 + lane, s = first + e / each, place = e & (each - 1);
-            there[k] = s < all && place < slots[s].count;
-            if (there[k])
-                key[k] = arrays.in[slots[s].start + place];
-        }
-#pragma unroll
-        for (unsigned int k = 0; k < many; k++) {
-            const unsigned int e = k * 32 + lane;
-            COARSEN_(put)
-            (words, at + e,
-             there[k] ? COARSEN_(item_of)(key[k], e & (each - 1)) : COARSEN_(no_item)());
-        }
-        __syncwarp();
-#pragma unroll
-        for (unsigned int k = 0; k < many; k++)
-            item[k] = COARSEN_(get)(words, at + lane * many + k);
-        COARSEN_(sort_lane)(item, many);
-        COARSEN_(sort_lanes)(item, many, 1u << lanes_log);
-        __syncwarp();
-#pragma unroll
-        for (unsigned int k = 0; k < many; k++)
-            COARSEN_(put)(words, at + lane * many + k, item[k]);
-        __syncwarp();
-#ifdef COARSEN_VALUE
-#pragma unroll
-        for (unsigned int k = 0; k < many; k++) {
-            const unsigned int e = k * 32 + lane, s = first + e / each;
-            if (there[k])
-                value[k] = arrays.in_values[slots[s].start +
-                                            COARSEN_(place_in)(COARSEN_(get)(words, at + e))];
-        }
-        __syncwarp(); // all are read, and may be overwritten
-#endif
-#pragma unroll
-        for (unsigned int k = 0; k < many; k++) {
-            const unsigned int e = k * 32 + lane, s = first + e / each, place = e & (each - 1);
-            if (there[k]) {
-                arrays.out[slots[s].start + place] = COARSEN_(key_in)(COARSEN_(get)(words, at + e));
-#ifdef COARSEN_VALUE
-                arrays.out_values[slots[s].start + place] = value[k];
-#endif
-            }
-        }
-        __syncwarp();
+    for (unsigned int k = 0; k < many; k++) {
+        const unsigned int e = k * 32 + lane, s = first + (e >> each_log);
+        if (s < end && (e & last) < (unsigned int)slots[s].count)
+            value[k] =
+                arrays.in_values[slots[s].start + COARSEN_(place_in)(COARSEN_(get)(words, at + e))];
     }
+    __syncwarp(); // all are read, and may be overwritten
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++) {
+        const unsigned int e = k * 32 + lane, s = first + (e >> each_log);
+        if (s < end && (e & last) < (unsigned int)slots[s].count)
+            arrays.out_values[slots[s].start + (e & last)] = value[k];
+    }
+#endif
+#pragma unroll 8
+    for (unsigned int e = lane; e < 32 * many; e += 32) {
+        const unsigned int s = first + (e >> each_log), place = e & last;
+        if (s < end && place < (unsigned int)slots[s].count)
+            arrays.out[slots[s].start + place] = COARSEN_(key_in)(COARSEN_(get)(words, at + e));
+    }
+    __syncwarp(); // the next ones come to the same places
 }
 
 // A segment that is too long for a warp comes on a list.
@@ -440,53 +449,74 @@ COARSEN_DEVICE void COARSEN_(enlist)(COARSEN_(segments) of, COARSEN_(slot) slot)
             of.lists[c][first + (unsigned int)__popc(mine & ((1u << lane) - 1))] = slot;
     }
     if (size == COARSEN_SIZES) {
-        const unsigned long long tiles = coarsen_ceil_div(slot.count, COARSEN_TILE);
-        const unsigned long long before = atomicAdd(&of.progress->longer, 1ULL << 32 | tiles);
+        const unsigned long long before =
+            atomicAdd(&of.progress->longer, 1ULL << 32 | COARSEN_(chunks)(of, slot.count));
         const COARSEN_(long_slot) entry = {slot, before & 0xffffffff};
         of.longer[before >> 32] = entry;
-        atomicMax(&of.progress->stages, COARSEN_(log_of)(tiles));
+        atomicMax(&of.progress->stages,
+                  COARSEN_(log_of)(coarsen_ceil_div(slot.count, COARSEN_TILE)));
     }
 }
 
-// A warp takes `each` segments, 32 or fewer.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// A block takes `each` segments, as many as it has threads or fewer, and puts those of like lengths side by side.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(short_kernel)(COARSEN_(arrays) arrays, COARSEN_(segments) of, unsigned int each)
 {
     __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
     __shared__ COARSEN_(slot) slots[BLOCK_DIM];
+    __shared__ unsigned int counts[COARSEN_KINDS];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const size_t s = ((size_t)blockIdx.x * (BLOCK_DIM / 32) + warp) * each + lane;
+    const size_t s = (size_t)blockIdx.x * each + threadIdx.x;
     const unsigned int few = COARSE_FACTOR < 4 ? COARSE_FACTOR : 4;
     const unsigned int some = COARSE_FACTOR < 8 ? COARSE_FACTOR : 8;
     COARSEN_(slot) slot = {0, 0};
-    if (lane < each && s < of.segments)
+    if (threadIdx.x < each && s < of.segments)
         slot = COARSEN_(segment)(of, s);
     if (of.longer)
         COARSEN_(enlist)(of, slot);
+    if (threadIdx.x < COARSEN_KINDS)
+        counts[threadIdx.x] = 0;
+    __syncthreads();
 
-    const bool mine = slot.count > 0 && slot.count <= COARSEN_SHORT;
-    const unsigned int size =
-        slot.count <= few    ? 0
-        : slot.count <= some ? 1
-        : slot.count <= COARSE_FACTOR
-            ? 2
-            : 2 + COARSEN_(log_of)(coarsen_ceil_div(slot.count, COARSE_FACTOR));
-    unsigned int rest = __ballot_sync(0xffffffff, mine);
-    while (rest != 0) { // those of one size at a time
-        const unsigned int now = __shfl_sync(0xffffffff, size, __ffs((int)rest) - 1);
-        const unsigned int like = __ballot_sync(0xffffffff, mine && size == now);
-        if (mine && size == now)
-            slots[warp * 32 + (unsigned int)__popc(like & ((1u << lane) - 1))] = slot;
-        __syncwarp();
-        const COARSEN_(slot) *const first = slots + warp * 32;
-        const unsigned int all = (unsigned int)__popc(like);
-        if (now == 0)
-            COARSEN_(sort_slots)(arrays, words, first, all, few, 0);
-        else if (now == 1)
-            COARSEN_(sort_slots)(arrays, words, first, all, some, 0);
-        else
-            COARSEN_(sort_slots)(arrays, words, first, all, COARSE_FACTOR, now - 2);
-        rest &= ~like;
+    // Kinds 0 and 1 have few or some keys, and kind 2 + k takes 2^k lanes.
+    unsigned int kind = COARSEN_KINDS, place = 0;
+    if (slot.count > 0 && slot.count <= COARSEN_SHORT) {
+        const unsigned int count = (unsigned int)slot.count;
+        kind = count <= few ? 0 : count <= some ? 1 : 2;
+        while (kind >= 2 && COARSE_FACTOR << (kind - 2) < count)
+            kind++;
+    }
+    for (unsigned int k = 0; k < COARSEN_KINDS; k++) {
+        const unsigned int like = __ballot_sync(0xffffffff, kind == k);
+        unsigned int before = 0;
+        if (lane == 0 && like != 0)
+            before = atomicAdd(counts + k, (unsigned int)__popc(like));
+        before = __shfl_sync(0xffffffff, before, 0);
+        if (kind == k)
+            place = before + (unsigned int)__popc(like & ((1u << lane) - 1));
+    }
+    __syncthreads();
+    for (unsigned int k = 0; k < kind && kind < COARSEN_KINDS; k++)
+        place += counts[k];
+    if (kind < COARSEN_KINDS)
+        slots[place] = slot;
+    __syncthreads();
+
+    // The warps take rounds of one kind by turns.
+    unsigned int round = warp, first = 0;
+    for (unsigned int k = 0; k < COARSEN_KINDS; k++) {
+        const unsigned int lanes_log = k < 2 ? 0 : k - 2, end = first + counts[k];
+        for (; first + (round << (5 - lanes_log)) < end; round += BLOCK_DIM / 32) {
+            const unsigned int mine = first + (round << (5 - lanes_log));
+            if (k == 0)
+                COARSEN_(sort_slots)(arrays, words, slots, mine, end, few, 0);
+            else if (k == 1)
+                COARSEN_(sort_slots)(arrays, words, slots, mine, end, some, 0);
+            else
+                COARSEN_(sort_slots)(arrays, words, slots, mine, end, COARSE_FACTOR, lanes_log);
+        }
+        round -= (unsigned int)coarsen_ceil_div(counts[k], 32u >> lanes_log);
+        first = end;
     }
 }
 
@@ -551,117 +581,139 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     }
 }
 
+// Some tiles of a segment, one behind the other.
 typedef struct {
-    size_t start, count; // the segment
-    size_t tile;         // of it
-    size_t splits[2];
+    COARSEN_(slot) slot;
+    size_t first;
+    unsigned int tiles;
+    size_t splits[COARSEN_CHUNK +
+                  1]; // of each tile and the one behind them, what the first run has before it
 } COARSEN_(job);
 
-// Finds the segment of a tile, by a warp: each step takes the 32nd part.
+// Finds a chunk, of 2^chunk_log tiles of one segment, by a warp: each step takes the 32nd part of the segments.
 COARSEN_DEVICE COARSEN_(job)
-    COARSEN_(find)(COARSEN_(segments) of, unsigned long long longer, unsigned long long tile)
+    COARSEN_(find)(COARSEN_(segments) of, unsigned long long longer, unsigned long long chunk)
 {
     COARSEN_(job) job = {};
+    size_t number = chunk; // in the segment
     if (of.offsets) {
-        const unsigned int lane = threadIdx.x % 32;
         unsigned long long low = 0, count = longer;
         while (count > 1) {
-            const unsigned long long step = coarsen_ceil_div(count, 32), i = lane * step;
-            const bool not_behind = i < count && of.longer[low + i].first <= tile;
+            const unsigned long long step = coarsen_ceil_div(count, 32);
+            const unsigned long long i = threadIdx.x % 32 * step;
+            const bool not_behind = i < count && of.longer[low + i].first <= chunk;
             const unsigned int before =
                 (unsigned int)__popc(__ballot_sync(0xffffffff, not_behind)) - 1;
             low += before * step;
             count = coarsen_min(count - before * step, step);
         }
         const COARSEN_(long_slot) found = of.longer[low];
-        job.start = found.slot.start;
-        job.count = found.slot.count;
-        job.tile = tile - found.first;
+        job.slot = found.slot;
+        number = chunk - found.first;
     } else {
-        const size_t tiles = coarsen_ceil_div(of.width, COARSEN_TILE);
-        job.start = tile / tiles * of.width;
-        job.count = of.width;
-        job.tile = tile % tiles;
+        const size_t chunks = COARSEN_(chunks)(of, of.width);
+        job.slot = COARSEN_(segment)(of, chunk / chunks);
+        number = chunk % chunks;
     }
+    const size_t tiles = coarsen_ceil_div(job.slot.count, COARSEN_TILE);
+    job.first = number << of.chunk_log;
+    job.tiles = (unsigned int)coarsen_min(tiles - job.first, (size_t)1 << of.chunk_log);
     return job;
 }
 
-// A tile of the merge of two runs, which have 2^(stage - 1) tiles each, but for the last one.
-COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, unsigned int *words,
-                                         COARSEN_(job) * job, unsigned int stage)
+// The two runs whose merge a tile belongs to, from place `first` of the segment on, and how many of its results are
+// before the tile. Runs have 2^(stage - 1) tiles, but for the last one.
+typedef struct {
+    size_t first, rank, a_count, b_count;
+} COARSEN_(pair);
+
+COARSEN_DEVICE COARSEN_(pair) COARSEN_(pair_of)(size_t count, size_t tile, unsigned int stage)
 {
-    const unsigned int t = threadIdx.x;
-    const size_t run = (size_t)COARSEN_TILE << (stage - 1);
-    const size_t begin = job->tile * COARSEN_TILE, rank = begin & (2 * run - 1);
-    const size_t first = begin - rank, left = job->count - first;
-    const size_t a_count = coarsen_min(left, run), b_count = coarsen_min(left - a_count, run);
-    const size_t end = coarsen_min(rank + COARSEN_TILE, a_count + b_count);
-    const COARSEN_TYPE *const a = arrays.in + job->start + first, *const b = a + a_count;
-    for (unsigned int w = t / 32; w < 2; w += BLOCK_DIM / 32) {
-        const size_t split = COARSEN_(warp_co_rank)(w == 0 ? rank : end, a, a_count, b, b_count);
-        if (t % 32 == 0)
-            job->splits[w] = split;
-    }
-    __syncthreads();
-    const size_t of_a = job->splits[0], of_b = rank - of_a;
-    const unsigned int count = (unsigned int)(end - rank);
-    const unsigned int a_part = (unsigned int)(job->splits[1] - of_a), b_part = count - a_part;
-    // Element e of the tile, of a's part and then b's.
-#define COARSEN_ELEMENT(e) ((e) < a_part ? of_a + (e) : a_count + of_b + ((e)-a_part))
-    COARSEN_TYPE key[COARSE_FACTOR];
+    const size_t run = (size_t)COARSEN_TILE << (stage - 1), begin = tile * COARSEN_TILE;
+    COARSEN_(pair) pair;
+    pair.rank = begin & (2 * run - 1);
+    pair.first = begin - pair.rank;
+    pair.a_count = coarsen_min(count - pair.first, run);
+    pair.b_count = coarsen_min(count - pair.first - pair.a_count, run);
+    return pair;
+}
+
+// Merges the job's tiles, by the whole block.
+COARSEN_INLINE void COARSEN_(merge_tiles)(COARSEN_(arrays) arrays, unsigned int *words,
+                                          COARSEN_(job) * job, unsigned int stage)
+{
+    const unsigned int t = threadIdx.x, mine = t * COARSE_FACTOR;
+    const size_t start = job->slot.start, count = job->slot.count;
+    for (unsigned int w = t / 32; w <= job->tiles; w += BLOCK_DIM / 32)
+        if ((job->first + w) * COARSEN_TILE < count) {
+            const COARSEN_(pair) pair = COARSEN_(pair_of)(count, job->first + w, stage);
+            const COARSEN_TYPE *const a = arrays.in + start + pair.first;
+            const size_t split =
+                COARSEN_(warp_co_rank)(pair.rank, a, pair.a_count, a + pair.a_count, pair.b_count);
+            if (t % 32 == 0)
+                job->splits[w] = split;
+        }
+#pragma unroll 1
+    for (unsigned int w = 0; w < job->tiles; w++) {
+        __syncthreads(); // the splits are there, and the tile before is written
+        const COARSEN_(pair) pair = COARSEN_(pair_of)(count, job->first + w, stage);
+        const size_t left = pair.a_count + pair.b_count - pair.rank, of_a = job->splits[w];
+        const size_t upto = left <= COARSEN_TILE ? pair.a_count : job->splits[w + 1];
+        const unsigned int all = (unsigned int)coarsen_min(left, COARSEN_TILE);
+        const unsigned int a_part = (unsigned int)(upto - of_a);
+        // Place e of the tile, first a's part and then b's, is in the array at from_a + e or from_b + e.
+        const size_t from_a = start + pair.first + of_a;
+        const size_t from_b = start + pair.first + pair.a_count + (pair.rank - of_a) - a_part;
+#pragma unroll 8
+        for (unsigned int e = t; e < COARSEN_TILE; e += BLOCK_DIM) {
+            COARSEN_(item) one = COARSEN_(no_item)();
+            if (e < all)
+                one = COARSEN_(item_of)(arrays.in[(e < a_part ? from_a : from_b) + e], e);
+            COARSEN_(put)(words, e, one);
+        }
+        __syncthreads();
+        COARSEN_(item) item[COARSE_FACTOR];
+        if (mine < all)
+            COARSEN_(merge_items)(words, 0, a_part, all - a_part, mine, item);
+        __syncthreads();
+        if (mine < all)
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const unsigned int e = k * BLOCK_DIM + t;
-        if (e < count)
-            key[k] = a[COARSEN_ELEMENT(e)];
-    }
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const unsigned int e = k * BLOCK_DIM + t;
-        COARSEN_(put)
-        (words, e, e < count ? COARSEN_(item_of)(key[k], e) : COARSEN_(no_item)());
-    }
-    __syncthreads();
-    COARSEN_(item) item[COARSE_FACTOR];
-    const unsigned int mine = t * COARSE_FACTOR;
-    if (mine < count)
-        COARSEN_(merge_items)(words, 0, a_part, b_part, mine, item);
-    __syncthreads();
-    if (mine < count)
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            COARSEN_(put)(words, mine + k, item[k]);
-    __syncthreads();
-    const size_t to = job->start + begin;
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const unsigned int e = k * BLOCK_DIM + t;
-        if (e < count) {
+            for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+                COARSEN_(put)(words, mine + k, item[k]);
+        __syncthreads();
+        const size_t to = start + (job->first + w) * COARSEN_TILE;
+#pragma unroll 8
+        for (unsigned int e = t; e < all; e += BLOCK_DIM) {
             const COARSEN_(item) one = COARSEN_(get)(words, e);
             arrays.out[to + e] = COARSEN_(key_in)(one);
 #ifdef COARSEN_VALUE
+            const unsigned int place = COARSEN_(place_in)(one);
             arrays.out_values[to + e] =
-                arrays.in_values[job->start + first + COARSEN_ELEMENT(COARSEN_(place_in)(one))];
+                arrays.in_values[(place < a_part ? from_a : from_b) + place];
 #endif
         }
     }
-#undef COARSEN_ELEMENT
 }
 
-// The jobs, in the order in which blocks take them: tiles of the longest segments; segments of up to a tile; and then
-// merges, a stage behind the other.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// Of segments of up to a tile, so many of which teams of so many warps have, those that a block takes.
+COARSEN_DEVICE unsigned long long COARSEN_(blocks_of)(unsigned long long many, unsigned int warps)
+{
+    return coarsen_ceil_div(many, BLOCK_DIM / 32 / warps);
+}
+
+// The jobs, in the order in which blocks take them: the tiles of longer segments; segments of up to a tile; and then
+// merges, stage after stage.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(long_kernel)(COARSEN_(arrays) arrays, COARSEN_(arrays) spare, COARSEN_(segments) of,
-                          unsigned long long tiles, unsigned int stages)
+                          unsigned long long chunks, unsigned int stages)
 {
     __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
     __shared__ COARSEN_(job) job;
     __shared__ unsigned long long ticket;
     unsigned long long longer = 0;
-    const unsigned int most = BLOCK_DIM / 32;
     if (of.offsets) {
         longer = of.progress->longer >> 32;
-        tiles = of.progress->longer & 0xffffffff;
+        chunks = of.progress->longer & 0xffffffff;
         stages = of.progress->stages;
     }
     if (threadIdx.x == 0)
@@ -672,80 +724,69 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             ticket = of.progress ? atomicAdd(&of.progress->ticket, 1ULL) : blockIdx.x;
         __syncthreads();
         unsigned long long number = ticket;
-        unsigned int stage = 0, warps = most;
-        COARSEN_(slot) slot = {0, 0};
-        bool medium = false;
-        if (number >= tiles) {
-            number -= tiles;
-            if (!of.offsets && tiles == 0) { // rows
-                warps = 2u << (COARSEN_(log_of)(coarsen_ceil_div(of.width, COARSEN_SHORT)) - 1);
-                const size_t s = number * (most / warps) + threadIdx.x / 32 / warps;
-                if (s < of.segments)
-                    slot = COARSEN_(segment)(of, s);
-                medium = true;
-            } else if (of.offsets) {
+        unsigned int stage = 0;
+        if (number >= chunks) { // of segments of up to a tile, or a merge
+            number -= chunks;
+            unsigned long long many = of.offsets || chunks > 0 ? 0 : of.segments;
+            unsigned int warps = of.warps; // of rows
+            const COARSEN_(slot) *list = NULL;
 #pragma unroll
-                for (unsigned int c = 0; 2u << c <= BLOCK_DIM / 32; c++) {
-                    if (medium)
-                        continue;
-                    const unsigned long long here = of.progress->counts[c];
-                    const unsigned int teams = most / (2u << c);
-                    const unsigned long long blocks = coarsen_ceil_div(here, teams);
-                    if (number < blocks) {
-                        warps = 2u << c;
-                        const unsigned long long s = number * teams + threadIdx.x / 32 / warps;
-                        if (s < here)
-                            slot = of.lists[c][s];
-                        medium = true;
-                    } else {
-                        number -= blocks;
-                    }
+            for (unsigned int c = 0; 2u << c <= BLOCK_DIM / 32; c++)
+                if (of.offsets && !list) {
+                    many = of.progress->counts[c];
+                    warps = 2u << c;
+                    if (number < COARSEN_(blocks_of)(many, warps))
+                        list = of.lists[c];
+                    else
+                        number -= COARSEN_(blocks_of)(many, warps);
                 }
+            if (list || (!of.offsets && many > 0)) {
+                const size_t s = number * (BLOCK_DIM / 32 / warps) + threadIdx.x / 32 / warps;
+                COARSEN_(slot) slot = {0, 0};
+                if (s < many)
+                    slot = list ? list[s] : COARSEN_(segment)(of, s);
+                COARSEN_(sort_tile)(arrays, words, slot.start, (unsigned int)slot.count, warps);
+                continue;
             }
-            if (!medium) {
-                stage = tiles > 0 ? 1 + (unsigned int)(number / tiles) : 1;
-                if (tiles == 0 || number / tiles >= stages)
-                    return;
-                number %= tiles;
-            }
+            if (chunks == 0 || number / chunks >= stages)
+                return;
+            stage = 1 + (unsigned int)(number / chunks);
+            number %= chunks;
         }
-        if (medium) {
-            COARSEN_(sort_tile)(arrays, words, slot.start, (unsigned int)slot.count, warps);
-            continue;
-        }
+
         if (threadIdx.x < 32) {
             const COARSEN_(job) found = COARSEN_(find)(of, longer, number);
             if (threadIdx.x == 0) {
                 job = found;
                 // All of the stage before is written.
-                if (stage > 0)
-                    while (*(volatile unsigned long long *)&of.progress->done < stage * tiles) {
-                    }
+                while (*(volatile unsigned long long *)&of.progress->done < stage * chunks) {
+                }
                 __threadfence();
             }
         }
         __syncthreads();
-        const unsigned int needed = COARSEN_(log_of)(coarsen_ceil_div(job.count, COARSEN_TILE));
+        // The segment's last stage writes out, and those before it write by turns.
+        const unsigned int last = COARSEN_(log_of)(coarsen_ceil_div(job.slot.count, COARSEN_TILE));
+        const bool to_out = (last - stage) % 2 == 0;
         COARSEN_(arrays) pass = arrays;
-        if ((needed - stage) % 2 == 1) { // the last one writes out, and those before it by turns
-            pass.out = spare.out;
+        pass.out = to_out ? arrays.out : spare.out;
+        if (stage > 0)
+            pass.in = to_out ? spare.out : arrays.out;
 #ifdef COARSEN_VALUE
-            pass.out_values = spare.out_values;
+        pass.out_values = to_out ? arrays.out_values : spare.out_values;
+        if (stage > 0)
+            pass.in_values = to_out ? spare.out_values : arrays.out_values;
 #endif
-        }
-        if (stage == 0) {
-            const size_t begin = job.tile * COARSEN_TILE;
-            COARSEN_(sort_tile)
-            (pass, words, job.start + begin,
-             (unsigned int)coarsen_min(job.count - begin, COARSEN_TILE), most);
-        } else if (stage <= needed) {
-            const bool to_spare = (needed - stage) % 2 == 1;
-            pass.in = to_spare ? arrays.out : spare.out;
-#ifdef COARSEN_VALUE
-            pass.in_values = to_spare ? arrays.out_values : spare.out_values;
-#endif
-            COARSEN_(merge_tile)(pass, words, &job, stage);
-        }
+        if (stage == 0)
+            for (unsigned int w = 0; w < job.tiles; w++) {
+                const size_t begin = (job.first + w) * COARSEN_TILE;
+                __syncthreads(); // the tile before is written
+                COARSEN_(sort_tile)
+                (pass, words, job.slot.start + begin,
+                 (unsigned int)coarsen_min(job.slot.count - begin, COARSEN_TILE), BLOCK_DIM / 32);
+            }
+        else if (stage <= last)
+            COARSEN_(merge_tiles)(pass, words, &job, stage);
         __syncthreads();
         if (threadIdx.x == 0) {
             __threadfence();
@@ -816,13 +857,12 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
 {
     COARSEN_(arrays) spare = arrays;
     const size_t n = of.n, needed = COARSEN_(divide)(&of, &spare, (char *)scratch);
-    // A warp takes as many segments as its lanes can sort at once; or as many as keep all warps busy.
+    // A block takes as many rows as its lanes can sort at once, or as many segments as leave all blocks busy.
     const unsigned int lanes_log =
         COARSEN_(log_of)(coarsen_min(coarsen_ceil_div(of.width, COARSE_FACTOR), 32));
-    size_t each = 32u >> lanes_log;
-    if (of.offsets)
-        each = coarsen_min(of.segments / (1 << 14) + 1, 32);
-    const size_t blocks = coarsen_ceil_div(of.segments, each * (BLOCK_DIM / 32));
+    const size_t each = of.offsets ? coarsen_min(of.segments / COARSEN_SPREAD + 1, BLOCK_DIM)
+                                   : (size_t)BLOCK_DIM >> lanes_log;
+    const size_t blocks = coarsen_ceil_div(of.segments, each);
     if (!COARSEN_(arrays_ok)(arrays, n) || n / COARSEN_TILE >= 1u << 31 || blocks > 0x7fffffff ||
         (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
         return cudaErrorInvalidValue;
@@ -830,42 +870,46 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
         return cudaSuccess;
 
     cudaError_t status = cudaSuccess;
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    if (of.progress)
-        status = cudaMemsetAsync(of.progress, 0, sizeof(*of.progress), stream);
-    if (status == cudaSuccess && (of.offsets || of.width <= COARSEN_SHORT))
-        status =
-            cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays, of, (unsigned int)each);
-    if (status != cudaSuccess || n <= COARSEN_SHORT || (!of.offsets && of.width <= COARSEN_SHORT))
-        return status;
-
-    // Of tiles and segments: rows' are known, others are at the most so many.
-    const size_t tiles = !of.offsets && of.width > COARSEN_TILE
-                             ? of.segments * coarsen_ceil_div(of.width, COARSEN_TILE)
-                             : 0;
-    const unsigned int stages = COARSEN_(log_of)(coarsen_ceil_div(of.width, COARSEN_TILE));
-    size_t jobs = tiles;
-    if (of.offsets)
-        jobs = 2 * coarsen_ceil_div(n, COARSEN_TILE) + COARSEN_SIZES;
-    else if (tiles == 0)
-        jobs = coarsen_ceil_div(
-            of.segments,
-            (BLOCK_DIM / 64) >> (COARSEN_(log_of)(coarsen_ceil_div(of.width, COARSEN_SHORT)) - 1));
+    const bool some_short = of.offsets || of.width <= COARSEN_SHORT;
+    const bool some_longer = of.offsets ? n > COARSEN_SHORT : of.width > COARSEN_SHORT;
+    size_t resident = 0; // blocks of the long kernel
     if (of.progress) {
-        int resident = 0; // blocks per multiprocessor
-        const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+        int many = 0;
+        resident = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
         if (status == cudaSuccess)
-            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(long_kernel),
+            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&many, COARSEN_(long_kernel),
                                                                    BLOCK_DIM, 0);
-        if (status != cudaSuccess)
-            return status;
-        jobs = coarsen_min(jobs, processors * (size_t)(resident > 0 ? resident : 1));
+        resident *= (size_t)(many > 0 ? many : 1);
+        while (2u << of.chunk_log <= COARSEN_CHUNK &&
+               n / COARSEN_TILE >> (of.chunk_log + 1) >= 4 * resident)
+            of.chunk_log++;
+    }
+    // Chunks of rows are known, and all jobs but the merges if they are segments of up to a tile; else they are no more
+    // than these.
+    const unsigned int stages = COARSEN_(log_of)(coarsen_ceil_div(of.width, COARSEN_TILE));
+    const size_t chunks =
+        of.offsets || stages == 0 ? 0 : of.segments * COARSEN_(chunks)(of, of.width);
+    size_t jobs = of.offsets ? 2 * (n / COARSEN_TILE) + COARSEN_SIZES : chunks;
+    if (!of.progress && some_longer) {
+        of.warps = 1u << COARSEN_(log_of)(coarsen_ceil_div(of.width, COARSEN_SHORT));
+        jobs = coarsen_ceil_div(of.segments, BLOCK_DIM / 32 / of.warps);
+    } else {
+        jobs = coarsen_min(jobs, resident);
     }
     if (jobs > 0x7fffffff)
         return cudaErrorInvalidValue;
-    const cudaLaunchConfig_t long_config = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&long_config, COARSEN_(long_kernel), arrays, spare, of,
-                              (unsigned long long)tiles, stages);
+
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    const cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
+    if (status == cudaSuccess && of.progress)
+        status = cudaMemsetAsync(of.progress, 0, sizeof(*of.progress), stream);
+    if (status == cudaSuccess && some_short)
+        status =
+            cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays, of, (unsigned int)each);
+    if (status == cudaSuccess && some_longer)
+        status = cudaLaunchKernelEx(&longer, COARSEN_(long_kernel), arrays, spare, of,
+                                    (unsigned long long)chunks, stages);
+    return status;
 }
 
 COARSEN_HOST cudaError_t
@@ -913,6 +957,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_SIZES
+#undef COARSEN_CHUNK
+#undef COARSEN_KINDS
+#undef COARSEN_SPREAD
+#undef COARSEN_THREADS
+#undef COARSEN_RESIDENT
 
 #define COARSEN_END
 #include "base.h"
