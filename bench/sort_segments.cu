@@ -197,6 +197,7 @@ static void sorts(bench &b, const sorter<K, V> &s, const std::string &name,
     const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
     bench_entry cub = sorted;
     cub.kernel = "CUB";
+    cub.waits = true; // for the numbers of segments of each size
     cub.launch = [=](cudaStream_t stream) {
         size_t bytes = cub_bytes;
         return run_cub(cub_scratch.get(), bytes, stream);

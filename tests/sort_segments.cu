@@ -361,6 +361,20 @@ template <class K, class V, class O> static void check(const sorter<K, V, O> &s,
     tap_ok(ok, "%s: segments of any lengths", s.name);
 }
 
+// In a large array, a block takes several tiles of a segment at once.
+template <class K, class V, class O> static void check_chunks(const sorter<K, V, O> &s)
+{
+    bool ok = true;
+    size_t number = 0;
+    for (size_t tiles : {2048, 8192})
+        for (int round = 0; round < 3; round++) {
+            const std::vector<O> ends = {3, (O)(3 * s.tile), (O)(20 * s.tile + 7),
+                                         (O)(20 * s.tile + 9), (O)(37 * s.tile)};
+            ok = ok && one(s, ends, tiles * s.tile, false, number++, "chunks of tiles");
+        }
+    tap_ok(ok, "%s: several tiles of a segment at once", s.name);
+}
+
 #define PAIRS(name, threads, factor, descending, K, V, O)                                          \
     {                                                                                              \
         SORTER(name, threads, factor, descending, true), WITH_VALUES(name, K, V, O)                \
@@ -623,6 +637,8 @@ int main(void)
     check_errors(of_f32);
     check(of_pairs);
     check(of_f32);
+    check_chunks(of_f32);
+    check_chunks(of_pairs);
 #ifndef TEST_FIRST
     check_errors(of_i16);
     check(of_i16);

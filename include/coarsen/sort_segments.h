@@ -21,10 +21,11 @@
 // | COARSEN_VALUE      | none     | type of the values, any; without it there are keys alone         |
 // | COARSEN_DESCENDING | 0        | 1: the greatest first                                            |
 // | COARSEN_OFFSET     | int      | type of the offsets: any integer                                 |
-// | BLOCK_DIM          | 256      | threads per block: a power of two from 32 to 1024                |
-// | COARSE_FACTOR      | 16; with values 8 if keys have 8 bytes | keys per thread: a power of two from 1 to 32 |
+// | BLOCK_DIM          | 256; 512 | threads per block: a power of two from 32 to 1024                |
+// | COARSE_FACTOR      | 16; 8    | keys per thread: a power of two from 1 to 32                     |
+// The second number is for keys of 8 bytes, or of 4 with values; of 8 bytes with values it is 256 x 8.
 // Defines NAME_bits(key), the key as an unsigned number in the order of the keys; what block/merge.h does; the kernels
-// that the launchers launch, NAME_short_kernel and NAME_long_kernel; and
+// that the launchers launch, NAME_short_kernel, NAME_rows_kernel and NAME_long_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)         never falls as one of them grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
 //                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
@@ -64,11 +65,6 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "base.h"
-#ifndef BLOCK_DIM
-#define BLOCK_DIM 256
-#elif (BLOCK_DIM & (BLOCK_DIM - 1)) != 0
-#error "coarsen/sort_segments: BLOCK_DIM must be a power of two from 32 to 1024"
-#endif
 
 // An item is what is sorted: a key's bits, and with values its place below them.
 #ifdef COARSEN_VALUE
@@ -78,8 +74,13 @@
 #define COARSEN_PLACED 0
 #define COARSEN_WORDS  (sizeof(COARSEN_TYPE) <= 4 ? 1 : 2)
 #endif
+#ifndef BLOCK_DIM
+#define BLOCK_DIM (COARSEN_WORDS == 2 ? 512 : 256)
+#elif (BLOCK_DIM & (BLOCK_DIM - 1)) != 0
+#error "coarsen/sort_segments: BLOCK_DIM must be a power of two from 32 to 1024"
+#endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR (COARSEN_WORDS < 3 ? 16 : 8)
+#define COARSE_FACTOR (COARSEN_WORDS == 1 ? 16 : 8)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32 || (COARSE_FACTOR & (COARSE_FACTOR - 1)) != 0
 #error "coarsen/sort_segments: COARSE_FACTOR must be a power of two from 1 to 32"
 #endif
@@ -107,14 +108,9 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 #define COARSEN_CHUNK  8    // tiles of a longer segment that a block takes, at the most
 #define COARSEN_KINDS  8    // of short segments
 #define COARSEN_SPREAD 2048 // blocks that few segments are spread over
-// Blocks per multiprocessor.
-#ifndef COARSEN_THREADS
-#define COARSEN_THREADS 1024
-#endif
+// Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
-    (COARSEN_WORDS * COARSE_FACTOR <= 16 ? COARSEN_THREADS / BLOCK_DIM                             \
-     : 512 / BLOCK_DIM > 0               ? 512 / BLOCK_DIM                                         \
-                                         : 1)
+    (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
 static_assert(COARSEN_ROOM * COARSEN_WORDS <= 47 << 8,
               "coarsen/sort_segments: a tile takes more than 47 KiB of shared memory: define a "
               "smaller BLOCK_DIM or COARSE_FACTOR");
@@ -202,11 +198,14 @@ COARSEN_INLINE void COARSEN_(put)(unsigned int *words, unsigned int place, COARS
         words[place + place / 32 + w * COARSEN_ROOM] = item.word[w];
 }
 
-COARSEN_INLINE COARSEN_(item) COARSEN_(get)(const unsigned int *words, unsigned int place)
+// places: an item's place is where it is.
+COARSEN_INLINE COARSEN_(item)
+    COARSEN_(get)(const unsigned int *words, unsigned int place, bool places)
 {
     COARSEN_(item) item;
+    item.word[0] = place;
 #pragma unroll
-    for (unsigned int w = 0; w < COARSEN_WORDS; w++)
+    for (unsigned int w = places && COARSEN_PLACED && COARSEN_WORDS > 1; w < COARSEN_WORDS; w++)
         item.word[w] = words[place + place / 32 + w * COARSEN_ROOM];
     return item;
 }
@@ -282,28 +281,28 @@ COARSEN_INLINE void COARSEN_(sort_lanes)(COARSEN_(item) * item, unsigned int man
 // a place behind the second, and with less results than that there are as many as a tile has.
 COARSEN_INLINE void COARSEN_(merge_items)(const unsigned int *words, unsigned int a,
                                           unsigned int a_count, unsigned int b_count,
-                                          unsigned int rank, COARSEN_(item) * item)
+                                          unsigned int rank, bool places, COARSEN_(item) * item)
 {
     const unsigned int b = a + a_count, end = b + b_count;
     unsigned int low = rank > b_count ? rank - b_count : 0, high = rank < a_count ? rank : a_count;
 #pragma unroll 1
     while (low < high) {
         const unsigned int middle = (low + high) / 2;
-        if (COARSEN_(before)(COARSEN_(get)(words, b + rank - 1 - middle),
-                             COARSEN_(get)(words, a + middle)))
+        if (COARSEN_(before)(COARSEN_(get)(words, b + rank - 1 - middle, places),
+                             COARSEN_(get)(words, a + middle, places)))
             high = middle;
         else
             low = middle + 1;
     }
     unsigned int i = a + low, j = b + rank - low;
-    COARSEN_(item) of_a = COARSEN_(get)(words, i), of_b = COARSEN_(get)(words, j);
+    COARSEN_(item) of_a = COARSEN_(get)(words, i, places), of_b = COARSEN_(get)(words, j, places);
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const bool from_b = i >= b || (j < end && COARSEN_(before)(of_b, of_a));
         item[k] = from_b ? of_b : of_a;
         if (k + 1 < COARSE_FACTOR) {
             const unsigned int behind = (from_b ? j : i) + 1;
-            const COARSEN_(item) next = COARSEN_(get)(words, behind);
+            const COARSEN_(item) next = COARSEN_(get)(words, behind, places);
             of_a = from_b ? of_a : next;
             of_b = from_b ? next : of_b;
             i = from_b ? i : behind;
@@ -371,29 +370,69 @@ COARSEN_HOST_DEVICE size_t COARSEN_(chunks)(COARSEN_(segments) of, size_t count)
 
 // ---- short segments: some lanes of a warp --------------------------------------------------------------------
 
+// A kind of short segments says how many keys a lane takes, and how many lanes, as a power of two, a segment: few keys
+// and a lane; some, and 1, 2, ... 32 lanes; or COARSE_FACTOR, and 32.
+#define COARSEN_FEW  (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4)
+#define COARSEN_SOME (COARSE_FACTOR < 8 ? COARSE_FACTOR : 8)
+
+COARSEN_HOST_DEVICE unsigned int COARSEN_(kind_of)(unsigned int count)
+{
+    unsigned int kind = count <= COARSEN_FEW ? 0 : 1;
+    while (kind > 0 && kind < COARSEN_KINDS - 1 && (COARSEN_SOME << (kind - 1)) + 0u < count)
+        kind++;
+    return kind;
+}
+
+COARSEN_HOST_DEVICE unsigned int COARSEN_(lanes_log_of)(unsigned int kind)
+{
+    return kind == 0 ? 0 : kind < COARSEN_KINDS - 1 ? kind - 1 : 5;
+}
+
+// Where a short segment begins; how many keys it has.
+COARSEN_INLINE size_t COARSEN_(start_of)(const COARSEN_(slot) * slots, COARSEN_(slot) row,
+                                         unsigned int s)
+{
+    return slots ? slots[s].start : row.start + s * (unsigned int)row.count;
+}
+
+COARSEN_INLINE unsigned int COARSEN_(count_of)(const COARSEN_(slot) * slots, COARSEN_(slot) row,
+                                               unsigned int s)
+{
+    return (unsigned int)(slots ? slots[s].count : row.count);
+}
+
 // The warp sorts the segments of slots `first` up to `end`, 2^lanes_log lanes taking one, and a lane `many` of its keys.
+// slots: null, if the first is `row`, and the others follow it.
 COARSEN_INLINE void COARSEN_(sort_slots)(COARSEN_(arrays) arrays, unsigned int *words,
-                                         const COARSEN_(slot) * slots, unsigned int first,
-                                         unsigned int end, unsigned int many,
+                                         const COARSEN_(slot) * slots, COARSEN_(slot) row,
+                                         unsigned int first, unsigned int end, unsigned int many,
                                          unsigned int lanes_log)
 {
     const unsigned int lane = threadIdx.x % 32, at = threadIdx.x / 32 * COARSEN_SHORT;
     const unsigned int each_log = COARSEN_(log_of)(many) + lanes_log; // keys of a slot
     const unsigned int last = (1u << each_log) - 1;
     COARSEN_(item) item[COARSE_FACTOR];
+    COARSEN_TYPE key[COARSE_FACTOR];
+    unsigned int there = 0; // bit k: the lane has a k-th element
     // Neighbours in the slots are neighbours in memory, whichever lane sorts them.
-#pragma unroll 8
-    for (unsigned int e = lane; e < 32 * many; e += 32) {
-        const unsigned int s = first + (e >> each_log), place = e & last;
-        COARSEN_(item) one = COARSEN_(no_item)();
-        if (s < end && place < (unsigned int)slots[s].count)
-            one = COARSEN_(item_of)(arrays.in[slots[s].start + place], place);
-        COARSEN_(put)(words, at + e, one);
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++) {
+        const unsigned int e = k * 32 + lane, s = first + (e >> each_log), place = e & last;
+        if (s < end && place < COARSEN_(count_of)(slots, row, s)) {
+            there |= 1u << k;
+            key[k] = arrays.in[COARSEN_(start_of)(slots, row, s) + place];
+        }
+    }
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++) {
+        const unsigned int e = k * 32 + lane;
+        COARSEN_(put)
+        (words, at + e, there >> k & 1 ? COARSEN_(item_of)(key[k], e & last) : COARSEN_(no_item)());
     }
     __syncwarp();
 #pragma unroll
     for (unsigned int k = 0; k < many; k++)
-        item[k] = COARSEN_(get)(words, at + lane * many + k);
+        item[k] = COARSEN_(get)(words, at + lane * many + k, false);
     COARSEN_(sort_lane)(item, many);
     COARSEN_(sort_lanes)(item, many, 1u << lanes_log);
     __syncwarp();
@@ -406,25 +445,52 @@ COARSEN_INLINE void COARSEN_(sort_slots)(COARSEN_(arrays) arrays, unsigned int *
 #pragma unroll
     for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = k * 32 + lane, s = first + (e >> each_log);
-        if (s < end && (e & last) < (unsigned int)slots[s].count)
-            value[k] =
-                arrays.in_values[slots[s].start + COARSEN_(place_in)(COARSEN_(get)(words, at + e))];
+        if (there >> k & 1)
+            value[k] = arrays.in_values[COARSEN_(start_of)(slots, row, s) +
+                                        COARSEN_(place_in)(COARSEN_(get)(words, at + e, false))];
     }
     __syncwarp(); // all are read, and may be overwritten
+#endif
 #pragma unroll
     for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = k * 32 + lane, s = first + (e >> each_log);
-        if (s < end && (e & last) < (unsigned int)slots[s].count)
-            arrays.out_values[slots[s].start + (e & last)] = value[k];
-    }
+        if (there >> k & 1) {
+            const size_t to = COARSEN_(start_of)(slots, row, s) + (e & last);
+            arrays.out[to] = COARSEN_(key_in)(COARSEN_(get)(words, at + e, false));
+#ifdef COARSEN_VALUE
+            arrays.out_values[to] = value[k];
 #endif
-#pragma unroll 8
-    for (unsigned int e = lane; e < 32 * many; e += 32) {
-        const unsigned int s = first + (e >> each_log), place = e & last;
-        if (s < end && place < (unsigned int)slots[s].count)
-            arrays.out[slots[s].start + place] = COARSEN_(key_in)(COARSEN_(get)(words, at + e));
+        }
     }
     __syncwarp(); // the next ones come to the same places
+}
+
+COARSEN_INLINE void COARSEN_(sort_kind)(COARSEN_(arrays) arrays, unsigned int *words,
+                                        const COARSEN_(slot) * slots, COARSEN_(slot) row,
+                                        unsigned int first, unsigned int end, unsigned int kind)
+{
+    if (kind == 0)
+        COARSEN_(sort_slots)(arrays, words, slots, row, first, end, COARSEN_FEW, 0);
+    else if (kind < COARSEN_KINDS - 1)
+        COARSEN_(sort_slots)(arrays, words, slots, row, first, end, COARSEN_SOME, kind - 1);
+    else
+        COARSEN_(sort_slots)(arrays, words, slots, row, first, end, COARSE_FACTOR, 5);
+}
+
+// Rows, of one kind: a warp takes those that its lanes can sort at once.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(rows_kernel)(COARSEN_(arrays) arrays, size_t rows, unsigned int width,
+                          unsigned int kind)
+{
+    __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
+    const size_t warp = (size_t)blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    const unsigned int each = 32u >> COARSEN_(lanes_log_of)(kind);
+    const size_t first = warp * each;
+    if (first < rows) {
+        const COARSEN_(slot) row = {first * width, width};
+        const unsigned int here = (unsigned int)coarsen_min(rows - first, each);
+        COARSEN_(sort_kind)(arrays, words, NULL, row, 0, here, kind);
+    }
 }
 
 // A segment that is too long for a warp comes on a list.
@@ -465,10 +531,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
     __shared__ COARSEN_(slot) slots[BLOCK_DIM];
     __shared__ unsigned int counts[COARSEN_KINDS];
-    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const unsigned int lane = threadIdx.x % 32;
     const size_t s = (size_t)blockIdx.x * each + threadIdx.x;
-    const unsigned int few = COARSE_FACTOR < 4 ? COARSE_FACTOR : 4;
-    const unsigned int some = COARSE_FACTOR < 8 ? COARSE_FACTOR : 8;
     COARSEN_(slot) slot = {0, 0};
     if (threadIdx.x < each && s < of.segments)
         slot = COARSEN_(segment)(of, s);
@@ -478,44 +542,38 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         counts[threadIdx.x] = 0;
     __syncthreads();
 
-    // Kinds 0 and 1 have few or some keys, and kind 2 + k takes 2^k lanes.
-    unsigned int kind = COARSEN_KINDS, place = 0;
-    if (slot.count > 0 && slot.count <= COARSEN_SHORT) {
-        const unsigned int count = (unsigned int)slot.count;
-        kind = count <= few ? 0 : count <= some ? 1 : 2;
-        while (kind >= 2 && COARSE_FACTOR << (kind - 2) < count)
-            kind++;
-    }
-    for (unsigned int k = 0; k < COARSEN_KINDS; k++) {
-        const unsigned int like = __ballot_sync(0xffffffff, kind == k);
+    const bool mine = slot.count > 0 && slot.count <= COARSEN_SHORT;
+    const unsigned int kind = mine ? COARSEN_(kind_of)((unsigned int)slot.count) : COARSEN_KINDS;
+    unsigned int place = 0, rest = __ballot_sync(0xffffffff, mine);
+    while (rest != 0) {
+        const unsigned int now = __shfl_sync(0xffffffff, kind, __ffs((int)rest) - 1);
+        const unsigned int like = __ballot_sync(0xffffffff, kind == now);
         unsigned int before = 0;
-        if (lane == 0 && like != 0)
-            before = atomicAdd(counts + k, (unsigned int)__popc(like));
+        if (lane == 0)
+            before = atomicAdd(counts + now, (unsigned int)__popc(like));
         before = __shfl_sync(0xffffffff, before, 0);
-        if (kind == k)
+        if (kind == now)
             place = before + (unsigned int)__popc(like & ((1u << lane) - 1));
+        rest &= ~like;
     }
     __syncthreads();
-    for (unsigned int k = 0; k < kind && kind < COARSEN_KINDS; k++)
-        place += counts[k];
-    if (kind < COARSEN_KINDS)
+    if (mine) {
+        for (unsigned int k = 0; k < kind; k++)
+            place += counts[k];
         slots[place] = slot;
+    }
     __syncthreads();
 
     // The warps take rounds of one kind by turns.
-    unsigned int round = warp, first = 0;
+    unsigned int round = threadIdx.x / 32, first = 0;
+#pragma unroll 1
     for (unsigned int k = 0; k < COARSEN_KINDS; k++) {
-        const unsigned int lanes_log = k < 2 ? 0 : k - 2, end = first + counts[k];
-        for (; first + (round << (5 - lanes_log)) < end; round += BLOCK_DIM / 32) {
-            const unsigned int mine = first + (round << (5 - lanes_log));
-            if (k == 0)
-                COARSEN_(sort_slots)(arrays, words, slots, mine, end, few, 0);
-            else if (k == 1)
-                COARSEN_(sort_slots)(arrays, words, slots, mine, end, some, 0);
-            else
-                COARSEN_(sort_slots)(arrays, words, slots, mine, end, COARSE_FACTOR, lanes_log);
-        }
-        round -= (unsigned int)coarsen_ceil_div(counts[k], 32u >> lanes_log);
+        const unsigned int each_log = 5 - COARSEN_(lanes_log_of)(k), end = first + counts[k];
+#pragma unroll 1
+        for (; first + (round << each_log) < end; round += BLOCK_DIM / 32)
+            COARSEN_(sort_kind)
+        (arrays, words, slots, slot, first + (round << each_log), end, k);
+        round -= (end - first + (1u << each_log) - 1) >> each_log;
         first = end;
     }
 }
@@ -557,7 +615,7 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
         const unsigned int rank = t * COARSE_FACTOR & (2 * run - 1);
         const unsigned int first = t * COARSE_FACTOR - rank;
         if (first + run < count) // or the second run has no keys
-            COARSEN_(merge_items)(words, at + first, run, run, rank, item);
+            COARSEN_(merge_items)(words, at + first, run, run, rank, false, item);
     }
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
@@ -565,7 +623,8 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const unsigned int e = k * 32 * warps + t;
         if (e < count)
-            value[k] = arrays.in_values[start + COARSEN_(place_in)(COARSEN_(get)(words, at + e))];
+            value[k] =
+                arrays.in_values[start + COARSEN_(place_in)(COARSEN_(get)(words, at + e, false))];
     }
     __syncthreads(); // all are read, and may be overwritten
 #endif
@@ -573,7 +632,7 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const unsigned int e = k * 32 * warps + t;
         if (e < count) {
-            arrays.out[start + e] = COARSEN_(key_in)(COARSEN_(get)(words, at + e));
+            arrays.out[start + e] = COARSEN_(key_in)(COARSEN_(get)(words, at + e, false));
 #ifdef COARSEN_VALUE
             arrays.out_values[start + e] = value[k];
 #endif
@@ -587,7 +646,7 @@ typedef struct {
     size_t first;
     unsigned int tiles;
     size_t splits[COARSEN_CHUNK +
-                  1]; // of each tile and the one behind them, what the first run has before it
+                  1]; // of each tile, and the one behind: how many keys of the first run are before
 } COARSEN_(job);
 
 // Finds a chunk, of 2^chunk_log tiles of one segment, by a warp: each step takes the 32nd part of the segments.
@@ -674,7 +733,7 @@ COARSEN_INLINE void COARSEN_(merge_tiles)(COARSEN_(arrays) arrays, unsigned int 
         __syncthreads();
         COARSEN_(item) item[COARSE_FACTOR];
         if (mine < all)
-            COARSEN_(merge_items)(words, 0, a_part, all - a_part, mine, item);
+            COARSEN_(merge_items)(words, 0, a_part, all - a_part, mine, true, item);
         __syncthreads();
         if (mine < all)
 #pragma unroll
@@ -684,7 +743,7 @@ COARSEN_INLINE void COARSEN_(merge_tiles)(COARSEN_(arrays) arrays, unsigned int 
         const size_t to = start + (job->first + w) * COARSEN_TILE;
 #pragma unroll 8
         for (unsigned int e = t; e < all; e += BLOCK_DIM) {
-            const COARSEN_(item) one = COARSEN_(get)(words, e);
+            const COARSEN_(item) one = COARSEN_(get)(words, e, false);
             arrays.out[to + e] = COARSEN_(key_in)(one);
 #ifdef COARSEN_VALUE
             const unsigned int place = COARSEN_(place_in)(one);
@@ -857,11 +916,10 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
 {
     COARSEN_(arrays) spare = arrays;
     const size_t n = of.n, needed = COARSEN_(divide)(&of, &spare, (char *)scratch);
-    // A block takes as many rows as its lanes can sort at once, or as many segments as leave all blocks busy.
-    const unsigned int lanes_log =
-        COARSEN_(log_of)(coarsen_min(coarsen_ceil_div(of.width, COARSE_FACTOR), 32));
+    // A warp takes as many rows as its lanes can sort at once; a block, as many segments as leave all blocks busy.
+    const unsigned int kind = COARSEN_(kind_of)((unsigned int)coarsen_min(of.width, COARSEN_SHORT));
     const size_t each = of.offsets ? coarsen_min(of.segments / COARSEN_SPREAD + 1, BLOCK_DIM)
-                                   : (size_t)BLOCK_DIM >> lanes_log;
+                                   : (size_t)BLOCK_DIM >> COARSEN_(lanes_log_of)(kind);
     const size_t blocks = coarsen_ceil_div(of.segments, each);
     if (!COARSEN_(arrays_ok)(arrays, n) || n / COARSEN_TILE >= 1u << 31 || blocks > 0x7fffffff ||
         (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
@@ -870,7 +928,6 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
         return cudaSuccess;
 
     cudaError_t status = cudaSuccess;
-    const bool some_short = of.offsets || of.width <= COARSEN_SHORT;
     const bool some_longer = of.offsets ? n > COARSEN_SHORT : of.width > COARSEN_SHORT;
     size_t resident = 0; // blocks of the long kernel
     if (of.progress) {
@@ -903,9 +960,12 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     const cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
     if (status == cudaSuccess && of.progress)
         status = cudaMemsetAsync(of.progress, 0, sizeof(*of.progress), stream);
-    if (status == cudaSuccess && some_short)
+    if (status == cudaSuccess && of.offsets)
         status =
             cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays, of, (unsigned int)each);
+    else if (status == cudaSuccess && !some_longer)
+        status = cudaLaunchKernelEx(&config, COARSEN_(rows_kernel), arrays, of.segments,
+                                    (unsigned int)of.width, kind);
     if (status == cudaSuccess && some_longer)
         status = cudaLaunchKernelEx(&longer, COARSEN_(long_kernel), arrays, spare, of,
                                     (unsigned long long)chunks, stages);
@@ -958,9 +1018,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_ROOM
 #undef COARSEN_SIZES
 #undef COARSEN_CHUNK
+#undef COARSEN_FEW
+#undef COARSEN_SOME
 #undef COARSEN_KINDS
 #undef COARSEN_SPREAD
-#undef COARSEN_THREADS
 #undef COARSEN_RESIDENT
 
 #define COARSEN_END
