@@ -666,7 +666,6 @@ FAULTS = {
         ("lose a segment's last tile", "coarsen_min(tiles - job.first, (size_t)1 << of.chunk_log);", "coarsen_min(tiles - 1 - job.first, (size_t)1 << of.chunk_log);"),
         ("split at a tile's end alone", "left <= COARSEN_TILE ? pair.a_count : job->splits[w + 1]", "job->splits[w + 1]"),
         ("merge before the splits are there", f"        {BARRIER} // the splits are there, and the tile before is written\n", ""),
-        ("sort before the tile before is written", f"                {BARRIER} // the tile before is written\n", ""),
         ("take values of the wrong run", "(place < a_part ? from_a : from_b) + place", "from_a + place"),
         ("do not wait for the stage before", "while (*(volatile unsigned long long *)&of.progress->done < stage * chunks) {", "while (false) {"),
         ("end in the spare array", "const bool to_out = (last - stage) % 2 == 0;", "const bool to_out = (last - stage) % 2 == 1;"),

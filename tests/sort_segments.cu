@@ -361,6 +361,27 @@ template <class K, class V, class O> static void check(const sorter<K, V, O> &s,
     tap_ok(ok, "%s: segments of any lengths", s.name);
 }
 
+// So many segments that a block takes several, of many kinds.
+template <class K, class V, class O> static void check_many(const sorter<K, V, O> &s)
+{
+#ifdef SIMT
+    const size_t segments = 9000;
+#else
+    const size_t segments = 300000;
+#endif
+    bool ok = true;
+    for (size_t number = 0; number < 2; number++) {
+        std::vector<O> ends(1, 0);
+        for (size_t e = 0; e < segments; e++) {
+            const uint64_t bits = test_random(number, e);
+            const size_t most = bits % 50 == 0 ? s.warp : bits % 60 == 1 ? s.tile : 11;
+            ends.push_back((O)((size_t)ends[e] + (bits >> 12) % (most + 1)));
+        }
+        ok = ok && one(s, ends, 0, false, number, "many segments");
+    }
+    tap_ok(ok, "%s: many segments", s.name);
+}
+
 // In a large array, a block takes several tiles of a segment at once.
 template <class K, class V, class O> static void check_chunks(const sorter<K, V, O> &s)
 {
@@ -457,6 +478,7 @@ template <class K, class V, class O> static void check_errors(const sorter<K, V,
               cudaErrorInvalidValue;
     };
     wrong_rows((size_t)1 << 33, (size_t)1 << 33, SIZE_MAX);
+    wrong_rows(8, ((size_t)1 << 61) + 1, SIZE_MAX); // 8, if it overflows
     wrong_rows(SIZE_MAX, 1, SIZE_MAX);
     wrong_rows(1, SIZE_MAX / sizeof(K), SIZE_MAX);
     tap_ok(ok, "%s: wrong sizes and offsets return cudaErrorInvalidValue", s.name);
@@ -637,6 +659,8 @@ int main(void)
     check_errors(of_f32);
     check(of_pairs);
     check(of_f32);
+    check_many(of_f32);
+    check_many(of_pairs);
     check_chunks(of_f32);
     check_chunks(of_pairs);
 #ifndef TEST_FIRST

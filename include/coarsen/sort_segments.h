@@ -839,7 +839,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         if (stage == 0)
             for (unsigned int w = 0; w < job.tiles; w++) {
                 const size_t begin = (job.first + w) * COARSEN_TILE;
-                __syncthreads(); // the tile before is written
                 COARSEN_(sort_tile)
                 (pass, words, job.slot.start + begin,
                  (unsigned int)coarsen_min(job.slot.count - begin, COARSEN_TILE), BLOCK_DIM / 32);
