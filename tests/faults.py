@@ -651,7 +651,6 @@ FAULTS = {
         ("read keys past a segment's end", "s < end && place < COARSEN_(count_of)(slots, row, s)", "s < end"),
         ("read past the last slot", "s < end && place < COARSEN_(count_of)(slots, row, s)", "place < COARSEN_(count_of)(slots, row, s)"),
         ("overwrite values that others need", "    __syncwarp(); // all are read, and may be overwritten\n", ""),
-        ("overwrite keys of the round before", "    __syncwarp(); // the next ones come to the same places\n", ""),
         ("read items before they are there", "    __syncwarp();\n#pragma unroll\n    for (unsigned int k = 0; k < many; k++)\n        item[k] =", "#pragma unroll\n    for (unsigned int k = 0; k < many; k++)\n        item[k] ="),
         ("take too few lanes", "(COARSEN_SOME << (kind - 1)) + 0u < count", "(COARSEN_SOME << (kind - 1)) + 1u < count"),
         ("put a kind's segments over another's", "place += counts[k];", ";"),

@@ -43,7 +43,7 @@
 // element (its size). scratch: device memory, 16-byte aligned, which need not be made ready; none for rows of up to
 // BLOCK_DIM COARSE_FACTOR keys. One scratch per launch that may run at the same time. Errors: cudaErrorInvalidValue for
 // a null, misaligned or overflowing array or too small a scratch, with nothing written; those of the runtime's device
-// queries. No segments: nothing.
+// queries; cudaErrorInvalidValue for 2^31 tiles (of BLOCK_DIM COARSE_FACTOR keys) or more, too. No segments: nothing.
 // Keys come in the order -infinity ... -0, +0 ... infinity, NaN, negative NaN, and keep their bits. Stable: keys of a
 // segment that are equal keep their order, and so do their values. Deterministic.
 //
@@ -453,6 +453,7 @@ COARSEN_INLINE void COARSEN_(sort_slots)(COARSEN_(arrays) arrays, unsigned int *
 #endif
 #pragma unroll
     for (unsigned int k = 0; k < many; k++) {
+        // The next ones come to the same places, each by the lane that reads it here.
         const unsigned int e = k * 32 + lane, s = first + (e >> each_log);
         if (there >> k & 1) {
             const size_t to = COARSEN_(start_of)(slots, row, s) + (e & last);
@@ -462,7 +463,6 @@ COARSEN_INLINE void COARSEN_(sort_slots)(COARSEN_(arrays) arrays, unsigned int *
 #endif
         }
     }
-    __syncwarp(); // the next ones come to the same places
 }
 
 COARSEN_INLINE void COARSEN_(sort_kind)(COARSEN_(arrays) arrays, unsigned int *words,
