@@ -162,7 +162,8 @@ struct bench_entry {
     std::function<cudaError_t(cudaStream_t)> prepare;
     // Queues the work: the public launcher, once.
     std::function<cudaError_t(cudaStream_t)> launch;
-    bool waits = false; // it waits for the device in between: what the host does meanwhile is part of its time
+    // Whether it waits for the device in between. What the host does meanwhile is part of its time.
+    bool waits = false;
     // Poisons the output. The stream is idle.
     std::function<void()> poison;
     // Whether the output is right. The stream is idle. If it is wrong, *why says what was found.
