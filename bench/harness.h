@@ -162,6 +162,8 @@ struct bench_entry {
     std::function<cudaError_t(cudaStream_t)> prepare;
     // Queues the work: the public launcher, once.
     std::function<cudaError_t(cudaStream_t)> launch;
+    // Whether it waits for the device in between. What the host does meanwhile is part of its time.
+    bool waits = false;
     // Poisons the output. The stream is idle.
     std::function<void()> poison;
     // Whether the output is right. The stream is idle. If it is wrong, *why says what was found.
@@ -542,7 +544,9 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
                 if (alone)
                     kept[k] = pending(events[2 * k]);
             }
-            if (!alone)
+            if (contest.entries[e].waits)
+                std::fill(kept.begin() + from, kept.begin() + to, 1);
+            else if (!alone)
                 std::fill(kept.begin() + from, kept.begin() + to, pending(events[2 * (to - 1)]));
         }
     BENCH_CHECK(cudaStreamSynchronize(stream));

@@ -18,6 +18,7 @@ CASES = {
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
+    "BLOCK_DIM must be a power of two": [{"BLOCK_DIM": value} for value in ("96", "992")],
     "COARSE_FACTOR must be a power of two": [{"COARSE_FACTOR": value} for value in ("3", "-2", "64")],
     "COARSEN_RADIUS is a blur's": [{"COARSEN_RADIUS": "3"}],
     "COARSEN_AXIS is a matrix's": [{"COARSEN_AXIS": axis, "COARSEN_OFFSET": "int"} for axis in ("0", "1")],
@@ -241,12 +242,15 @@ def test_wrong_type():
     cases = [
         *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
           for name in ("BM", "BN", "BK", "TM", "TN")],
-        ("coarsen/segmented/offsets.h", "COARSEN_OFFSET must be an integer type", {"COARSEN_OFFSET": "float"}),
+        *[(header, "COARSEN_OFFSET must be an integer type", {"COARSEN_OFFSET": "float"})
+          for header in ("coarsen/segmented/offsets.h", "coarsen/sort_segments.h")],
         # A name has no value for #if, and would be 0.
         ("coarsen/segmented.h", "COARSEN_AXIS must be a number for #if", {"COARSEN_AXIS": "one"}),
         ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
         *[("coarsen/merge_sort.h", "a tile takes more than 47 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
           for changes in ({"COARSE_FACTOR": "12"}, {"COARSE_FACTOR": "11", "COARSEN_VALUE": "int"})],
+        *[("coarsen/sort_segments.h", "a tile takes more than 47 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
+          for changes in ({"COARSE_FACTOR": "16"}, {"COARSE_FACTOR": "8", "COARSEN_VALUE": "int"})],
         *[(header, "COARSEN_COUNT must be unsigned int or unsigned long long", {"COARSEN_COUNT": count})
           for header in HEADERS if pattern(header) == "HISTOGRAM" for count in ("int", "float", "unsigned char")],
         # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
