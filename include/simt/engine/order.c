@@ -412,8 +412,8 @@ static void order_write(thread *t, uintptr_t address, int update, size_t size)
     if (!l)
         l = make_location(address);
     release *r = store(sizeof *r);
-    *r = (release){(uint32_t)b->serial, t->id,        t->warp, device_wide, t->near, t->far,
-                   b->acquired,         ++device.tick};
+    *r = (release){(uint32_t)b->serial, t->id,         t->warp, device_wide, t->near, t->far,
+                   b->acquired,         ++device.tick, NULL};
     if (update && l->last) { // who reads this has read what it was made of
         const int own = l->last->block == r->block && l->last->thread == r->thread;
         r->made_of =
