@@ -277,7 +277,7 @@ template <class F, class B> static uint64_t order_of_float(F x, B infinite)
     memcpy(&bits, &x, sizeof(x));
     const B magnitude = bits & (B)~sign;
     if (magnitude > infinite) // NaN: the positive ones first, and the least negative one last
-        return bits & sign ? (uint64_t)(B)(infinite * 2 + 1 + ((B)~sign - magnitude) +
+        return bits & sign ? (uint64_t)(B)(infinite * 2 + 2 + ((B)~sign - magnitude) +
                                            ((B)~sign - infinite))
                            : (uint64_t)(infinite + 1 + magnitude);
     return bits & sign ? (uint64_t)(infinite - magnitude) : (uint64_t)(infinite + 1 + magnitude);
