@@ -666,6 +666,7 @@ FAULTS = {
         ("drop the barrier of a step", f"                }}\n            }}\n            {BARRIER}\n", "                }\n            }\n"),
         ("drop the barrier of a few", f"        {BARRIER}\n        if (threadIdx.x < count)\n            best[place]", "        if (threadIdx.x < count)\n            best[place]"),
         ("forget that equal ones have an order", "(a.bits == b.bits && a.index < b.index)", "false"),
+        ("tell more than is known", "atomicMax(told, ~(upto + 1));", "atomicMax(told, ~upto);"),
         ("leave the words as they were", "words[p] = 0; // for the next launch", ";"),
         ("give a part too much", "part * each + coarsen_min(part, more)", "part * each"),
         ("lose the rest of a row", "part == parts - 1 ? matrix.width", "false ? matrix.width"),

@@ -427,6 +427,34 @@ static void check_one_scratch(void)
 }
 #endif
 
+// A part whose first tile has none of the k, after another part has told that it has k equal ones: those of this part come
+// first.
+static void check_told(void)
+{
+    const size_t n = 1300, k = 10, low = 512;
+    std::vector<float> x(n, 1.0f), got(k);
+    std::vector<unsigned int> indices(k);
+    for (size_t i = 0; i < low; i++)
+        x[i] = 0.0f;
+    const test_array in(n * 4), out(k * 4), out_indices(k * 4);
+    const test_array scratch(top_f32_scratch_bytes(1, n, k));
+    in.fill(x.data());
+    CHECK(top_f32_scratch_init(scratch.get(), scratch.bytes, 0));
+    bool ok = true;
+    for (int order = 0; order < test_order_count(); order++) {
+        test_order(order);
+        CHECK(top_f32_launch((const float *)in.get(), n, k, (float *)out.get(),
+                             (unsigned int *)out_indices.get(), scratch.get(), scratch.bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(got.data());
+        out_indices.read(indices.data());
+        for (size_t j = 0; j < k; j++)
+            ok = ok && got[j] == 1.0f && indices[j] == low + j;
+    }
+    test_order(0);
+    tap_ok(ok, "of equal numbers the first, whatever another part has told");
+}
+
 static void check_unready(void)
 {
 #ifdef SIMT
@@ -527,6 +555,7 @@ int main(void)
 #if TESTED(top_k)
     check_unready(); // first, as it resets the device
     check_errors();
+    check_told();
     check(of_f32);
     check(of_i32);
 #ifndef TEST_FIRST

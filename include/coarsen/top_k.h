@@ -459,8 +459,8 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
                 break;
             upto = known ? edge - 1 : upto;
         }
-        // Now and then, once there are k: after a tile, 4, 16, ...
-        if (told && (turn & (turn + 1)) == 0 && (turn & 0xaaaaaaaa) == 0 && shared->count >= k)
+        // After the first and the second tile, once there are k.
+        if (told && turn < 2 && shared->count >= k)
             upto = COARSEN_(exchange)(shared, told, part, parts, k, first, upto);
     }
     __syncthreads();
