@@ -115,7 +115,7 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
                {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
     # More than a tile of 512: each key is counted in its 4 digits, by one kernel, and in its tile by each of 4 passes.
     "sort": (["--n", "1001"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["8", "16"]}, {"COARSE_FACTOR": "8"},
-             {"atomics_shared": "8008"}),
+             {"atomics_shared": "4004"}),
     # 2002 keys, of which a thread merges 3, for two tiles on each of 7 multiprocessors: more than 10 tiles of 192.
     "merge": (["--n", "1001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["9"]}, {"BLOCK_DIM": "64"},
               {"atomics_global": "0", "blocks": "11"}),
@@ -217,7 +217,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
     "select": ("select/single_pass.h", "*arrays.count = start + kept->count;", "*arrays.count = start + kept->count + 1;",
                ["--n", "1003"]),
-    "sort": ("sort/onesweep.h", "const unsigned long long at = starts[d] + ", "const unsigned long long at = ",
+    "sort": ("sort/onesweep.h", "offsets[d] = before - ranking.begin[d];", "offsets[d] = before;",
              ["--n", "1003"]),
     "merge": ("merge/pipelined.h", "*(const COARSEN_(vector) *)(merged + k);",
               "*(const COARSEN_(vector) *)merged;", ["--n", "1003"]),

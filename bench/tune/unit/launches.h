@@ -105,6 +105,13 @@ static inline cudaError_t tune_function(cudaFuncAttributes *attributes, const vo
     return cudaSuccess;
 }
 
+// A device that has clusters has room for one of any size that is asked for.
+static inline cudaError_t tune_clusters(int *clusters, const void *, const cudaLaunchConfig_t *)
+{
+    *clusters = 1;
+    return cudaSuccess;
+}
+
 // What is not known is taken for 1, and asked of the tuner, which then has the plan made again.
 static inline cudaError_t tune_occupancy(int *blocks, const char *text, unsigned int threads,
                                          unsigned long long shared_bytes)
@@ -258,6 +265,7 @@ static inline dim3 tune_dim(size_t x, size_t y = 1, size_t z = 1)
 #define cudaMemcpyAsync                                tune_copy
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared_bytes)       \
     tune_occupancy(blocks, TUNE_TEXT(kernel), threads, shared_bytes)
+#define cudaOccupancyMaxActiveClusters tune_clusters
 #define cudaLaunchKernelEx(config, ...)                                                            \
     tune_launch(TUNE_TEXT(TUNE_FIRST(__VA_ARGS__, )), config, __VA_ARGS__)
 
