@@ -108,13 +108,12 @@
 #endif
 
 #if TESTED(onesweep)
-#define COARSEN_NAME     one_pairs
-#define COARSEN_TYPE     int
-#define COARSEN_VALUE    unsigned int
-#define BLOCK_DIM        64
-#define COARSE_FACTOR    3
-#define COARSEN_PORTION  1000
-#define COARSEN_TOGETHER 700
+#define COARSEN_NAME    one_pairs
+#define COARSEN_TYPE    int
+#define COARSEN_VALUE   unsigned int
+#define BLOCK_DIM       64
+#define COARSE_FACTOR   3
+#define COARSEN_PORTION 1000
 #include <coarsen/sort.h>
 
 #define COARSEN_NAME       one_f32
