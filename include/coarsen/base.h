@@ -122,6 +122,12 @@
 #define COARSEN_PATTERN_MERGE      15
 #define COARSEN_PATTERN_SORT       16
 #define COARSEN_PATTERN_MERGESORT  17
+#define COARSEN_PATTERN_STENCIL    18
+
+// What a stencil does with the cells near an edge, to give as COARSEN_BOUNDARY.
+#define COARSEN_COPIED             0 // they keep their values
+#define COARSEN_CLAMPED            1 // beyond the edge are cells like those at it
+#define COARSEN_PERIODIC           2 // beyond the edge are those at the other end
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -183,6 +189,8 @@
 #define COARSEN_PATTERN COARSEN_PATTERN_SORT
 #elif COARSEN_BEGIN == COARSEN_PATTERN_MERGESORT
 #define COARSEN_PATTERN COARSEN_PATTERN_MERGESORT
+#elif COARSEN_BEGIN == COARSEN_PATTERN_STENCIL
+#define COARSEN_PATTERN COARSEN_PATTERN_STENCIL
 #else
 #error "coarsen: COARSEN_BEGIN must be one of the patterns in base.h"
 #endif
@@ -251,12 +259,18 @@
 #endif
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL || COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
 #if defined(TILE_WIDTH) && defined(COARSEN_TILE_WIDTH)
 #error "coarsen: TILE_WIDTH and COARSEN_TILE_WIDTH are one knob: define one of them"
 #elif defined(COARSEN_TILE_WIDTH)
 #define TILE_WIDTH COARSEN_TILE_WIDTH
 #endif
+#if defined(TILE_WIDTH) && !COARSEN_NUMBER(TILE_WIDTH)
+#error "coarsen: TILE_WIDTH must be a number for #if (no constexpr), an expression in ( )"
+#endif
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
 #if defined(BM) && defined(COARSEN_BM) || defined(BN) && defined(COARSEN_BN) ||                    \
     defined(BK) && defined(COARSEN_BK) || defined(TM) && defined(COARSEN_TM) ||                    \
     defined(TN) && defined(COARSEN_TN)
@@ -277,9 +291,7 @@
 #ifdef COARSEN_TN
 #define TN COARSEN_TN
 #endif
-#if defined(TILE_WIDTH) && !COARSEN_NUMBER(TILE_WIDTH)
-#error "coarsen: TILE_WIDTH must be a number for #if (no constexpr), an expression in ( )"
-#elif defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                  \
+#if defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                  \
     defined(BK) && !COARSEN_NUMBER(BK) || defined(TM) && !COARSEN_NUMBER(TM) ||                    \
     defined(TN) && !COARSEN_NUMBER(TN)
 #error "coarsen: BM, BN, BK, TM and TN must be numbers for #if, expressions in ( )"
@@ -839,7 +851,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 
 // ---- Opening: values beside keys ----------------------------------------------------------------------
 
-#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE && COARSEN_PATTERN <= COARSEN_PATTERN_MERGESORT
 #ifdef COARSEN_VALUE
 typedef COARSEN_VALUE COARSEN_(value);
 #undef COARSEN_VALUE
@@ -1032,6 +1044,105 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 }
 #endif
 
+// ---- Opening: a stencil's parameters -------------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
+#ifndef COARSEN_ORDER
+#define COARSEN_ORDER 1
+#elif !COARSEN_NUMBER(COARSEN_ORDER) || COARSEN_ORDER < 1 || COARSEN_ORDER > 4
+#error "coarsen: COARSEN_ORDER must be from 1 to 4"
+#endif
+#if !defined(COARSEN_STENCIL) && !defined(COARSEN_COEFFICIENTS)
+#error "coarsen: define COARSEN_COEFFICIENTS, or COARSEN_STENCIL, an expression, before the include"
+#elif defined(COARSEN_STENCIL) && defined(COARSEN_COEFFICIENTS)
+#error "coarsen: COARSEN_STENCIL and COARSEN_COEFFICIENTS both say what a cell becomes: define one"
+#endif
+#ifndef COARSEN_BOUNDARY
+#define COARSEN_BOUNDARY COARSEN_COPIED
+#elif COARSEN_BOUNDARY < COARSEN_COPIED || COARSEN_BOUNDARY > COARSEN_PERIODIC
+#error "coarsen: COARSEN_BOUNDARY must be COARSEN_COPIED, COARSEN_CLAMPED or COARSEN_PERIODIC"
+#endif
+#define COARSEN_SPAN (2 * COARSEN_ORDER + 1) // cells along an axis that a result needs
+
+typedef struct {
+    size_t nx, ny, nz;         // cells along x, y and z
+    size_t pitch, slice_pitch; // elements from a row to the next, and from a slice to the next
+} COARSEN_(extent);
+
+// What a cell becomes. x[d] is the cell d further along x, and so are y[d] and z[d]; x[0], y[0] and z[0] are the cell.
+COARSEN_DEVICE COARSEN_TYPE COARSEN_(cell)(const COARSEN_TYPE *coarsen_x,
+                                           const COARSEN_TYPE *coarsen_y,
+                                           const COARSEN_TYPE *coarsen_z)
+{
+#ifdef COARSEN_STENCIL
+    return COARSEN_STENCIL(coarsen_x, coarsen_y, coarsen_z);
+#else
+    const COARSEN_TYPE coefficient[] = {COARSEN_COEFFICIENTS};
+    static_assert(sizeof(coefficient) / sizeof(*coefficient) == COARSEN_ORDER + 1,
+                  "coarsen: COARSEN_COEFFICIENTS must be COARSEN_ORDER + 1 numbers: of the cell, "
+                  "and of those at distance 1, 2, ...");
+    COARSEN_TYPE sum = coefficient[0] * coarsen_x[0];
+#pragma unroll
+    for (int d = 1; d <= COARSEN_ORDER; d++)
+        sum += coefficient[d] * (((coarsen_x[-d] + coarsen_x[d]) + (coarsen_y[-d] + coarsen_y[d])) +
+                                 (coarsen_z[-d] + coarsen_z[d]));
+    return sum;
+#endif
+}
+
+// The cell at a place along an axis of n cells, or, less than a stencil's order beyond its edges, the cell that stands
+// for it.
+COARSEN_DEVICE size_t COARSEN_(place)(long long place, size_t n)
+{
+#if COARSEN_BOUNDARY == COARSEN_PERIODIC
+    while (place < 0)
+        place += (long long)n;
+    while (place >= (long long)n)
+        place -= (long long)n;
+    return (size_t)place;
+#else
+    return place < 0 ? 0 : coarsen_min((size_t)place, n - 1);
+#endif
+}
+
+// Whether a cell has too few others beyond it, so that it keeps its value. An axis of one cell has no edges.
+COARSEN_DEVICE bool COARSEN_(at_edge)(COARSEN_(extent) extent, size_t x, size_t y, size_t z)
+{
+#if COARSEN_BOUNDARY == COARSEN_COPIED
+    return (extent.nx > 1 && (x < COARSEN_ORDER || x + COARSEN_ORDER >= extent.nx)) ||
+           (extent.ny > 1 && (y < COARSEN_ORDER || y + COARSEN_ORDER >= extent.ny)) ||
+           (extent.nz > 1 && (z < COARSEN_ORDER || z + COARSEN_ORDER >= extent.nz));
+#else
+    (void)extent, (void)x, (void)y, (void)z;
+    return false;
+#endif
+}
+
+#ifndef __CUDACC_RTC__
+// What launchers begin with: cudaErrorInvalidValue for wrong arguments, or as many blocks as there are tiles of so many
+// cells along x, y and z.
+COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, const COARSEN_TYPE *in,
+                                               const COARSEN_TYPE *out, COARSEN_(extent) extent,
+                                               size_t x, size_t y, size_t z)
+{
+    const size_t bytes = sizeof(*in), alignment = __alignof__(*in);
+    *blocks = 0;
+    if (extent.nx == 0 || extent.ny == 0 || extent.nz == 0)
+        return cudaSuccess;
+    const size_t slice = (extent.ny - 1) * extent.pitch + extent.nx;
+    const size_t tiles_x = coarsen_ceil_div(extent.nx, x), tiles_y = coarsen_ceil_div(extent.ny, y);
+    const size_t tiles_z = coarsen_ceil_div(extent.nz, z), most = 0x7fffffff;
+    if (!coarsen_rows_ok(in, extent.pitch, extent.ny, extent.nx, bytes, alignment) ||
+        !coarsen_rows_ok(in, extent.slice_pitch, extent.nz, slice, bytes, alignment) ||
+        !coarsen_rows_ok(out, extent.slice_pitch, extent.nz, slice, bytes, alignment) ||
+        tiles_x > most || tiles_y > most / tiles_x || tiles_z > most / (tiles_x * tiles_y))
+        return cudaErrorInvalidValue;
+    *blocks = tiles_x * tiles_y * tiles_z;
+    return cudaSuccess;
+}
+#endif
+#endif
+
 #endif // the outermost inclusion
 #undef COARSEN_BEGIN
 #endif
@@ -1110,7 +1221,7 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_SCALAR
 #undef COARSEN_ALSO
 #endif
-#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE
+#if COARSEN_PATTERN >= COARSEN_PATTERN_MERGE && COARSEN_PATTERN <= COARSEN_PATTERN_MERGESORT
 #undef COARSEN_LESS
 #undef COARSEN_VALUE
 #undef COARSEN_ALSO
@@ -1152,6 +1263,16 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(arrays) arrays, void *spare, s
 #undef COARSEN_STAGES
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
 #undef COARSEN_DESCENDING
+#elif COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
+#undef TILE_WIDTH
+#undef COARSEN_TILE_WIDTH
+#undef COARSEN_ORDER
+#undef COARSEN_STENCIL
+#undef COARSEN_COEFFICIENTS
+#undef COARSEN_BOUNDARY
+#undef COARSEN_THREAD_ROWS
+#undef COARSEN_STAGES
+#undef COARSEN_SPAN
 #endif
 
 #undef coarsen_ceil_div

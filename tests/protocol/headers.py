@@ -89,7 +89,7 @@ def inclusion(header, quote="<>", again=False, **changes):
     for name, value in changes.items():
         chosen.pop(name, None)
         if value is not None:
-            macro = name + {"COARSEN_OP": "(a, b)", "COARSEN_LIFT": "(x, i)", "COARSEN_IF": "(x, i)", "COARSEN_SAME": "(a, b)", "COARSEN_LESS": "(a, b)",
+            macro = name + {"COARSEN_OP": "(a, b)", "COARSEN_LIFT": "(x, i)", "COARSEN_IF": "(x, i)", "COARSEN_SAME": "(a, b)", "COARSEN_LESS": "(a, b)", "COARSEN_STENCIL": "(x, y, z)",
                             "COARSEN_ATOMIC": "(p, a)", "COARSEN_MAP": "(...)", "COARSEN_BIN": "(x)"}.get(name, "")
             chosen[name] = (macro, value)
     lines = [f"#define {macro} {value}" for macro, value in chosen.values()]

@@ -43,6 +43,7 @@ EXPRESSIONS = {
     "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
     "COARSEN_IF": "((x) + (float)(i) > 6 + ZERO)", "COARSEN_SAME": "((a) == (b) + ZERO)", "COARSEN_LESS": "((a) < (b) + ZERO)",
     "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)",
+    "COARSEN_STENCIL": "((x)[0] + (x)[-1] * 2 + (y)[1] * 3 + (z)[-1] * 4 + ZERO)",
 }
 CALLS = {
     "REDUCE": """
@@ -186,6 +187,25 @@ static int check_{name}(void)
     return 0;
 }}
 """,
+    "STENCIL": """
+static int check_{name}(void)
+{{
+    float *in, *out, host[N], result[N];
+    if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)))
+        return 1;
+    for (int e = 0; e < N; e++)
+        host[e] = (float)(e % 31);
+    if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(in, out, 20, 25, 10, 20, 500, 0) ||
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost))
+        return 1;
+    for (int e = 0; e < N; e++) {{
+        const bool edge = e % 20 % 19 == 0 || e / 20 % 25 % 24 == 0 || e / 500 % 9 == 0;
+        if (result[e] != (edge ? host[e] : host[e] + host[e - 1] * 2 + host[e + 20] * 3 + host[e - 500] * 4))
+            return 1;
+    }}
+    return 0;
+}}
+""",
     "FUSE": """
 static int check_{name}(void)
 {{
@@ -282,6 +302,8 @@ def included(header, name):
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
     if kind in ("MERGE", "MERGESORT"):
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LESS": EXPRESSIONS["COARSEN_LESS"]}
+    if kind == "STENCIL":
+        changes |= {"COARSEN_COEFFICIENTS": None, "COARSEN_STENCIL": EXPRESSIONS["COARSEN_STENCIL"]}
     if kind == "SELECT":  # by each of its two expressions
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],
                     "COARSEN_IF": EXPRESSIONS["COARSEN_IF"]}

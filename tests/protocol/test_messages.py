@@ -34,8 +34,8 @@ CASES = {
 # What is no number to #if, or another one where it is divided by.
 NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
-BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "HISTOGRAM", "IMAGE"}  # take BLOCK_DIM
-FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "IMAGE", "MATMUL"}  # take COARSE_FACTOR
+BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "HISTOGRAM", "IMAGE", "STENCIL"}  # take BLOCK_DIM
+FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "IMAGE", "MATMUL", "STENCIL"}  # take COARSE_FACTOR
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
@@ -59,9 +59,9 @@ BASE = {
     "a histogram takes CFACTOR": ({"HISTOGRAM"}, [{"COARSE_FACTOR": "4"}, {"COARSEN_COARSE_FACTOR": "4"}]),
     "CFACTOR is the histogram's": (FACTOR, [{"CFACTOR": "4"}, {"COARSEN_CFACTOR": "4"}]),
     **{f"{name} and COARSEN_{name} are one knob": (patterns, both(name)) for name, patterns in (
-        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL"}))},
+        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
     **{f"{name} must be a number": (patterns, numbers(name)) for name, patterns in (
-        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL"}))},
+        ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
     "define NUM_BINS": ({"HISTOGRAM"}, [{"NUM_BINS": None}]),
     "NUM_BINS must be from": ({"HISTOGRAM"}, [{"NUM_BINS": "-1"}, {"NUM_BINS": "2147483648"}]),
     "BM and COARSEN_BM are one knob": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
@@ -81,6 +81,10 @@ BASE = {
     "define COARSEN_IF": ({"SELECT"}, [{"COARSEN_IF": None}]),
     "COARSEN_IF and COARSEN_SAME are two": ({"SELECT"}, [{"COARSEN_SAME": "((a) == (b))"}]),
     "COARSEN_PARTITION must be": ({"SELECT"}, [{"COARSEN_PARTITION": value} for value in ("2", "-1", "3 - 1")]),
+    "define COARSEN_COEFFICIENTS, or": ({"STENCIL"}, [{"COARSEN_COEFFICIENTS": None}]),
+    "COARSEN_STENCIL and COARSEN_COEFFICIENTS both": ({"STENCIL"}, [{"COARSEN_STENCIL": "x[0]"}]),
+    "COARSEN_ORDER must be": ({"STENCIL"}, [{"COARSEN_ORDER": value} for value in ("0", "5", "-1", "kOrder", "1 + 1")]),
+    "COARSEN_BOUNDARY must be": ({"STENCIL"}, [{"COARSEN_BOUNDARY": value} for value in ("3", "-1")]),
     "define COARSEN_MAP": ({"MAP", "FUSE"}, [{"COARSEN_MAP": None}]),
     "COARSEN_INPUTS must be": ({"MAP", "FUSE"}, [{"COARSEN_INPUTS": value} for value in ("0", "4", "-1", "kInputs", "1 + 1")]),
     "COARSEN_RADIUS must be": ({"BLUR"}, [{"COARSEN_RADIUS": value} for value in ("0", "32", "-1", "kRadius", "1 + 2")]),

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/stencil/basic.h: a star stencil in 3D, first rung: one thread per cell, from global memory.
+//     out[z][y][x] = STENCIL(in[z][y][x - order .. x + order], and so along y and z)
+//
+//     #define COARSEN_NAME         heat
+//     #define COARSEN_TYPE         float
+//     #define COARSEN_COEFFICIENTS 0.4f, 0.1f
+//     #include <coarsen/stencil/basic.h>
+//
+// | parameter            | default          | meaning                                              |
+// |----------------------|------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required         | what every name this makes begins with               |
+// | COARSEN_TYPE         | required         | type of the cells: any number type, __half too       |
+// | COARSEN_ORDER        | 1                | how far neighbours are, from 1 to 4                  |
+// | COARSEN_COEFFICIENTS | this or _STENCIL | COARSEN_ORDER + 1 numbers: of the cell, of those at distance 1, ... |
+// | COARSEN_STENCIL      | this or the above | (x, y, z): what a cell becomes, an expression of x[0], x[-1], y[2], ... |
+// | COARSEN_BOUNDARY     | COARSEN_COPIED   | or COARSEN_CLAMPED, COARSEN_PERIODIC                 |
+// | TILE_WIDTH           | 8                | width of a block's cube of threads, from 1 to 10     |
+// Defines NAME_kernel (TILE_WIDTH^3 threads, one block per cube of cells, row by row) and
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
+//                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
+// in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
+// elements: pitch >= nx, slice_pitch >= (ny - 1) * pitch + nx. Any size, including 0, at element
+// alignment. What lies between rows is neither read nor written. out must not overlap in.
+// Boundary: where a neighbour would lie beyond an edge, the cell keeps its value (COARSEN_COPIED), or
+// the neighbour is the cell at the edge (COARSEN_CLAMPED) or the one that far from the other edge
+// (COARSEN_PERIODIC). An axis of one cell has no edge: the cell is its own neighbour there. So nz = 1
+// is a plane, and ny = nz = 1 a line.
+// Errors: cudaErrorInvalidValue, with nothing written, for a pitch below the width, a null, misaligned
+// or overflowing array, or more than 2^31 - 1 blocks. No scratch. Deterministic.
+//
+// Price paid: memory traffic. A cell is loaded 6 COARSEN_ORDER + 1 times, by as many threads: with 7
+// coefficients 13 operations for 28 bytes of floats, 0.46 per byte. Caches serve most of these loads,
+// which is not told by the kernel: it is as good as the device's cache.
+// Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 8.2.
+
+#define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
+#include "../base.h"
+#ifndef TILE_WIDTH
+#define TILE_WIDTH 8
+#elif TILE_WIDTH < 1 || TILE_WIDTH > 10
+#error "coarsen/stencil: TILE_WIDTH must be from 1 to 10"
+#endif
+
+COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
+{
+    const size_t tiles_x = coarsen_ceil_div(extent.nx, TILE_WIDTH);
+    const size_t tiles_y = coarsen_ceil_div(extent.ny, TILE_WIDTH);
+    const size_t x = blockIdx.x % tiles_x * TILE_WIDTH + threadIdx.x;
+    const size_t y = blockIdx.x / tiles_x % tiles_y * TILE_WIDTH + threadIdx.y;
+    const size_t z = blockIdx.x / tiles_x / tiles_y * TILE_WIDTH + threadIdx.z;
+    if (x >= extent.nx || y >= extent.ny || z >= extent.nz)
+        return;
+
+    const size_t slice = z * extent.slice_pitch, row = slice + y * extent.pitch;
+    COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
+    const COARSEN_TYPE centre = in[row + x];
+    if (COARSEN_(at_edge)(extent, x, y, z)) {
+        out[row + x] = centre;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COARSEN_SPAN; i++) {
+        const int d = i - COARSEN_ORDER;
+        const size_t other_x = COARSEN_(place)((long long)x + d, extent.nx);
+        const size_t other_y = COARSEN_(place)((long long)y + d, extent.ny);
+        const size_t other_z = COARSEN_(place)((long long)z + d, extent.nz);
+        along_x[i] = d == 0 ? centre : in[row + other_x];
+        along_y[i] = d == 0 ? centre : in[slice + other_y * extent.pitch + x];
+        along_z[i] = d == 0 ? centre : in[other_z * extent.slice_pitch + y * extent.pitch + x];
+    }
+    out[row + x] =
+        COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER, along_z + COARSEN_ORDER);
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
+                                          size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
+                                          cudaStream_t stream)
+{
+    const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
+    size_t blocks = 0;
+    const cudaError_t status =
+        COARSEN_(count_tiles)(&blocks, in, out, extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
+    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent);
+}
+#endif
+
+#define COARSEN_END
+#include "../base.h"

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+//
+// Every rung of the stencil: right at any extent, order, boundary, pitch and alignment, in any order of blocks; what it
+// promises of errors; and how many cells it loads.
+//
+// The file includes itself, once for each rung.
+
+// ---- one rung ----
+
+#if defined(STENCIL_HEADER)
+
+#if STENCIL_CUBE > 0 // the width of a tile, for rungs that have one
+#define TILE_WIDTH STENCIL_CUBE
+#else
+#define BLOCK_DIM           64
+#define COARSEN_THREAD_ROWS 3
+#endif
+#if STENCIL_WALK // rungs that walk along z
+#define COARSE_FACTOR 3
+#endif
+#define COARSEN_NAME         STENCIL(plain)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 2, 3
+#include STENCIL_HEADER
+
+#if STENCIL_CUBE > 0
+#define TILE_WIDTH (STENCIL_CUBE - 1)
+#else
+#define BLOCK_DIM           32
+#define COARSEN_THREAD_ROWS 1
+#define COARSEN_STAGES      1
+#endif
+#if STENCIL_WALK
+#define COARSE_FACTOR 4
+#endif
+#define COARSEN_NAME             STENCIL(periodic)
+#define COARSEN_TYPE             int
+#define COARSEN_ORDER            2
+#define COARSEN_STENCIL(x, y, z) (weighed<2>(x, y, z))
+#define COARSEN_BOUNDARY         COARSEN_PERIODIC
+#include STENCIL_HEADER
+
+#if defined(SIMT) && !defined(TEST_ONLY) // to be counted, as they are, 32 slices per block
+#if STENCIL_WALK
+#define COARSE_FACTOR 32
+#endif
+#define COARSEN_NAME         STENCIL(counted_1)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 2, 3
+#include STENCIL_HEADER
+
+#if STENCIL_WALK
+#define COARSE_FACTOR 32
+#endif
+#define COARSEN_NAME         STENCIL(counted_4)
+#define COARSEN_TYPE         float
+#define COARSEN_ORDER        4
+#define COARSEN_COEFFICIENTS 2, 3, 4, 5, 6
+#include STENCIL_HEADER
+#endif
+
+#ifndef TEST_FIRST
+#if STENCIL_CUBE > 0
+#define TILE_WIDTH (STENCIL_CUBE + 1)
+#else
+#define BLOCK_DIM           96
+#define COARSEN_THREAD_ROWS 2
+#define COARSEN_STAGES      4
+#endif
+#if STENCIL_WALK
+#define COARSE_FACTOR 5
+#endif
+#define COARSEN_NAME             STENCIL(clamped)
+#define COARSEN_TYPE             double
+#define COARSEN_ORDER            3
+#define COARSEN_STENCIL(x, y, z) (weighed<3>(x, y, z))
+#define COARSEN_BOUNDARY         COARSEN_CLAMPED
+#include STENCIL_HEADER
+
+#define COARSEN_NAME             STENCIL(far)
+#define COARSEN_TYPE             float
+#define COARSEN_ORDER            4
+#define COARSEN_STENCIL(x, y, z) (weighed<4>(x, y, z))
+#include STENCIL_HEADER
+
+#define COARSEN_NAME             STENCIL(bytes)
+#define COARSEN_TYPE             unsigned char
+#define COARSEN_STENCIL(x, y, z) ((unsigned char)(weighed<1>(x, y, z)))
+#define COARSEN_BOUNDARY         COARSEN_CLAMPED
+#include STENCIL_HEADER
+#endif
+
+static void STENCIL(check)(void)
+{
+    const rung<float> plain = {STENCIL_TEXT(plain), 1, COARSEN_COPIED, of_coefficients,
+                               STENCIL(plain_launch)};
+    check_errors(plain);
+    check(plain, STENCIL_TILE);
+    check(rung<int>{STENCIL_TEXT(periodic), 2, COARSEN_PERIODIC, weighed<2, int>,
+                    STENCIL(periodic_launch)},
+          STENCIL_TILE - 1);
+#ifndef TEST_FIRST
+    check(rung<double>{STENCIL_TEXT(clamped), 3, COARSEN_CLAMPED, weighed<3, double>,
+                       STENCIL(clamped_launch)},
+          STENCIL_TILE + 1);
+    check(rung<float>{STENCIL_TEXT(far), 4, COARSEN_COPIED, weighed<4, float>, STENCIL(far_launch)},
+          32);
+    check(rung<unsigned char>{STENCIL_TEXT(bytes), 1, COARSEN_CLAMPED, weighed<1, unsigned char>,
+                              STENCIL(bytes_launch)},
+          32);
+#endif
+}
+
+#undef STENCIL
+#undef STENCIL_HEADER
+#undef STENCIL_CUBE
+#undef STENCIL_TILE
+#undef STENCIL_WALK
+
+#else // ---- the test ------------------------------------------------------------------------------
+
+#include "device.h"
+
+#include <math.h>
+
+#include <coarsen/base.h>
+
+// Each neighbour counts otherwise, so none may stand for another.
+template <int order, class T>
+static inline __host__ __device__ T weighed(const T *x, const T *y, const T *z)
+{
+    T sum = 40 * x[0];
+    for (int d = 1; d <= order; d++)
+        sum = (T)(sum + (T)d * x[-d] + (T)(5 + d) * x[d] + (T)(10 + d) * y[-d] +
+                  (T)(15 + d) * y[d] + (T)(20 + d) * z[-d] + (T)(25 + d) * z[d]);
+    return sum;
+}
+
+static float of_coefficients(const float *x, const float *y, const float *z)
+{
+    return 2 * x[0] + 3 * (x[-1] + x[1] + y[-1] + y[1] + z[-1] + z[1]);
+}
+
+template <class T> struct rung {
+    const char *name;
+    int order, boundary;
+    T (*cell)(const T *, const T *, const T *);
+    cudaError_t (*launch)(const T *, T *, size_t, size_t, size_t, size_t, size_t, cudaStream_t);
+};
+
+struct extent {
+    size_t n[3], pitch, slice_pitch;
+    size_t at(size_t x, size_t y, size_t z) const
+    {
+        return z * slice_pitch + y * pitch + x;
+    }
+    size_t cells() const // with what lies between rows
+    {
+        return n[0] && n[1] && n[2] ? at(n[0] - 1, n[1] - 1, n[2] - 1) + 1 : 0;
+    }
+};
+
+// The neighbour at distance d of cell i of n.
+static size_t neighbour(size_t i, int d, size_t n, int boundary)
+{
+    const long long place = (long long)i + d, size = (long long)n;
+    if (boundary == COARSEN_PERIODIC)
+        return (size_t)((place % size + size) % size);
+    return (size_t)(place < 0 ? 0 : place >= size ? size - 1 : place);
+}
+
+template <class T>
+static T wanted(const rung<T> &r, const std::vector<T> &in, const extent &e, const size_t (&at)[3])
+{
+    T along[3][9];
+    bool kept = false;
+    for (int axis = 0; axis < 3; axis++)
+        for (int d = -r.order; d <= r.order; d++) {
+            size_t other[] = {at[0], at[1], at[2]};
+            other[axis] = neighbour(at[axis], d, e.n[axis], r.boundary);
+            along[axis][d + r.order] = in[e.at(other[0], other[1], other[2])];
+            kept |= r.boundary == COARSEN_COPIED && e.n[axis] > 1 &&
+                    (at[axis] + (size_t)(d + r.order) < (size_t)r.order ||
+                     other[axis] != at[axis] + (size_t)(long long)d);
+        }
+    return kept ? in[e.at(at[0], at[1], at[2])]
+                : r.cell(along[0] + r.order, along[1] + r.order, along[2] + r.order);
+}
+
+// "" if a launch does what it is to: each cell, and nothing between rows.
+template <class T>
+static const char *wrong(const rung<T> &r, const extent &e, size_t in_offset, size_t out_offset)
+{
+    const size_t cells = e.cells();
+    const test_array in(cells * sizeof(T), in_offset * sizeof(T));
+    const test_array out(cells * sizeof(T), out_offset * sizeof(T));
+    std::vector<T> x(cells), got(cells), poison(cells);
+    for (size_t i = 0; i < cells; i++)
+        x[i] = (T)(test_random(cells, i) % 17);
+    in.fill(x.data());
+    cudaError_t status = r.launch((const T *)in.get(), (T *)out.get(), e.n[0], e.n[1], e.n[2],
+                                  e.pitch, e.slice_pitch, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    if (status != cudaSuccess)
+        return cudaGetErrorString(status);
+    out.read(got.data());
+    if (cells > 0)
+        memset((void *)poison.data(), POISON, cells * sizeof(T));
+    for (size_t z = 0; cells > 0 && z < e.n[2]; z++)
+        for (size_t y = 0; y < e.n[1]; y++)
+            for (size_t x0 = 0; x0 < e.n[0]; x0++) {
+                const size_t at[] = {x0, y, z}, i = e.at(x0, y, z);
+                if (got[i] != wanted(r, x, e, at))
+                    return "wrong cells";
+                got[i] = poison[i];
+            }
+    if (cells > 0 && memcmp((void *)got.data(), (void *)poison.data(), cells * sizeof(T)) != 0)
+        return "wrote between rows";
+    return in.intact() && out.intact() ? "" : "wrote outside its arrays";
+}
+
+// At extents around tiles, and at random ones.
+template <class T> static void check(const rung<T> &r, size_t tile)
+{
+    const size_t order = (size_t)r.order;
+    const size_t sizes[] = {1, 2, order, 2 * order, 2 * order + 1, tile, tile + 1, 2 * tile + 3};
+    for (uint64_t k = 0; k < 40; k++) {
+        const uint64_t bits = test_random(tile + order, k);
+        extent e = {{sizes[bits % 8], sizes[(bits >> 8) % 8], sizes[(bits >> 16) % 8]}, 0, 0};
+        if (k % 4 == 3) // any
+            for (int axis = 0; axis < 3; axis++)
+                e.n[axis] = 1 + (bits >> (24 + 8 * axis)) % (axis == 0 ? 300 : 15);
+        if (k % 8 == 5) // a plane, or a line
+            e.n[2] = 1, e.n[1] = k % 16 == 5 ? 1 : e.n[1];
+        for (int axis = 2; axis >= 0 && e.n[0] * e.n[1] * e.n[2] > 8192; axis--)
+            e.n[axis] = 1 + e.n[axis] % 7; // so that simt takes a second or two
+        const bool aligned = k % 3 == 0;   // by 16 bytes
+        const size_t unit = aligned ? 16 / sizeof(T) : 1;
+        e.pitch = (e.n[0] + (bits >> 48) % 3 + unit - 1) / unit * unit;
+        e.slice_pitch = e.n[1] * e.pitch + (bits >> 52) % 3 * unit;
+        const size_t in_offset = aligned ? 0 : (bits >> 54) % 5;
+        const size_t out_offset = aligned ? k % 9 == 6 : (bits >> 58) % 5;
+        const char *order_of_blocks = test_order((int)k % test_order_count());
+        const char *why = wrong(r, e, in_offset, out_offset);
+        if (*why) {
+            tap_ok(0, "%s: %zu x %zu x %zu, pitches %zu and %zu, offsets %zu and %zu, %s: %s",
+                   r.name, e.n[0], e.n[1], e.n[2], e.pitch, e.slice_pitch, in_offset, out_offset,
+                   order_of_blocks, why);
+            test_order(0);
+            return;
+        }
+    }
+    test_order(0);
+    tap_ok(1, "%s: right at any extent", r.name);
+}
+
+template <class T> static void check_errors(const rung<T> &r)
+{
+    const extent e = {{20, 10, 5}, 24, 250};
+    const test_array in(e.cells() * sizeof(T)), out(e.cells() * sizeof(T));
+    T *const x = (T *)in.get(), *const y = (T *)out.get();
+    const size_t huge = (size_t)-1 / 2;
+    bool ok = true;
+    const auto fails = [&](T *from, T *to, size_t nx, size_t ny, size_t nz, size_t pitch,
+                           size_t slice_pitch) {
+        ok &= r.launch(from, to, nx, ny, nz, pitch, slice_pitch, 0) == cudaErrorInvalidValue;
+    };
+    fails(NULL, y, 20, 10, 5, 24, 250);
+    fails(x, NULL, 20, 10, 5, 24, 250);
+    fails((T *)((char *)x + 1), y, 20, 10, 5, 24, 250);
+    fails(x, (T *)((char *)y + 1), 20, 10, 5, 24, 250);
+    fails(x, y, 20, 10, 5, 19, 250);
+    fails(x, y, 20, 10, 5, 24, 9 * 24 + 19);
+    fails(x, y, 20, 10, 5, 0, 250);
+    fails(x, y, huge, 10, 5, huge, huge);
+    fails(x, y, 20, huge, 5, 24, huge);
+    fails(x, y, 20, 10, huge, 24, 250);
+    fails(x, y, 1, (size_t)1 << 50, 1, 1, (size_t)1 << 50); // more blocks than a grid has
+    tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
+    ok = true;
+    for (int axis = 0; axis < 3; axis++)
+        ok &= r.launch(NULL, NULL, axis != 0, axis != 1, axis != 2, 0, 0, 0) == cudaSuccess;
+    tap_ok(ok && in.untouched() && out.untouched(),
+           "%s: wrong arguments, and no cells, write nothing", r.name);
+}
+
+#if defined(SIMT) && !defined(TEST_ONLY)
+// The figures of docs/stencil.md: cells loaded from global memory per cell of 128 x 64 x 64.
+static void check_count(const char *name, decltype(rung<float>::launch) launch, double loads)
+{
+    const size_t cells = (size_t)128 * 64 * 64;
+    const test_array in(cells * 4), out(cells * 4);
+    in.zero();
+    simt_counts c;
+    simt_reset_counts();
+    CHECK(launch((const float *)in.get(), (float *)out.get(), 128, 64, 64, 128, 128 * 64, 0));
+    CHECK(cudaDeviceSynchronize());
+    simt_total_counts(&c);
+    const double loaded = (double)c.global_bytes / 4 / (double)cells - 1;
+    tap_ok(fabs(loaded - loads) < 1e-6, "%s: %.4f cells loaded per cell", name, loaded);
+}
+#endif
+
+// ---- The rungs ------------------------------------------------------------------------------------
+
+#define STENCIL_TEXT(stem)   STENCIL_TEXT_(STENCIL(stem))
+#define STENCIL_TEXT_(name)  STENCIL_TEXT__(name)
+#define STENCIL_TEXT__(name) #name
+
+#if TESTED(basic)
+#define STENCIL(stem)  basic_##stem
+#define STENCIL_HEADER <coarsen/stencil/basic.h>
+#define STENCIL_CUBE   4
+#define STENCIL_TILE   4
+#include "stencil.cu"
+#endif
+
+#if TESTED(tiled)
+#define STENCIL(stem)  tiled_##stem
+#define STENCIL_HEADER <coarsen/stencil/tiled.h>
+#define STENCIL_CUBE   4
+#define STENCIL_TILE   4
+#include "stencil.cu"
+#endif
+
+#if TESTED(coarsened)
+#define STENCIL(stem)  coarsened_##stem
+#define STENCIL_HEADER <coarsen/stencil/coarsened.h>
+#define STENCIL_CUBE   6
+#define STENCIL_TILE   6
+#define STENCIL_WALK   1
+#include "stencil.cu"
+#endif
+
+#if TESTED(register_tiled)
+#define STENCIL(stem)  register_tiled_##stem
+#define STENCIL_HEADER <coarsen/stencil/register_tiled.h>
+#define STENCIL_CUBE   6
+#define STENCIL_TILE   6
+#define STENCIL_WALK   1
+#include "stencil.cu"
+#endif
+
+#if TESTED(vectorized)
+#define STENCIL(stem)  vectorized_##stem
+#define STENCIL_HEADER <coarsen/stencil.h>
+#define STENCIL_CUBE   0
+#define STENCIL_TILE   6
+#define STENCIL_WALK   1
+#include "stencil.cu"
+#endif
+
+int main(void)
+{
+    test_begin();
+#if defined(SIMT) && !defined(TEST_ONLY)
+    const double cells = 128. * 64 * 64, inner[] = {126. * 62 * 62, 0, 0, 120. * 56 * 56};
+    for (int order = 1; order <= 4; order += 3) {
+        const bool one = order == 1;
+        const double side8 = 8 + 2 * order, side32 = 32 + 2 * order, side16 = 16 + 2 * order;
+        check_count("basic", one ? basic_counted_1_launch : basic_counted_4_launch,
+                    1 + 6 * order * inner[order - 1] / cells);
+        check_count("tiled", one ? tiled_counted_1_launch : tiled_counted_4_launch,
+                    side8 * side8 * side8 / 512);
+        check_count("coarsened", one ? coarsened_counted_1_launch : coarsened_counted_4_launch,
+                    (one ? side32 * side32 / 1024 : side16 * side16 / 256) * side32 / 32);
+        check_count("register_tiled",
+                    one ? register_tiled_counted_1_launch : register_tiled_counted_4_launch,
+                    side32 / 32 + 4 * order / 32.);
+        check_count("vectorized", one ? vectorized_counted_1_launch : vectorized_counted_4_launch,
+                    (128. + 2 * order) / 128 * (16 + 2 * order) / 16 * side32 / 32);
+    }
+#endif
+#if TESTED(basic)
+    basic_check();
+#endif
+#if TESTED(tiled)
+    tiled_check();
+#endif
+#if TESTED(coarsened)
+    coarsened_check();
+#endif
+#if TESTED(register_tiled)
+    register_tiled_check();
+#endif
+#if TESTED(vectorized)
+    vectorized_check();
+#endif
+    return tap_done();
+}
+
+#endif
