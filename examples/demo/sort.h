@@ -43,12 +43,6 @@ static struct {
     void *scratch;
 } sorted;
 
-static int sort_compare(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void sort_begin(const ladder_input *input)
 {
     const size_t n = sort_some(input->n), bytes = n * sizeof(float);
@@ -63,14 +57,10 @@ static void sort_begin(const ladder_input *input)
     sorted.in = (float *)device_copy(input->values, bytes);
     sorted.out = (float *)device_alloc(bytes);
     sorted.scratch = device_alloc(sorted.scratch_bytes);
-    sorted.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    sorted.wanted = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!sorted.host || !sorted.wanted) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", sorted.n);
-        exit(1);
-    }
+    sorted.host = (float *)ladder_alloc(bytes);
+    sorted.wanted = (float *)ladder_alloc(bytes);
     memcpy(sorted.wanted, input->values, bytes);
-    qsort(sorted.wanted, sorted.n, sizeof(float), sort_compare);
+    qsort(sorted.wanted, sorted.n, sizeof(float), ladder_compare);
 }
 
 static void sort_reset(void)
