@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The ladder of include/coarsen/sort: an array of floats in ascending order.
+// The ladder of include/coarsen/sort, and include/coarsen/merge_sort.h beside it: an array of floats in
+// ascending order.
 
 #include "ladder.h"
 
@@ -23,6 +24,10 @@
 #define COARSEN_NAME sort_onesweep
 #define COARSEN_TYPE float
 #include <coarsen/sort/onesweep.h>
+
+#define COARSEN_NAME sort_merge_sort
+#define COARSEN_TYPE float
+#include <coarsen/merge_sort.h>
 
 #ifdef SIMT
 #define SORT_MOST  ((size_t)1 << 15) // elements: the CPU device takes 80 passes over them
@@ -48,12 +53,15 @@ static void sort_begin(const ladder_input *input)
     const size_t n = sort_some(input->n), bytes = n * sizeof(float);
     const size_t single_bytes = sort_single_bit_scratch_bytes(n); // as local's
     const size_t multi_bytes = sort_multi_bit_scratch_bytes(n);   // more than coarsened's
+    const size_t merge_bytes = sort_merge_sort_scratch_bytes(n);
     sorted.n = n;
     sorted.scratch_bytes = sort_onesweep_scratch_bytes(n);
     if (sorted.scratch_bytes < single_bytes)
         sorted.scratch_bytes = single_bytes;
     if (sorted.scratch_bytes < multi_bytes)
         sorted.scratch_bytes = multi_bytes;
+    if (sorted.scratch_bytes < merge_bytes)
+        sorted.scratch_bytes = merge_bytes;
     sorted.in = (float *)device_copy(input->values, bytes);
     sorted.out = (float *)device_alloc(bytes);
     sorted.scratch = device_alloc(sorted.scratch_bytes);
@@ -125,6 +133,11 @@ static cudaError_t sort_run_onesweep(void)
     return LAUNCH(onesweep);
 }
 
+static cudaError_t sort_run_merge_sort(void)
+{
+    return LAUNCH(merge_sort);
+}
+
 #undef LAUNCH
 
 static const ladder_rung sort_rungs[] = {
@@ -148,6 +161,10 @@ static const ladder_rung sort_rungs[] = {
      "4 passes of 8 bits, counted all at once. Each is one kernel, whose blocks tell each\n"
      "other what they have, and which ranks keys by votes. (sort.h)",
      sort_run_onesweep},
+    {"merge_sort", "any order",
+     "Tiles are sorted, and then merged, four runs at a time. It only compares: any type\n"
+     "and any order will do. The price: the more keys, the more passes. (merge_sort.h)",
+     sort_run_merge_sort},
 };
 
 static const ladder sort_ladder = {
