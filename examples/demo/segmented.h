@@ -46,9 +46,9 @@
 #include <coarsen/sort_segments.h>
 
 #ifdef SIMT
-#define SEGMENTED_MOST ((size_t)1 << 17) // elements
+#define SEGMENTED_MOST ((size_t)1 << 16) // elements
 #define SEGMENTED_TITLE                                                                            \
-    "Segments: the greatest of each 12 of the first 131072 elements; the result is their mean"
+    "Segments: the greatest of each 12 of the first 65536 elements; the result is their mean"
 #else
 #define SEGMENTED_MOST  ((size_t)1 << 31) // offsets and keys are ints
 #define SEGMENTED_TITLE "Segments: the greatest of each 12 elements; the result is their mean"

@@ -17,9 +17,9 @@
 #include <coarsen/top_k.h>
 
 #ifdef SIMT
-#define TOP_K_MOST ((size_t)1 << 16) // elements: the sort takes long
+#define TOP_K_MOST ((size_t)1 << 15) // elements, as of the sort
 #define TOP_K_TITLE                                                                                \
-    "The k greatest: 100 of the first 65536 elements; the result is the last of them"
+    "The k greatest: 100 of the first 32768 elements; the result is the last of them"
 #else
 #define TOP_K_MOST ((size_t)-1)
 #define TOP_K_TITLE                                                                                \
