@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: MIT
 """examples/demo: its tables, and that it sees a rung that is wrong."""
-import os
 import re
-import shlex
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import ALL_DEVICES, DEVICES, ROOT, run
+from programs import ALL_DEVICES, DEVICES, ROOT, build_wrong, run
 
 # Of the ladders that are checked here, by the first word of the title.
 LADDERS = {
@@ -143,11 +139,6 @@ def test_missing_file(device, tmp_path):
 
 def test_a_wrong_rung_is_seen(tmp_path):
     """Built against rungs of each ladder that are wrong, each in what only it makes."""
-    library = os.environ.get("SIMT_LIB")
-    if not library:
-        pytest.skip("SIMT_LIB is not set: run it through meson test")
-    for folder in ("include", "examples"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
     wrong = {
         "Reduction": [("reduce/multiblock.h", "if (i < n)", "if (i + 1 < n)")],
         "Scan": [("scan/brent_kung.h", "if (i < n)", "if (i + 1 < n)")],
@@ -158,20 +149,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
                      ("scan/segmented.h", "if (delta <= reach[r])", "if (delta < reach[r])"),
                      ("sort_segments.h", "row <= lanes; row *= 2", "row < lanes; row *= 2")],
     }
-    for rung, right, fault in sum(wrong.values(), []):
-        path = tmp_path / "include/coarsen" / rung
-        text = path.read_text()
-        assert text.count(right) == 1, rung
-        path.write_text(text.replace(right, fault))
-    flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
-    compiler = shlex.split(os.environ.get("CXX") or "g++")
-    subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{tmp_path}/include/simt",
-                    f"-I{tmp_path}/include", "-o", tmp_path / "demo.o",
-                    tmp_path / "examples/demo.cu"], check=True)
-    subprocess.run([*compiler, "-o", tmp_path / "demo", tmp_path / "demo.o", library, "-lpthread",
-                    "-ldl"], check=True)
-    done = subprocess.run([tmp_path / "demo", "--n", "1000"], cwd=ROOT, text=True,
-                          capture_output=True)
+    done = run(build_wrong("demo", sum(wrong.values(), []), tmp_path), "--n", "1000")
     assert done.returncode == 1 and "16 results are wrong" in done.stderr
     for ladder, rungs in LADDERS.items():
         assert [row[2] for row in rows(done.stdout, ladder)] == \
