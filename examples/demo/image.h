@@ -45,15 +45,6 @@ static size_t image_side(size_t n)
     return side;
 }
 
-static void *image_host(size_t bytes)
-{
-    void *const p = malloc(bytes > 0 ? bytes : 1);
-    if (p)
-        return p;
-    fprintf(stderr, "demo: no memory for a picture of %zu bytes; ask for fewer elements\n", bytes);
-    exit(1);
-}
-
 // The sum of those of values[0], values[step], ... within the radius of the i-th, and their number.
 static unsigned int image_sum(const unsigned int *values, size_t step, size_t i, size_t count,
                               unsigned int *summed)
@@ -69,12 +60,12 @@ static unsigned int image_sum(const unsigned int *values, size_t step, size_t i,
 static void image_begin(const ladder_input *input)
 {
     const size_t side = image_side(input->n), pixels = side * side;
-    unsigned char *const picture = (unsigned char *)image_host(pixels);
-    unsigned int *const values = (unsigned int *)image_host(pixels * sizeof(*values));
-    unsigned int *const rows = (unsigned int *)image_host(pixels * sizeof(*rows));
+    unsigned char *const picture = (unsigned char *)ladder_alloc(pixels);
+    unsigned int *const values = (unsigned int *)ladder_alloc(pixels * sizeof(*values));
+    unsigned int *const rows = (unsigned int *)ladder_alloc(pixels * sizeof(*rows));
     image.side = side;
-    image.wanted = (unsigned char *)image_host(pixels);
-    image.made = (unsigned char *)image_host(pixels);
+    image.wanted = (unsigned char *)ladder_alloc(pixels);
+    image.made = (unsigned char *)ladder_alloc(pixels);
     for (size_t i = 0; i < pixels; i++)
         values[i] = picture[i] = (unsigned char)fmod(31 * fabs((double)input->values[i]), 256);
     unsigned int across, down;

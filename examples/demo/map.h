@@ -38,11 +38,7 @@ static void map_begin(const ladder_input *input)
     map.input = input->values;
     map.in = (float *)device_copy(input->values, bytes);
     map.out = (float *)device_alloc(bytes);
-    map.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!map.host) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", map.n);
-        exit(1);
-    }
+    map.host = (float *)ladder_alloc(bytes);
 }
 
 static void map_reset(void)

@@ -54,12 +54,7 @@ static void matmul_begin(const ladder_input *input)
     const size_t bytes = matmul.side * matmul.side * sizeof(float);
     matmul.m = (float *)device_copy(input->values, bytes);
     matmul.p = (float *)device_alloc(bytes);
-    matmul.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!matmul.host) {
-        fprintf(stderr, "demo: no memory for a matrix of %zu bytes; ask for fewer elements\n",
-                bytes);
-        exit(1);
-    }
+    matmul.host = (float *)ladder_alloc(bytes);
 }
 
 static void matmul_reset(void)

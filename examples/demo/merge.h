@@ -27,31 +27,21 @@ static struct {
     float *wanted, *host; // both on the host
 } halves;
 
-static int merge_compare(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static void merge_begin(const ladder_input *input)
 {
     const size_t bytes = input->n * sizeof(float);
     halves.m = input->n / 2;
     halves.n = input->n - halves.m;
-    halves.wanted = (float *)malloc(bytes > 0 ? bytes : 1);
-    halves.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!halves.wanted || !halves.host) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", input->n);
-        exit(1);
-    }
+    halves.wanted = (float *)ladder_alloc(bytes);
+    halves.host = (float *)ladder_alloc(bytes);
     if (bytes > 0)
         memcpy(halves.wanted, input->values, bytes);
-    qsort(halves.wanted, halves.m, sizeof(float), merge_compare);
-    qsort(halves.wanted + halves.m, halves.n, sizeof(float), merge_compare);
+    qsort(halves.wanted, halves.m, sizeof(float), ladder_compare);
+    qsort(halves.wanted + halves.m, halves.n, sizeof(float), ladder_compare);
     halves.a = (float *)device_copy(halves.wanted, halves.m * sizeof(float));
     halves.b = (float *)device_copy(halves.wanted + halves.m, halves.n * sizeof(float));
     halves.out = (float *)device_alloc(bytes);
-    qsort(halves.wanted, input->n, sizeof(float), merge_compare);
+    qsort(halves.wanted, input->n, sizeof(float), ladder_compare);
 }
 
 static void merge_reset(void)

@@ -49,11 +49,7 @@ static void scan_begin(const ladder_input *input)
     scan.in = (float *)device_copy(input->values, bytes);
     scan.out = (float *)device_alloc(bytes);
     scan.scratch = device_alloc(scan.scratch_bytes);
-    scan.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!scan.host) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", scan.n);
-        exit(1);
-    }
+    scan.host = (float *)ladder_alloc(bytes);
 }
 
 static void scan_reset(void)

@@ -27,12 +27,8 @@ static void select_begin(const ladder_input *input)
     selection.out = (float *)device_alloc(bytes);
     selection.count = (unsigned long long *)device_alloc(sizeof(*selection.count));
     selection.scratch = device_alloc(selection.scratch_bytes);
-    selection.wanted = (float *)malloc(bytes > 0 ? bytes : 1);
-    selection.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!selection.wanted || !selection.host) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", selection.n);
-        exit(1);
-    }
+    selection.wanted = (float *)ladder_alloc(bytes);
+    selection.host = (float *)ladder_alloc(bytes);
     for (size_t i = 0; i < selection.n; i++)
         if (input->values[i] > 0)
             selection.wanted[selection.kept++] = input->values[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The ladder of include/coarsen/sort: an array of floats in ascending order.
+// The ladder of include/coarsen/sort, and include/coarsen/merge_sort.h beside it: an array of floats in
+// ascending order.
 
 #include "ladder.h"
 
@@ -24,6 +25,10 @@
 #define COARSEN_TYPE float
 #include <coarsen/sort/onesweep.h>
 
+#define COARSEN_NAME sort_merge_sort
+#define COARSEN_TYPE float
+#include <coarsen/merge_sort.h>
+
 #ifdef SIMT
 #define SORT_MOST  ((size_t)1 << 15) // elements: the CPU device takes 80 passes over them
 #define SORT_TITLE "Sort: the first 32768 elements in ascending order; the result is their median"
@@ -43,34 +48,27 @@ static struct {
     void *scratch;
 } sorted;
 
-static int sort_compare(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void sort_begin(const ladder_input *input)
 {
     const size_t n = sort_some(input->n), bytes = n * sizeof(float);
     const size_t single_bytes = sort_single_bit_scratch_bytes(n); // as local's
     const size_t multi_bytes = sort_multi_bit_scratch_bytes(n);   // more than coarsened's
+    const size_t merge_bytes = sort_merge_sort_scratch_bytes(n);
     sorted.n = n;
     sorted.scratch_bytes = sort_onesweep_scratch_bytes(n);
     if (sorted.scratch_bytes < single_bytes)
         sorted.scratch_bytes = single_bytes;
     if (sorted.scratch_bytes < multi_bytes)
         sorted.scratch_bytes = multi_bytes;
+    if (sorted.scratch_bytes < merge_bytes)
+        sorted.scratch_bytes = merge_bytes;
     sorted.in = (float *)device_copy(input->values, bytes);
     sorted.out = (float *)device_alloc(bytes);
     sorted.scratch = device_alloc(sorted.scratch_bytes);
-    sorted.host = (float *)malloc(bytes > 0 ? bytes : 1);
-    sorted.wanted = (float *)malloc(bytes > 0 ? bytes : 1);
-    if (!sorted.host || !sorted.wanted) {
-        fprintf(stderr, "demo: no memory for %zu floats; ask for fewer\n", sorted.n);
-        exit(1);
-    }
+    sorted.host = (float *)ladder_alloc(bytes);
+    sorted.wanted = (float *)ladder_alloc(bytes);
     memcpy(sorted.wanted, input->values, bytes);
-    qsort(sorted.wanted, sorted.n, sizeof(float), sort_compare);
+    qsort(sorted.wanted, sorted.n, sizeof(float), ladder_compare);
 }
 
 static void sort_reset(void)
@@ -135,6 +133,11 @@ static cudaError_t sort_run_onesweep(void)
     return LAUNCH(onesweep);
 }
 
+static cudaError_t sort_run_merge_sort(void)
+{
+    return LAUNCH(merge_sort);
+}
+
 #undef LAUNCH
 
 static const ladder_rung sort_rungs[] = {
@@ -158,6 +161,10 @@ static const ladder_rung sort_rungs[] = {
      "4 passes of 8 bits, counted all at once. Each is one kernel, whose blocks tell each\n"
      "other what they have, and which ranks keys by votes. (sort.h)",
      sort_run_onesweep},
+    {"merge_sort", "any order",
+     "Tiles are sorted, and then merged, four runs at a time. It only compares: any type\n"
+     "and any order will do. The price: the more keys, the more passes. (merge_sort.h)",
+     sort_run_merge_sort},
 };
 
 static const ladder sort_ladder = {

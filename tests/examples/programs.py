@@ -2,6 +2,8 @@
 """The examples as built, each for the CPU device and, where there is one, for the GPU."""
 import ctypes
 import os
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +35,26 @@ else:
 DEVICES = ["simt"] if NO_CUDA else ["simt", "cuda"]
 ALL_DEVICES = ["simt", pytest.param("cuda", marks=pytest.mark.skipif(NO_CUDA != "",
                                                                      reason=NO_CUDA))]
+
+
+def build_wrong(name, faults, folder):
+    """Builds an example for the CPU device in an empty folder, after the faults: (header, right, wrong)."""
+    library = os.environ.get("SIMT_LIB")
+    if not library:
+        pytest.skip("SIMT_LIB is not set: run it through meson test")
+    for part in ("include", "examples"):
+        shutil.copytree(ROOT / part, folder / part)
+    for header, right, wrong in faults:
+        path = folder / "include/coarsen" / header
+        text = path.read_text()
+        assert text.count(right) == 1, header
+        path.write_text(text.replace(right, wrong))
+    flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
+    compiler = shlex.split(os.environ.get("CXX") or "g++")
+    subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{folder}/include/simt", f"-I{folder}/include",
+                    "-o", folder / f"{name}.o", folder / f"examples/{name}.cu"], check=True)
+    subprocess.run([*compiler, "-o", folder / name, folder / f"{name}.o", library, "-lpthread", "-ldl"], check=True)
+    return folder / name
 
 
 def run(name, *arguments, cwd=ROOT):
