@@ -291,7 +291,7 @@
 #ifdef COARSEN_TN
 #define TN COARSEN_TN
 #endif
-#if defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                  \
+#if defined(BM) && !COARSEN_NUMBER(BM) || defined(BN) && !COARSEN_NUMBER(BN) ||                    \
     defined(BK) && !COARSEN_NUMBER(BK) || defined(TM) && !COARSEN_NUMBER(TM) ||                    \
     defined(TN) && !COARSEN_NUMBER(TN)
 #error "coarsen: BM, BN, BK, TM and TN must be numbers for #if, expressions in ( )"
