@@ -219,8 +219,8 @@ static bool check_once(const kind<T, A, H> &k, const layout &of, size_t n, uint6
     const bool clean = in.intact() && apart.intact() && where.intact() && scratch.intact();
     if (status == cudaSuccess && clean && wrong == n)
         return true;
-    tap_ok(0, "%s: n = %zu, heads: %s, offsets %zu, %zu and %zu%s: %s, first at %zu%s", k.name, n,
-           of.name, in_offset, out_offset, at, in_place ? ", in place" : "",
+    tap_ok(0, "%s: n = %zu, segments: %s, offsets %zu, %zu and %zu%s: %s, first at %zu%s", k.name,
+           n, of.name, in_offset, out_offset, at, in_place ? ", in place" : "",
            status != cudaSuccess ? cudaGetErrorString(status) : "wrong result", wrong,
            clean ? "" : ", wrote outside its arrays");
     return false;
