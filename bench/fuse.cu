@@ -186,17 +186,10 @@ static void contest(bench &b, const data &d, const char *name, double bytes,
 {
     bench_contest contest("fuse", "float", d.n);
     contest.data = name;
-    bench_entry copied;
-    copied.kernel = "copy";
-    copied.bytes = 8.0 * d.n;
-    copied.launch = [=](cudaStream_t stream) {
-        return cudaMemcpyAsync(d.work, d.a, d.n * 4, cudaMemcpyDeviceToDevice, stream);
-    };
-    copied.poison = [=] {
+    const bench_entry copied = bench_copy({{d.work, d.a, d.n * 4}}, [=] {
         BENCH_CHECK(cudaMemset(d.work, 0xff, d.n * 4));
         BENCH_CHECK(cudaMemset(d.out, 0xff, 16));
-    };
-    copied.check = [](std::string *) { return true; };
+    });
     contest.entries.push_back(copied);
     for (const contender &c : list) {
         bench_entry entry = copied;

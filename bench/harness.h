@@ -80,18 +80,27 @@ static inline std::shared_ptr<void> bench_zeroed(size_t bytes)
     return p;
 }
 
-// 64 random bits that depend on the seed and the index alone (the finaliser of SplitMix64).
-__host__ __device__ inline uint64_t bench_random(uint64_t seed, uint64_t i)
+// Bits mixed well (the finaliser of SplitMix64).
+__host__ __device__ inline uint64_t bench_mixed(uint64_t z)
 {
-    uint64_t z = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
 
-// The value for those bits: a float or double in [-1, 1), a signed integer in [-1000, 1000], or any
-// unsigned one.
-template <typename T> struct bench_value;
+// 64 random bits that depend on the seed and the index alone.
+__host__ __device__ inline uint64_t bench_random(uint64_t seed, uint64_t i)
+{
+    return bench_mixed(seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u);
+}
+
+// The value for those bits: a float or double in [-1, 1), an int in [-1000, 1000], or any integer of another type.
+template <typename T> struct bench_value {
+    __host__ __device__ static T of(uint64_t bits)
+    {
+        return (T)(bits >> (64 - 8 * sizeof(T)));
+    }
+};
 template <> struct bench_value<float> {
     __host__ __device__ static float of(uint64_t bits)
     {
@@ -110,18 +119,6 @@ template <> struct bench_value<int> {
         return (int)((bits >> 32) % 2001) - 1000;
     }
 };
-template <> struct bench_value<unsigned int> {
-    __host__ __device__ static unsigned int of(uint64_t bits)
-    {
-        return (unsigned int)(bits >> 32);
-    }
-};
-template <> struct bench_value<unsigned char> {
-    __host__ __device__ static unsigned char of(uint64_t bits)
-    {
-        return (unsigned char)(bits >> 56);
-    }
-};
 
 template <typename T> __global__ void bench_fill_kernel(T *data, size_t n, uint64_t seed)
 {
@@ -137,6 +134,26 @@ template <typename T> void bench_fill(T *data, size_t n, uint64_t seed)
     BENCH_CHECK(cudaDeviceSynchronize());
 }
 
+// Each value is its index, or as many bytes of that as it has.
+template <typename V> __global__ void bench_number(V *values, size_t n)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        memcpy(values + i, &i, sizeof(V) < 8 ? sizeof(V) : 8);
+}
+
+// Whether a check finds all right. look(first_wrong) launches it; it leaves the least index of what is wrong there.
+template <typename Look> bool bench_all_right(const char *what, std::string *why, Look look)
+{
+    const std::shared_ptr<void> place = bench_alloc(8);
+    unsigned long long first = ~0ull;
+    BENCH_CHECK(cudaMemcpy(place.get(), &first, 8, cudaMemcpyHostToDevice));
+    look((unsigned long long *)place.get());
+    BENCH_CHECK(cudaMemcpy(&first, place.get(), 8, cudaMemcpyDeviceToHost));
+    *why = what + (" " + std::to_string(first));
+    return first == ~0ull;
+}
+
 // Reads n vectors, so that they replace what the cache held, and leaves the cache clean.
 static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned int *never)
 {
@@ -148,6 +165,28 @@ static __global__ void bench_read_kernel(const uint4 *data, size_t n, unsigned i
     }
     if (seen == 0xffffffff) // the buffer has no such word, but the compiler does not know that
         *never = seen;
+}
+
+// ---- Rungs --------------------------------------------------------------------------------------
+
+// A bench includes itself, and each inclusion registers its rungs here: those of a ladder, and those that --sweep takes.
+// R is what the bench knows of one. For: of which ladder, if the same R has several.
+template <typename R, typename For = R> std::vector<R> &bench_rungs()
+{
+    static std::vector<R> list;
+    return list;
+}
+
+template <typename R> std::vector<R> &bench_variants()
+{
+    static std::vector<R> list;
+    return list;
+}
+
+template <typename R> bool bench_add(std::vector<R> &list, R entry)
+{
+    list.push_back(entry);
+    return true;
 }
 
 // ---- Contests -----------------------------------------------------------------------------------
@@ -186,6 +225,31 @@ struct bench_contest {
     {
     }
 };
+
+// A device copy, of arrays that may be empty. It reads and writes each of their bytes, and nothing checks it.
+struct bench_array {
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+static inline bench_entry bench_copy(const std::vector<bench_array> &arrays,
+                                     std::function<void()> poison)
+{
+    bench_entry copy;
+    copy.kernel = "copy";
+    for (const bench_array &a : arrays)
+        copy.bytes += 2.0 * (double)a.bytes;
+    copy.launch = [=](cudaStream_t stream) {
+        cudaError_t status = cudaSuccess;
+        for (const bench_array &a : arrays)
+            if (status == cudaSuccess && a.bytes > 0)
+                status = cudaMemcpyAsync(a.to, a.from, a.bytes, cudaMemcpyDeviceToDevice, stream);
+        return status;
+    };
+    copy.poison = poison;
+    copy.check = [](std::string *) { return true; };
+    return copy;
+}
 
 // The occupancy and registers of a kernel, launched with this many threads and bytes of dynamic shared
 // memory.

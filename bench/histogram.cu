@@ -158,29 +158,24 @@ no_scratch(cudaError_t (*launch)(const T *, unsigned int *, size_t, cudaStream_t
     };
 }
 
-template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
-{
-    list.push_back(entry);
-    return true;
-}
-
 static std::vector<rung<unsigned char>> variants;
 
 #define RUNG(stem, kernel, max_exponent)                                                           \
-    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) = add<PROBLEM_TYPE>(                \
-        PROBLEM_NAME(rungs),                                                                       \
-        {kernel, "", max_exponent, nullptr,                                                        \
-         no_scratch<PROBLEM_TYPE>(PROBLEM_NAME(COARSEN_JOIN(stem, _launch))), nullptr})
+    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) =                                   \
+        bench_add(PROBLEM_NAME(rungs),                                                             \
+                  {kernel, "", max_exponent, nullptr,                                              \
+                   no_scratch<PROBLEM_TYPE>(PROBLEM_NAME(COARSEN_JOIN(stem, _launch))), nullptr})
 
 #define RUNG_SCRATCH(stem, kernel, max_exponent)                                                   \
-    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) = add<PROBLEM_TYPE>(                \
-        PROBLEM_NAME(rungs),                                                                       \
-        {kernel, "", max_exponent, PROBLEM_NAME(COARSEN_JOIN(stem, _scratch_bytes)),               \
-         PROBLEM_NAME(COARSEN_JOIN(stem, _launch)), nullptr})
+    static const bool PROBLEM_NAME(COARSEN_JOIN(stem, _added)) =                                   \
+        bench_add(PROBLEM_NAME(rungs),                                                             \
+                  {kernel, "", max_exponent, PROBLEM_NAME(COARSEN_JOIN(stem, _scratch_bytes)),     \
+                   PROBLEM_NAME(COARSEN_JOIN(stem, _launch)), nullptr})
 
 #define VARIANT(stem, shared_bytes)                                                                \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<unsigned char>(                 \
-        variants, {#stem, SWEEP_KNOBS, 40, nullptr,                                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
+        bench_add(bench_variants<rung<unsigned char>>(),                                           \
+                  {#stem, SWEEP_KNOBS, 40, nullptr,                                                \
                    no_scratch<unsigned char>(COARSEN_JOIN(SWEEP_NAME(stem), _launch)),             \
                    [](bench_entry *entry) {                                                        \
                        bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel),             \
@@ -366,13 +361,9 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
             return compare(got, why);
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = 2.0 * n * sizeof(T); // it reads and writes
-        copied.launch = [=](cudaStream_t stream) {
-            return cudaMemcpyAsync(copy, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xa5, n * sizeof(T))); };
+        bench_entry copied = bench_copy({{copy, in, n * sizeof(T)}}, [=] {
+            BENCH_CHECK(cudaMemset(copy, 0xa5, n * sizeof(T)));
+        });
         copied.check = [=](std::string *why) {
             std::vector<unsigned int> got(bins);
             exact(copy, &got);
@@ -424,7 +415,8 @@ int main(int argc, char **argv)
         if (e >= 24 && e <= 28)
             words.push_back(e);
     if (b.sweep) {
-        histogram<bytes_256>(b, "bytes", UNIFORM, 0, 256, b.exponents(4), variants);
+        histogram<bytes_256>(b, "bytes", UNIFORM, 0, 256, b.exponents(4),
+                             bench_variants<rung<unsigned char>>());
         return b.finish();
     }
     for (enum data data : {UNIFORM, VALUES_16, ONE_VALUE, RUNS, TEXT})

@@ -104,40 +104,22 @@ struct rung {
     std::function<void(bench_entry *)> describe;
 };
 
-// The inclusions below register their rungs here.
-static std::vector<rung> &rungs()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static std::vector<rung> &variants()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static bool add(std::vector<rung> &list, rung r)
-{
-    list.push_back(r);
-    return true;
-}
-
 #define GRAY(stem, kernel)                                                                         \
-    static const bool stem##_added = add(rungs(), {kernel, "", 0, 3, stem##_launch, nullptr})
+    static const bool stem##_added =                                                               \
+        bench_add(bench_rungs<rung>(), {kernel, "", 0, 3, stem##_launch, nullptr})
 
 #define BLUR(stem, kernel)                                                                         \
     static const bool COARSEN_JOIN(BLUR_NAME(stem), _added) =                                      \
-        add(rungs(), {kernel, "", BLUR_RADIUS, BLUR_CHANNELS,                                      \
-                      COARSEN_JOIN(BLUR_NAME(stem), _launch), nullptr})
+        bench_add(bench_rungs<rung>(), {kernel, "", BLUR_RADIUS, BLUR_CHANNELS,                    \
+                                        COARSEN_JOIN(BLUR_NAME(stem), _launch), nullptr})
 
 #define VARIANT(stem, radius, channels)                                                            \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
-        add(variants(), {#stem, SWEEP_KNOBS, radius, channels,                                     \
-                         COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {         \
-                             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel),       \
-                                             SWEEP_BLOCK_DIM);                                     \
-                         }})
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<rung>(),                                                                    \
+        {#stem, SWEEP_KNOBS, radius, channels, COARSEN_JOIN(SWEEP_NAME(stem), _launch),            \
+         [](bench_entry *entry) {                                                                  \
+             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
+         }})
 
 #define COARSEN_NAME gray_single
 #include <coarsen/image/grayscale_single.h>
@@ -211,15 +193,9 @@ static void contest(bench &b, int e, int radius, int channels, const std::vector
     unsigned char *const out = (unsigned char *)to.get();
     bench_fill((unsigned char *)from.get(), read, 1);
 
-    bench_entry copied; // as many bytes as the kernels move, half of them in and half out
-    const size_t moved = (read + written) / 2;
-    copied.kernel = "copy";
-    copied.bytes = (double)read + written;
-    copied.launch = [=](cudaStream_t stream) {
-        return cudaMemcpyAsync(out, in, moved, cudaMemcpyDeviceToDevice, stream);
-    };
-    copied.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x5a, read)); };
-    copied.check = [](std::string *) { return true; };
+    // As many bytes as the kernels move, half of them in and half out.
+    const bench_entry copied = bench_copy({{out, in, (read + written) / 2}},
+                                          [=] { BENCH_CHECK(cudaMemset(out, 0x5a, read)); });
     contest.entries.push_back(copied);
 
     for (const rung &r : list) {
@@ -252,7 +228,7 @@ int main(int argc, char **argv)
     bench b(
         argc, argv,
         {"Pictures: the rungs of coarsen's grayscale and blur beside a device copy.", "", 18, 28});
-    const std::vector<rung> &list = b.sweep ? variants() : rungs();
+    const std::vector<rung> &list = b.sweep ? bench_variants<rung>() : bench_rungs<rung>();
     for (int e : b.exponents(b.quick ? 1 : 2)) {
         if (!b.fits(6.0 * (1ull << e), ("image, n = 2^" + std::to_string(e)).c_str()))
             continue;

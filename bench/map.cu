@@ -56,9 +56,10 @@ VARIANT(vectorized);
 #include MAP_HEADER
 
 static const bool COARSEN_JOIN(MAP_RUNG,
-                               _added) = add_rung({MAP_TEXT, COARSEN_JOIN(MAP_RUNG, _add_launch),
-                                                   COARSEN_JOIN(MAP_RUNG, _square_launch),
-                                                   COARSEN_JOIN(MAP_RUNG, _saxpy_launch)});
+                               _added) = bench_add(bench_rungs<rung>(),
+                                                   {MAP_TEXT, COARSEN_JOIN(MAP_RUNG, _add_launch),
+                                                    COARSEN_JOIN(MAP_RUNG, _square_launch),
+                                                    COARSEN_JOIN(MAP_RUNG, _saxpy_launch)});
 
 #undef MAP_RUNG
 #undef MAP_TEXT
@@ -85,33 +86,9 @@ struct variant {
     std::function<void(bench_entry *)> describe;
 };
 
-// The inclusions below register their rungs here.
-static std::vector<rung> &rungs()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static std::vector<variant> &variants()
-{
-    static std::vector<variant> list;
-    return list;
-}
-
-static bool add_rung(rung r)
-{
-    rungs().push_back(r);
-    return true;
-}
-
-static bool add_variant(variant v)
-{
-    variants().push_back(v);
-    return true;
-}
-
 #define VARIANT(stem)                                                                              \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add_variant(                        \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<variant>(),                                                                 \
         {#stem, SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(stem), _launch), [](bench_entry *entry) {     \
              bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM);     \
          }})
@@ -216,14 +193,9 @@ static void contest(bench &b, const float *x, const float *y, float *out, size_t
     bench_contest contest("map", "float", n);
     contest.data = Op::name();
 
-    bench_entry copied;
-    copied.kernel = "copy";
-    copied.bytes = 8.0 * n;
-    copied.launch = [=](cudaStream_t stream) {
-        return cudaMemcpyAsync(out, x, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
-    };
-    copied.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, n * sizeof(float))); };
-    copied.check = [](std::string *) { return true; };
+    const bench_entry copied = bench_copy({{out, x, n * sizeof(float)}}, [=] {
+        BENCH_CHECK(cudaMemset(out, 0xff, n * sizeof(float)));
+    });
     contest.entries.push_back(copied);
 
     for (const contender &c : list) {
@@ -267,7 +239,7 @@ int main(int argc, char **argv)
 
         std::vector<contender> add, square, saxpy;
         if (b.sweep) {
-            for (const variant &v : variants())
+            for (const variant &v : bench_variants<variant>())
                 add.push_back({v.kernel, v.knobs,
                                [=](float *to, size_t n, cudaStream_t stream) {
                                    return v.add(x, y, to, n, stream);
@@ -293,7 +265,7 @@ int main(int argc, char **argv)
                                                                     n, saxpying(), stream);
                          },
                          nullptr});
-        for (const rung &r : rungs()) {
+        for (const rung &r : bench_rungs<rung>()) {
             add.push_back({r.kernel, "",
                            [=](float *to, size_t n, cudaStream_t stream) {
                                return r.add(x, y, to, n, stream);

@@ -18,11 +18,12 @@
 #endif
 #define COARSE_FACTOR SWEEP_COARSE_FACTOR
 #include <coarsen/matmul/coarsened.h>
-static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) =
-    add({"coarsened", SWEEP_KNOBS, 13, COARSEN_JOIN(SWEEP_NAME(coarsened), _launch),
-         [](bench_entry *entry) {
-             bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(coarsened), _kernel), SWEEP_BLOCK_DIM);
-         }});
+static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
+    bench_variants<rung>(),
+    {"coarsened", SWEEP_KNOBS, 13, COARSEN_JOIN(SWEEP_NAME(coarsened), _launch),
+     [](bench_entry *entry) {
+         bench_occupancy(entry, COARSEN_JOIN(SWEEP_NAME(coarsened), _kernel), SWEEP_BLOCK_DIM);
+     }});
 #endif
 
 #else // ---- the bench ------------------------------------------------------------------------------
@@ -73,19 +74,6 @@ static const std::vector<rung> rungs = {
     {"pipelined", "", 14, pipelined_launch, nullptr},
     {"matmul.h", "", 14, matmul_launch, nullptr},
 };
-
-// The inclusions below register their rungs here.
-static std::vector<rung> &variants()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static bool add(rung variant)
-{
-    variants().push_back(variant);
-    return true;
-}
 
 #define SWEEP_VARIANT "matmul.cu"
 #include "sweep.h"
@@ -209,7 +197,7 @@ int main(int argc, char **argv)
         {"Products of n x n matrices of floats: the rungs of coarsen's ladder beside cublasSgemm.",
          "GFLOP/s", 7, 14});
     if (b.sweep)
-        products(b, variants(), b.exponents(4));
+        products(b, bench_variants<rung>(), b.exponents(4));
     else
         products(b, rungs, b.exponents(1));
     return b.finish();

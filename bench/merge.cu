@@ -12,9 +12,9 @@
 #define BLOCK_DIM     SWEEP_BLOCK_DIM
 #define COARSE_FACTOR SWEEP_COARSE_FACTOR
 #include <coarsen/merge.h>
-static const bool COARSEN_JOIN(SWEEP_NAME(keys), _added) =
-    add(variants<MERGE_SWEPT, none>(), "merge.h", SWEEP_KNOBS,
-        of_keys<MERGE_SWEPT, COARSEN_JOIN(SWEEP_NAME(keys), _launch)>);
+static const bool COARSEN_JOIN(SWEEP_NAME(keys), _added) = bench_add(
+    bench_variants<rung<MERGE_SWEPT, none>>(),
+    {"merge.h", SWEEP_KNOBS, of_keys<MERGE_SWEPT, COARSEN_JOIN(SWEEP_NAME(keys), _launch)>});
 
 #define COARSEN_NAME  SWEEP_NAME(pairs)
 #define COARSEN_TYPE  MERGE_SWEPT
@@ -23,8 +23,9 @@ static const bool COARSEN_JOIN(SWEEP_NAME(keys), _added) =
 #define COARSE_FACTOR SWEEP_COARSE_FACTOR
 #include <coarsen/merge.h>
 static const bool COARSEN_JOIN(SWEEP_NAME(pairs), _added) =
-    add(variants<MERGE_SWEPT, unsigned int>(), "merge.h", SWEEP_KNOBS,
-        of_pairs<MERGE_SWEPT, unsigned int, COARSEN_JOIN(SWEEP_NAME(pairs), _launch)>);
+    bench_add(bench_variants<rung<MERGE_SWEPT, unsigned int>>(),
+              {"merge.h", SWEEP_KNOBS,
+               of_pairs<MERGE_SWEPT, unsigned int, COARSEN_JOIN(SWEEP_NAME(pairs), _launch)>});
 
 // ---- one rung, for keys and for pairs of one type ----
 
@@ -34,16 +35,16 @@ static const bool COARSEN_JOIN(SWEEP_NAME(pairs), _added) =
 #define COARSEN_TYPE MERGE_TYPE
 #include MERGE_HEADER
 static const bool COARSEN_JOIN(MERGE_NAME, _keys_added) =
-    add(rungs<MERGE_TYPE, none>(), MERGE_KERNEL, "",
-        of_keys<MERGE_TYPE, COARSEN_JOIN(MERGE_NAME, _keys_launch)>);
+    bench_add(bench_rungs<rung<MERGE_TYPE, none>>(),
+              {MERGE_KERNEL, "", of_keys<MERGE_TYPE, COARSEN_JOIN(MERGE_NAME, _keys_launch)>});
 
 #define COARSEN_NAME  COARSEN_JOIN(MERGE_NAME, _pairs)
 #define COARSEN_TYPE  MERGE_TYPE
 #define COARSEN_VALUE MERGE_VALUE
 #include MERGE_HEADER
-static const bool COARSEN_JOIN(MERGE_NAME, _pairs_added) =
-    add(rungs<MERGE_TYPE, MERGE_VALUE>(), MERGE_KERNEL, "",
-        of_pairs<MERGE_TYPE, MERGE_VALUE, COARSEN_JOIN(MERGE_NAME, _pairs_launch)>);
+static const bool COARSEN_JOIN(MERGE_NAME, _pairs_added) = bench_add(
+    bench_rungs<rung<MERGE_TYPE, MERGE_VALUE>>(),
+    {MERGE_KERNEL, "", of_pairs<MERGE_TYPE, MERGE_VALUE, COARSEN_JOIN(MERGE_NAME, _pairs_launch)>});
 
 #undef MERGE_HEADER
 #undef MERGE_KERNEL
@@ -56,19 +57,6 @@ static const bool COARSEN_JOIN(MERGE_NAME, _pairs_added) =
 #include <coarsen/base.h>
 #include <cub/device/device_merge.cuh>
 #include <cub/device/device_radix_sort.cuh>
-
-template <> struct bench_value<unsigned short> {
-    __host__ __device__ static unsigned short of(uint64_t bits)
-    {
-        return (unsigned short)(bits >> 48);
-    }
-};
-template <> struct bench_value<unsigned long long> {
-    __host__ __device__ static unsigned long long of(uint64_t bits)
-    {
-        return bits;
-    }
-};
 
 struct none { // in the place of a value
 };
@@ -85,27 +73,6 @@ template <typename T, typename V> struct rung {
     const char *kernel, *knobs;
     cudaError_t (*launch)(arrays<T, V>, size_t, cudaStream_t);
 };
-
-// The inclusions below register their rungs here.
-template <typename T, typename V> static std::vector<rung<T, V>> &rungs()
-{
-    static std::vector<rung<T, V>> list;
-    return list;
-}
-
-template <typename T, typename V> static std::vector<rung<T, V>> &variants()
-{
-    static std::vector<rung<T, V>> list;
-    return list;
-}
-
-template <typename T, typename V>
-static bool add(std::vector<rung<T, V>> &list, const char *kernel, const char *knobs,
-                cudaError_t (*launch)(arrays<T, V>, size_t, cudaStream_t))
-{
-    list.push_back({kernel, knobs, launch});
-    return true;
-}
 
 template <typename T,
           cudaError_t (*launch)(const T *, size_t, const T *, size_t, T *, cudaStream_t)>
@@ -301,8 +268,7 @@ static void merges(bench &b, const char *type, data which, const std::vector<run
                                     sorted = bench_alloc(2 * n * sizeof(T)),
                                     values = bench_alloc(2 * n * value),
                                     moved = bench_alloc(2 * n * value),
-                                    places = bench_alloc(2 * n * sizeof(unsigned int)),
-                                    wrong = bench_alloc(8);
+                                    places = bench_alloc(2 * n * sizeof(unsigned int));
         T *const keys = (T *)input.get(), *const wanted = (T *)sorted.get();
         if (which == FEW)
             few_values<<<1024, 256>>>(keys, 2 * n);
@@ -330,30 +296,14 @@ static void merges(bench &b, const char *type, data which, const std::vector<run
             BENCH_CHECK(cudaMemset(x.out_values, 0x7f, 2 * n * value));
         };
         merge.check = [=](std::string *why) {
-            unsigned long long first = ~0ull;
-            BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-            check_merged<<<1024, 256>>>(x.out, x.out_values, wanted,
-                                        (const unsigned int *)places.get(), 2 * n,
-                                        (unsigned long long *)wrong.get());
-            BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
-            *why = "element " + std::to_string(first);
-            return first == ~0ull;
+            return bench_all_right("element", why, [&](unsigned long long *wrong) {
+                check_merged<<<1024, 256>>>(x.out, x.out_values, wanted,
+                                            (const unsigned int *)places.get(), 2 * n, wrong);
+            });
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = merge.bytes;
-        copied.launch = [=](cudaStream_t stream) {
-            const cudaError_t status =
-                cudaMemcpyAsync(x.out, keys, 2 * n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
-            return status != cudaSuccess || value == 0
-                       ? status
-                       : cudaMemcpyAsync(x.out_values, from, 2 * n * value,
-                                         cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = merge.poison;
-        copied.check = [](std::string *) { return true; };
-        contest.entries.push_back(copied);
+        contest.entries.push_back(bench_copy(
+            {{x.out, keys, 2 * n * sizeof(T)}, {x.out_values, from, 2 * n * value}}, merge.poison));
 
         // Its scratch is made outside the timing.
         size_t cub_bytes = 0;
@@ -389,25 +339,25 @@ int main(int argc, char **argv)
          "and a device copy.",
          "", 16, 27});
     if (b.sweep) {
-        merges(b, "uint32", RANDOM, variants<u32, none>(), b.exponents(1));
-        merges(b, "uint32", RANDOM, variants<u32, u32>(), b.exponents(1));
+        merges(b, "uint32", RANDOM, bench_variants<rung<u32, none>>(), b.exponents(1));
+        merges(b, "uint32", RANDOM, bench_variants<rung<u32, u32>>(), b.exponents(1));
         return b.finish();
     }
     for (data which : {RANDOM, FEW, BELOW}) {
         const int step = which == RANDOM ? 1 : 4;
-        merges(b, "uint32", which, rungs<u32, none>(), b.exponents(step));
-        merges(b, "uint32", which, rungs<u32, u32>(), b.exponents(step));
+        merges(b, "uint32", which, bench_rungs<rung<u32, none>>(), b.exponents(step));
+        merges(b, "uint32", which, bench_rungs<rung<u32, u32>>(), b.exponents(step));
     }
     for (data which : {RANDOM, BELOW}) {
-        merges(b, "uint8", which, rungs<unsigned char, none>(), b.exponents(3));
-        merges(b, "uint16", which, rungs<unsigned short, none>(), b.exponents(3));
-        merges(b, "float", which, rungs<float, none>(), b.exponents(3));
-        merges(b, "uint64", which, rungs<u64, none>(), b.exponents(3));
+        merges(b, "uint8", which, bench_rungs<rung<unsigned char, none>>(), b.exponents(3));
+        merges(b, "uint16", which, bench_rungs<rung<unsigned short, none>>(), b.exponents(3));
+        merges(b, "float", which, bench_rungs<rung<float, none>>(), b.exponents(3));
+        merges(b, "uint64", which, bench_rungs<rung<u64, none>>(), b.exponents(3));
     }
-    merges(b, "uint8", RANDOM, rungs<unsigned char, u32>(), b.exponents(3));
-    merges(b, "uint16", RANDOM, rungs<unsigned short, u32>(), b.exponents(3));
-    merges(b, "float", RANDOM, rungs<float, u32>(), b.exponents(3));
-    merges(b, "uint64", RANDOM, rungs<u64, u64>(), b.exponents(3));
+    merges(b, "uint8", RANDOM, bench_rungs<rung<unsigned char, u32>>(), b.exponents(3));
+    merges(b, "uint16", RANDOM, bench_rungs<rung<unsigned short, u32>>(), b.exponents(3));
+    merges(b, "float", RANDOM, bench_rungs<rung<float, u32>>(), b.exponents(3));
+    merges(b, "uint64", RANDOM, bench_rungs<rung<u64, u64>>(), b.exponents(3));
     return b.finish();
 }
 

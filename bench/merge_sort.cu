@@ -12,30 +12,32 @@
     COARSEN_JOIN(COARSEN_JOIN(SORT_STEM, SORT_BLOCK_DIM), COARSEN_JOIN(_, SORT_COARSE_FACTOR))
 #define SORT_KNOBS                                                                                 \
     "BLOCK_DIM=" SORT_TEXT(SORT_BLOCK_DIM) " COARSE_FACTOR=" SORT_TEXT(SORT_COARSE_FACTOR)
-#define SORT_LIST     variants
+#define SORT_LIST     bench_variants
 #define BLOCK_DIM     SORT_BLOCK_DIM
 #define COARSE_FACTOR SORT_COARSE_FACTOR
 #else
 #define SORT_NAME  SORT_STEM
 #define SORT_KNOBS ""
-#define SORT_LIST  defaults
+#define SORT_LIST  bench_rungs
 #endif
 #define COARSEN_NAME SORT_NAME
 #define COARSEN_TYPE SORT_TYPE
 #ifdef SORT_VALUE
 #define COARSEN_VALUE SORT_VALUE
 #include <coarsen/merge_sort.h>
-static const bool COARSEN_JOIN(SORT_NAME, _added) = add<SORT_TYPE, SORT_VALUE>(
-    SORT_LIST<SORT_TYPE, SORT_VALUE>(),
-    {"merge_sort.h", SORT_KNOBS, 40, COARSEN_JOIN(SORT_NAME, _scratch_bytes), nullptr,
-     COARSEN_JOIN(SORT_NAME, _launch)});
+static const bool COARSEN_JOIN(SORT_NAME,
+                               _added) = bench_add(SORT_LIST<sorter<SORT_TYPE, SORT_VALUE>>(),
+                                                   {"merge_sort.h", SORT_KNOBS, 40,
+                                                    COARSEN_JOIN(SORT_NAME, _scratch_bytes),
+                                                    nullptr, COARSEN_JOIN(SORT_NAME, _launch)});
 #undef SORT_VALUE
 #else
 #include <coarsen/merge_sort.h>
-static const bool COARSEN_JOIN(SORT_NAME, _added) =
-    add<SORT_TYPE, none>(SORT_LIST<SORT_TYPE, none>(),
-                         {"merge_sort.h", SORT_KNOBS, 40, COARSEN_JOIN(SORT_NAME, _scratch_bytes),
-                          nullptr, SORT_KEYS(SORT_NAME, SORT_TYPE)});
+static const bool COARSEN_JOIN(SORT_NAME,
+                               _added) = bench_add(SORT_LIST<sorter<SORT_TYPE, none>>(),
+                                                   {"merge_sort.h", SORT_KNOBS, 40,
+                                                    COARSEN_JOIN(SORT_NAME, _scratch_bytes),
+                                                    nullptr, SORT_KEYS(SORT_NAME, SORT_TYPE)});
 #endif
 #undef SORT_TYPE
 #undef SORT_STEM
@@ -251,18 +253,20 @@ int main(int argc, char **argv)
     bench b(argc, argv,
             {"Sorts by comparisons: coarsen's beside CUB's and a device copy.", "Gkeys/s", 10, 28});
     if (b.sweep) {
-        sorts(b, "u32", variants<unsigned int, none>(), b.exponents(4));
-        sorts(b, "u64", variants<unsigned long long, none>(), b.exponents(4));
-        sorts(b, "u32 with u32", variants<unsigned int, unsigned int>(), b.exponents(4));
+        sorts(b, "u32", bench_variants<sorter<unsigned int, none>>(), b.exponents(4));
+        sorts(b, "u64", bench_variants<sorter<unsigned long long, none>>(), b.exponents(4));
+        sorts(b, "u32 with u32", bench_variants<sorter<unsigned int, unsigned int>>(),
+              b.exponents(4));
         return b.finish();
     }
-    sorts(b, "u32", defaults<unsigned int, none>(), b.exponents(2));
+    sorts(b, "u32", bench_rungs<sorter<unsigned int, none>>(), b.exponents(2));
     for (shape of : {SORTED, REVERSED, CONSTANT, FEW})
-        sorts(b, "u32", defaults<unsigned int, none>(), b.exponents(8), of);
-    sorts(b, "u64", defaults<unsigned long long, none>(), b.exponents(4));
-    sorts(b, "double", defaults<double, none>(), b.exponents(4));
-    sorts(b, "u32 with u32", defaults<unsigned int, unsigned int>(), b.exponents(4));
-    sorts(b, "u64 with u32", defaults<unsigned long long, unsigned int>(), b.exponents(4));
+        sorts(b, "u32", bench_rungs<sorter<unsigned int, none>>(), b.exponents(8), of);
+    sorts(b, "u64", bench_rungs<sorter<unsigned long long, none>>(), b.exponents(4));
+    sorts(b, "double", bench_rungs<sorter<double, none>>(), b.exponents(4));
+    sorts(b, "u32 with u32", bench_rungs<sorter<unsigned int, unsigned int>>(), b.exponents(4));
+    sorts(b, "u64 with u32", bench_rungs<sorter<unsigned long long, unsigned int>>(),
+          b.exponents(4));
     return b.finish();
 }
 

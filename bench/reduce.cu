@@ -95,36 +95,17 @@ template <typename T> struct rung {
     std::function<void(bench_entry *)> describe;
 };
 
-// The inclusions below register their rungs here.
-template <typename T> static std::vector<rung<T>> &rungs()
-{
-    static std::vector<rung<T>> list;
-    return list;
-}
-
-static std::vector<rung<float>> &variants()
-{
-    static std::vector<rung<float>> list;
-    return list;
-}
-
-template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
-{
-    list.push_back(entry);
-    return true;
-}
-
 #define RUNG(stem, kernel, in_place, max_exponent)                                                 \
     static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _added) =                   \
-        add<REDUCE_TYPE>(rungs<REDUCE_TYPE>(),                                                     \
-                         {kernel, "", in_place, max_exponent,                                      \
-                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_bytes),        \
-                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_init),         \
-                          COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _launch), nullptr})
+        bench_add(bench_rungs<rung<REDUCE_TYPE>>(),                                                \
+                  {kernel, "", in_place, max_exponent,                                             \
+                   COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_bytes),               \
+                   COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _scratch_init),                \
+                   COARSEN_JOIN(COARSEN_JOIN(stem##_, REDUCE_TYPE), _launch), nullptr})
 
 #define VARIANT(stem)                                                                              \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
-        variants(),                                                                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<rung<float>>(),                                                             \
         {#stem, SWEEP_KNOBS, false, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),            \
          COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch),   \
          [](bench_entry *entry) {                                                                  \
@@ -227,13 +208,9 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
             return right(got, wanted, n);
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = 2.0 * n * sizeof(T); // it reads and writes
-        copied.launch = [=](cudaStream_t stream) {
-            return cudaMemcpyAsync(copy, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = [=] { BENCH_CHECK(cudaMemset(copy, 0xff, n * sizeof(T))); };
+        bench_entry copied = bench_copy({{copy, in, n * sizeof(T)}}, [=] {
+            BENCH_CHECK(cudaMemset(copy, 0xff, n * sizeof(T)));
+        });
         copied.check = [=](std::string *why) {
             const auto got = exact(copy, n);
             *why = "a sum of " + std::to_string(got) + ", not " + std::to_string(wanted);
@@ -282,10 +259,10 @@ int main(int argc, char **argv)
     bench b(argc, argv,
             {"Sums: the rungs of coarsen's reduction beside CUB's and a device copy.", "", 10, 30});
     if (b.sweep) {
-        sums(b, "float", variants(), b.exponents(4));
+        sums(b, "float", bench_variants<rung<float>>(), b.exponents(4));
     } else {
-        sums(b, "float", rungs<float>(), b.exponents(2));
-        sums(b, "int", rungs<int>(), b.exponents(2));
+        sums(b, "float", bench_rungs<rung<float>>(), b.exponents(2));
+        sums(b, "int", bench_rungs<rung<int>>(), b.exponents(2));
     }
     return b.finish();
 }

@@ -84,21 +84,9 @@ template <typename A> struct variant {
         name, "", stem##_scratch_bytes, stem##_scratch_init, stem##_launch                         \
     }
 
-// The inclusions below register theirs here.
-static std::vector<variant<float>> &variants()
-{
-    static std::vector<variant<float>> list;
-    return list;
-}
-
-static bool add(variant<float> entry)
-{
-    variants().push_back(entry);
-    return true;
-}
-
 #define VARIANT(stem)                                                                              \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add(                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<variant<float>>(),                                                          \
         {#stem, SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),                       \
          COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
 
@@ -180,20 +168,16 @@ static std::string count_of(size_t n)
 
 template <typename A>
 static bench_entry entry_of(const std::string &kernel, A *out, size_t results, double bytes,
-                            std::shared_ptr<void> all, std::shared_ptr<void> wrong)
+                            std::shared_ptr<void> all)
 {
     bench_entry entry;
     entry.kernel = kernel;
     entry.bytes = bytes;
     entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x7f, results * sizeof(A))); };
     entry.check = [=](std::string *why) {
-        unsigned long long first = ~0ull;
-        BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-        compare<<<1024, 256>>>((const A *)out, results, (const wanted *)all.get(),
-                               (unsigned long long *)wrong.get());
-        BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
-        *why = "result " + std::to_string(first);
-        return first == ~0ull;
+        return bench_all_right("result", why, [&](unsigned long long *wrong) {
+            compare<<<1024, 256>>>((const A *)out, results, (const wanted *)all.get(), wrong);
+        });
     };
     return entry;
 }
@@ -225,7 +209,7 @@ static void reductions(bench &b, const char *type, bool columns, matrix m,
         return;
     const std::shared_ptr<void> input = bench_alloc(n * 4),
                                 all = bench_alloc(results * sizeof(wanted));
-    const std::shared_ptr<void> output = bench_alloc(results * sizeof(A)), wrong = bench_alloc(8);
+    const std::shared_ptr<void> output = bench_alloc(results * sizeof(A));
     const float *const in = (const float *)input.get();
     A *const out = (A *)output.get();
     bench_fill((float *)input.get(), n, 1);
@@ -262,7 +246,7 @@ static void reductions(bench &b, const char *type, bool columns, matrix m,
         BENCH_CHECK(cub_rows(nullptr, cub_bytes, in, cub_out, m.rows, m.width, 0));
         cub_scratch = bench_alloc(cub_bytes);
         bench_entry cub = entry_of<C>("CUB", cub_out, results,
-                                      4.0 * (double)n + (double)results * sizeof(C), all, wrong);
+                                      4.0 * (double)n + (double)results * sizeof(C), all);
         cub.launch = [=](cudaStream_t stream) {
             size_t bytes = cub_bytes;
             return cub_rows(cub_scratch.get(), bytes, in, cub_out, m.rows, m.width, stream);
@@ -276,7 +260,7 @@ static void reductions(bench &b, const char *type, bool columns, matrix m,
         const size_t scratch_bytes = v.scratch_bytes(m.rows, m.width);
         const std::shared_ptr<void> scratch = bench_alloc(scratch_bytes);
         BENCH_CHECK(v.scratch_init(scratch.get(), scratch_bytes, 0));
-        bench_entry entry = entry_of<A>(v.kernel, out, results, bytes, all, wrong);
+        bench_entry entry = entry_of<A>(v.kernel, out, results, bytes, all);
         entry.knobs = v.knobs;
         entry.launch = [=](cudaStream_t stream) {
             return v.launch(in, m.width, out, m.rows, m.width, scratch.get(), scratch_bytes,
@@ -319,9 +303,11 @@ int main(int argc, char **argv)
                                     }};
 
     for (matrix m : wide)
-        reductions<float, float>(b, "float", false, m, b.sweep ? variants() : sums, sum);
+        reductions<float, float>(b, "float", false, m,
+                                 b.sweep ? bench_variants<variant<float>>() : sums, sum);
     for (matrix m : tall)
-        reductions<float, float>(b, "float", true, m, b.sweep ? variants() : sums, sum);
+        reductions<float, float>(b, "float", true, m,
+                                 b.sweep ? bench_variants<variant<float>>() : sums, sum);
     if (!b.sweep) {
         for (matrix m : wide)
             reductions<f32_at, cuda::std::pair<int, float>>(b, "argmax", false, m, argmaxes,

@@ -71,24 +71,6 @@ RUNG(scan, "scan.h", 40);
 
 #include <cmath>
 
-template <> struct bench_value<signed char> {
-    __host__ __device__ static signed char of(uint64_t bits)
-    {
-        return (signed char)(bits >> 56);
-    }
-};
-template <> struct bench_value<short> {
-    __host__ __device__ static short of(uint64_t bits)
-    {
-        return (short)(bits >> 48);
-    }
-};
-template <> struct bench_value<long long> {
-    __host__ __device__ static long long of(uint64_t bits)
-    {
-        return (long long)bits;
-    }
-};
 // A sum of many would not fit a half: mostly zeros.
 template <> struct bench_value<__half> {
     __host__ __device__ static __half of(uint64_t bits)
@@ -105,35 +87,16 @@ template <typename T> struct rung {
     std::function<cudaError_t(const T *, T *, size_t, void *, size_t, cudaStream_t)> launch;
 };
 
-// The inclusions below register their rungs here.
-template <typename T> static std::vector<rung<T>> &rungs()
-{
-    static std::vector<rung<T>> list;
-    return list;
-}
-
-static std::vector<rung<float>> &variants()
-{
-    static std::vector<rung<float>> list;
-    return list;
-}
-
-template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
-{
-    list.push_back(entry);
-    return true;
-}
-
 #define RUNG(stem, kernel, max_exponent)                                                           \
-    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _added) = add<SCAN_TYPE>(     \
-        rungs<SCAN_TYPE>(),                                                                        \
+    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _added) = bench_add(          \
+        bench_rungs<rung<SCAN_TYPE>>(),                                                            \
         {kernel, "", max_exponent, COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_bytes), \
          COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _scratch_init),                            \
          COARSEN_JOIN(COARSEN_JOIN(stem##_, SCAN_NAME), _launch)})
 
 #define VARIANT(stem)                                                                              \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<float>(                         \
-        variants(),                                                                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<rung<float>>(),                                                             \
         {#stem, SWEEP_KNOBS, 40, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),                   \
          COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
 
@@ -261,7 +224,6 @@ static void scans(bench &b, const char *type, const std::vector<rung<T>> &list,
         return;
     const size_t most = (size_t)sizeof(T) << sizes.back();
     const std::shared_ptr<void> input = bench_alloc(most), output = bench_alloc(most);
-    const std::shared_ptr<void> wrong = bench_alloc(8);
     T *const in = (T *)input.get(), *const out = (T *)output.get();
     bench_fill(in, most / sizeof(T), 1);
 
@@ -274,25 +236,13 @@ static void scans(bench &b, const char *type, const std::vector<rung<T>> &list,
         scan.bytes = 2.0 * n * sizeof(T);
         scan.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x7f, n * sizeof(T))); };
         scan.check = [=](std::string *why) {
-            unsigned long long first = ~0ull;
-            BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-            check_runs<<<(unsigned int)((n + 128 * RUN - 1) / (128 * RUN)), 128>>>(
-                in, out, n, (const typename wide<T>::type *)before.get(),
-                (unsigned long long *)wrong.get());
-            BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
-            *why = "element " + std::to_string(first);
-            return first == ~0ull;
+            return bench_all_right("element", why, [&](unsigned long long *wrong) {
+                check_runs<<<(unsigned int)((n + 128 * RUN - 1) / (128 * RUN)), 128>>>(
+                    in, out, n, (const typename wide<T>::type *)before.get(), wrong);
+            });
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = scan.bytes;
-        copied.launch = [=](cudaStream_t stream) {
-            return cudaMemcpyAsync(out, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = scan.poison;
-        copied.check = [](std::string *) { return true; };
-        contest.entries.push_back(copied);
+        contest.entries.push_back(bench_copy({{out, in, n * sizeof(T)}}, scan.poison));
 
         // 32-bit sizes, with which CUB is faster. Its scratch is made outside the timing.
         size_t cub_bytes = 0;
@@ -331,15 +281,15 @@ int main(int argc, char **argv)
         argc, argv,
         {"Running sums: the rungs of coarsen's scan beside CUB's and a device copy.", "", 10, 30});
     if (b.sweep) {
-        scans(b, "float", variants(), b.exponents(4));
+        scans(b, "float", bench_variants<rung<float>>(), b.exponents(4));
     } else {
-        scans(b, "float", rungs<float>(), b.exponents(2));
-        scans(b, "int", rungs<int>(), b.exponents(2));
-        scans(b, "char", rungs<signed char>(), b.exponents(4));
-        scans(b, "short", rungs<short>(), b.exponents(4));
-        scans(b, "half", rungs<__half>(), b.exponents(4));
-        scans(b, "int64", rungs<long long>(), b.exponents(4));
-        scans(b, "double", rungs<double>(), b.exponents(4));
+        scans(b, "float", bench_rungs<rung<float>>(), b.exponents(2));
+        scans(b, "int", bench_rungs<rung<int>>(), b.exponents(2));
+        scans(b, "char", bench_rungs<rung<signed char>>(), b.exponents(4));
+        scans(b, "short", bench_rungs<rung<short>>(), b.exponents(4));
+        scans(b, "half", bench_rungs<rung<__half>>(), b.exponents(4));
+        scans(b, "int64", bench_rungs<rung<long long>>(), b.exponents(4));
+        scans(b, "double", bench_rungs<rung<double>>(), b.exponents(4));
     }
     return b.finish();
 }

@@ -14,7 +14,8 @@
 #define BLOCK_DIM      SWEEP_BLOCK_DIM
 #define COARSE_FACTOR  SWEEP_COARSE_FACTOR
 #include <coarsen/scan.h>
-static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
+static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = bench_add(
+    bench_variants<rung>(),
     {"by offsets", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_bytes),
      COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_init), COARSEN_JOIN(SWEEP_NAME(offsets), _launch)});
 
@@ -36,18 +37,6 @@ struct rung {
                               cudaStream_t)>
         launch;
 };
-
-static std::vector<rung> &variants()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static bool add(rung entry)
-{
-    variants().push_back(entry);
-    return true;
-}
 
 #define COARSEN_NAME   offsets
 #define COARSEN_TYPE   float
@@ -137,7 +126,6 @@ static void scans(bench &b, const shape &of, const std::vector<rung> &list, size
             heads[(size_t)offsets[s]] = 1;
     const std::shared_ptr<void> input = bench_alloc(n * 4), at = bench_alloc(offsets.size() * 4);
     const std::shared_ptr<void> output = bench_alloc(n * 4), flag = bench_alloc(n);
-    const std::shared_ptr<void> wrong = bench_alloc(8);
     const float *const in = (const float *)input.get();
     const int *const where = (const int *)at.get();
     const unsigned char *const flagged = (const unsigned char *)flag.get();
@@ -155,13 +143,10 @@ static void scans(bench &b, const shape &of, const std::vector<rung> &list, size
     segmented.bytes = 4.0 * (2 * (double)n + (double)segments);
     segmented.poison = [=] { BENCH_CHECK(cudaMemset(out, 0x7f, n * 4)); };
     segmented.check = [=](std::string *why) {
-        unsigned long long first = ~0ull;
-        BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-        check_runs<<<(unsigned int)((n + 128 * RUN - 1) / (128 * RUN)), 128>>>(
-            in, flagged, out, n, (const run_sum *)before.get(), (unsigned long long *)wrong.get());
-        BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
-        *why = "element " + std::to_string(first);
-        return first == ~0ull;
+        return bench_all_right("element", why, [&](unsigned long long *wrong) {
+            check_runs<<<(unsigned int)((n + 128 * RUN - 1) / (128 * RUN)), 128>>>(
+                in, flagged, out, n, (const run_sum *)before.get(), wrong);
+        });
     };
 
     const size_t scan_bytes = scan_scratch_bytes(n);
@@ -228,7 +213,8 @@ int main(int argc, char **argv)
             if (shape_fits(of, e) &&
                 b.fits(14.0 * (double)(1ull << e),
                        ("scan of segments, n = 2^" + std::to_string(e)).c_str()))
-                scans(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
+                scans(b, of, b.sweep ? bench_variants<rung>() : std::vector<rung>{best},
+                      (size_t)1 << e);
     return b.finish();
 }
 

@@ -14,7 +14,8 @@
 #define BLOCK_DIM     SWEEP_BLOCK_DIM
 #define COARSE_FACTOR SWEEP_COARSE_FACTOR
 #include <coarsen/segmented/offsets.h>
-static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
+static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = bench_add(
+    bench_variants<rung>(),
     {"offsets.h", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_bytes),
      COARSEN_JOIN(SWEEP_NAME(offsets), _scratch_init), COARSEN_JOIN(SWEEP_NAME(offsets), _launch)});
 
@@ -24,7 +25,8 @@ static const bool COARSEN_JOIN(SWEEP_NAME(offsets), _added) = add(
 #define BLOCK_DIM     SWEEP_BLOCK_DIM
 #define COARSE_FACTOR SWEEP_COARSE_FACTOR
 #include <coarsen/segmented/runs.h>
-static const bool COARSEN_JOIN(SWEEP_NAME(totals), _added) = add_by_key(
+static const bool COARSEN_JOIN(SWEEP_NAME(totals), _added) = bench_add(
+    bench_variants<rung_by_key>(),
     {"runs.h", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(totals), _scratch_bytes),
      COARSEN_JOIN(SWEEP_NAME(totals), _scratch_init), COARSEN_JOIN(SWEEP_NAME(totals), _launch)});
 
@@ -48,18 +50,6 @@ struct rung {
         launch;
 };
 
-static std::vector<rung> &variants()
-{
-    static std::vector<rung> list;
-    return list;
-}
-
-static bool add(rung entry)
-{
-    variants().push_back(entry);
-    return true;
-}
-
 struct rung_by_key {
     const char *kernel, *knobs;
     std::function<size_t(size_t)> scratch_bytes;
@@ -68,18 +58,6 @@ struct rung_by_key {
                               unsigned long long *, void *, size_t, cudaStream_t)>
         launch;
 };
-
-static std::vector<rung_by_key> &variants_by_key()
-{
-    static std::vector<rung_by_key> list;
-    return list;
-}
-
-static bool add_by_key(rung_by_key entry)
-{
-    variants_by_key().push_back(entry);
-    return true;
-}
 
 #define COARSEN_NAME offsets
 #define COARSEN_TYPE float
@@ -134,7 +112,7 @@ __global__ void check_sums(const float *out, const int *offsets, const double *w
 // What the contests share: a float each for the elements, their segments, and the sums.
 struct problem {
     size_t n, segments;
-    std::shared_ptr<void> input, at, output, wanted, wrong, one;
+    std::shared_ptr<void> input, at, output, wanted, one;
     const float *in;
     const int *where;
     float *out;
@@ -142,8 +120,8 @@ struct problem {
     problem(const std::vector<int> &offsets)
         : n((size_t)offsets.back()), segments(offsets.size() - 1), input(bench_alloc(n * 4)),
           at(bench_alloc(offsets.size() * 4)), output(bench_alloc(segments * 4)),
-          wanted(bench_alloc(segments * 8)), wrong(bench_alloc(8)), one(bench_alloc(4)),
-          in((const float *)input.get()), where((const int *)at.get()), out((float *)output.get())
+          wanted(bench_alloc(segments * 8)), one(bench_alloc(4)), in((const float *)input.get()),
+          where((const int *)at.get()), out((float *)output.get())
     {
         bench_fill((float *)input.get(), n, 1);
         BENCH_CHECK(
@@ -161,14 +139,10 @@ struct problem {
         sums.bytes = bytes;
         sums.poison = [=] { BENCH_CHECK(cudaMemset(p.out, 0x7f, p.segments * 4)); };
         sums.check = [=](std::string *why) {
-            unsigned long long first = ~0ull;
-            BENCH_CHECK(cudaMemcpy(p.wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-            check_sums<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
-                p.out, p.where, (const double *)p.wanted.get(), p.segments,
-                (unsigned long long *)p.wrong.get());
-            BENCH_CHECK(cudaMemcpy(&first, p.wrong.get(), 8, cudaMemcpyDeviceToHost));
-            *why = "segment " + std::to_string(first);
-            return first == ~0ull;
+            return bench_all_right("segment", why, [&](unsigned long long *wrong) {
+                check_sums<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
+                    p.out, p.where, (const double *)p.wanted.get(), p.segments, wrong);
+            });
         };
         return sums;
     }
@@ -275,13 +249,12 @@ static void runs(bench &b, const shape &of, const std::vector<rung_by_key> &list
     bench_entry with_keys = by_key;
     const std::function<bool(std::string *)> counted = by_key.check;
     with_keys.check = [=](std::string *why) {
-        unsigned long long first = ~0ull;
-        BENCH_CHECK(cudaMemcpy(p.wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-        check_keys<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
-            where, in_keys, p.where, p.segments, (unsigned long long *)p.wrong.get());
-        BENCH_CHECK(cudaMemcpy(&first, p.wrong.get(), 8, cudaMemcpyDeviceToHost));
-        *why = "key of run " + std::to_string(first);
-        return first == ~0ull && counted(why);
+        return bench_all_right("key of run", why,
+                               [&](unsigned long long *wrong) {
+                                   check_keys<<<(unsigned int)((p.segments + 255) / 256), 256>>>(
+                                       where, in_keys, p.where, p.segments, wrong);
+                               }) &&
+               counted(why);
     };
 
     size_t cub_bytes = 0;
@@ -351,8 +324,9 @@ int main(int argc, char **argv)
             if (!shape_fits(of, e) || !b.fits(10 * 4.0 * (double)(1ull << e),
                                               ("segmented, n = 2^" + std::to_string(e)).c_str()))
                 continue;
-            sums(b, of, b.sweep ? variants() : std::vector<rung>{best}, (size_t)1 << e);
-            runs(b, of, b.sweep ? variants_by_key() : std::vector<rung_by_key>{best_by_key},
+            sums(b, of, b.sweep ? bench_variants<rung>() : std::vector<rung>{best}, (size_t)1 << e);
+            runs(b, of,
+                 b.sweep ? bench_variants<rung_by_key>() : std::vector<rung_by_key>{best_by_key},
                  (size_t)1 << e);
         }
     return b.finish();

@@ -59,12 +59,6 @@ RUNG(unique, unlike);
 #endif
 
 // All values of a type, so that a share of them is below a limit.
-template <> struct bench_value<signed char> {
-    __host__ __device__ static signed char of(uint64_t bits)
-    {
-        return (signed char)(bits >> 56);
-    }
-};
 struct any_int {
     int value;
 };
@@ -84,14 +78,9 @@ template <typename T> struct rung {
         launch;
 };
 
-// What is selected, and the inclusions below register their launchers for it here.
+// What is selected.
 template <typename T> struct below { // a limit
     static const bool partition = false, run = false;
-    static std::vector<rung<T>> &rungs()
-    {
-        static std::vector<rung<T>> list;
-        return list;
-    }
     T limit;
     __host__ __device__ bool operator()(T x) const
     {
@@ -110,11 +99,6 @@ template <typename T> struct below { // a limit
 
 template <typename T> struct parted : below<T> {
     static const bool partition = true;
-    static std::vector<rung<T>> &rungs()
-    {
-        static std::vector<rung<T>> list;
-        return list;
-    }
     cudaError_t cub(void *scratch, size_t &bytes, const T *in, T *out, unsigned long long *count,
                     size_t n, cudaStream_t stream) const
     {
@@ -125,11 +109,6 @@ template <typename T> struct parted : below<T> {
 
 template <typename T> struct unlike { // the element before it
     static const bool partition = false, run = true;
-    static std::vector<rung<T>> &rungs()
-    {
-        static std::vector<rung<T>> list;
-        return list;
-    }
     T limit; // unused
     __device__ bool at(const T *in, size_t i) const
     {
@@ -142,28 +121,16 @@ template <typename T> struct unlike { // the element before it
     }
 };
 
-static std::vector<rung<int>> &variants()
-{
-    static std::vector<rung<int>> list;
-    return list;
-}
-
-template <typename T> static bool add(std::vector<rung<T>> &list, rung<T> entry)
-{
-    list.push_back(entry);
-    return true;
-}
-
 #define RUNG(stem, what)                                                                           \
-    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SELECT_NAME), _added) = add<SELECT_TYPE>( \
-        what<SELECT_TYPE>::rungs(),                                                                \
+    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SELECT_NAME), _added) = bench_add(        \
+        bench_rungs<rung<SELECT_TYPE>, what<SELECT_TYPE>>(),                                       \
         {"select.h", "", COARSEN_JOIN(COARSEN_JOIN(stem##_, SELECT_NAME), _scratch_bytes),         \
          COARSEN_JOIN(COARSEN_JOIN(stem##_, SELECT_NAME), _scratch_init),                          \
          COARSEN_JOIN(COARSEN_JOIN(stem##_, SELECT_NAME), _launch)})
 
 #define VARIANT(stem)                                                                              \
-    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = add<int>(                           \
-        variants(),                                                                                \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) = bench_add(                          \
+        bench_variants<rung<int>>(),                                                               \
         {"select.h", SWEEP_KNOBS, COARSEN_JOIN(SWEEP_NAME(stem), _scratch_bytes),                  \
          COARSEN_JOIN(SWEEP_NAME(stem), _scratch_init), COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
 
@@ -271,7 +238,7 @@ static void selections(bench &b, const char *pattern, const char *type, const ch
         return;
     const size_t most = (size_t)sizeof(T) << sizes.back();
     const std::shared_ptr<void> input = bench_alloc(most), output = bench_alloc(most);
-    const std::shared_ptr<void> counted = bench_alloc(8), wrong = bench_alloc(8);
+    const std::shared_ptr<void> counted = bench_alloc(8);
     T *const in = (T *)input.get(), *const out = (T *)output.get();
     unsigned long long *const count = (unsigned long long *)counted.get();
     if (mean > 0)
@@ -294,27 +261,18 @@ static void selections(bench &b, const char *pattern, const char *type, const ch
             BENCH_CHECK(cudaMemset(count, 0x7f, 8));
         };
         selection.check = [=](std::string *why) {
-            unsigned long long first = ~0ull, got = 0;
-            BENCH_CHECK(cudaMemcpy(wrong.get(), &first, 8, cudaMemcpyHostToDevice));
-            check_kept<<<blocks_of_walks(n), 128>>>((const T *)in, (const T *)out, n, what,
-                                                    (const unsigned long long *)before.get(),
-                                                    (unsigned long long *)wrong.get());
-            BENCH_CHECK(cudaMemcpy(&first, wrong.get(), 8, cudaMemcpyDeviceToHost));
+            unsigned long long got = 0;
+            const bool right = bench_all_right("element", why, [&](unsigned long long *wrong) {
+                check_kept<<<blocks_of_walks(n), 128>>>((const T *)in, (const T *)out, n, what,
+                                                        (const unsigned long long *)before.get(),
+                                                        wrong);
+            });
             BENCH_CHECK(cudaMemcpy(&got, count, 8, cudaMemcpyDeviceToHost));
-            *why = "element " + std::to_string(first) + ", count " + std::to_string(got) + " of " +
-                   std::to_string(total);
-            return first == ~0ull && got == total;
+            *why += ", count " + std::to_string(got) + " of " + std::to_string(total);
+            return right && got == total;
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = 2.0 * n * sizeof(T);
-        copied.launch = [=](cudaStream_t stream) {
-            return cudaMemcpyAsync(out, in, n * sizeof(T), cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = selection.poison;
-        copied.check = [](std::string *) { return true; };
-        contest.entries.push_back(copied);
+        contest.entries.push_back(bench_copy({{out, in, n * sizeof(T)}}, selection.poison));
 
         // Its scratch is made outside the timing.
         size_t cub_bytes = 0;
@@ -352,14 +310,15 @@ static void share(bench &b, const char *pattern, const char *type, const char *d
 {
     W<T> what;
     what.limit = limit;
-    selections<V>(b, pattern, type, data, what, 0, W<T>::rungs(), b.exponents(step));
+    selections<V>(b, pattern, type, data, what, 0, bench_rungs<rung<T>, W<T>>(), b.exponents(step));
 }
 
 template <typename T>
 static void runs(bench &b, const char *type, const char *data, double mean, int step)
 {
     const unlike<T> what = {0};
-    selections<T>(b, "unique", type, data, what, mean, unlike<T>::rungs(), b.exponents(step));
+    selections<T>(b, "unique", type, data, what, mean, bench_rungs<rung<T>, unlike<T>>(),
+                  b.exponents(step));
 }
 
 int main(int argc, char **argv)
@@ -371,7 +330,7 @@ int main(int argc, char **argv)
     if (b.sweep) {
         for (int limit : {0, least + (1 << 25) + (1 << 24)})
             selections<any_int>(b, "select", "int", limit == 0 ? "half" : "1 in 85",
-                                below<int>{limit}, 0, variants(), b.exponents(4));
+                                below<int>{limit}, 0, bench_variants<rung<int>>(), b.exponents(4));
     } else {
         share<any_int, int, below>(b, "select", "int", "half", 0, 2);
         share<any_int, int, below>(b, "select", "int", "1 in 100", least + 42949673, 2);

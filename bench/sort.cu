@@ -13,8 +13,8 @@
 #define BLOCK_DIM     SORT_BLOCK_DIM
 #define COARSE_FACTOR SORT_COARSE_FACTOR
 #include <coarsen/sort.h>
-static const bool COARSEN_JOIN(SORT_KNOBS_NAME(knobs), _added) = add<unsigned int, none>(
-    variants<unsigned int, none>(),
+static const bool COARSEN_JOIN(SORT_KNOBS_NAME(knobs), _added) = bench_add(
+    bench_variants<sorter<unsigned int, none>>(),
     {"sort.h",
      "BLOCK_DIM=" SORT_TEXT(SORT_BLOCK_DIM) " COARSE_FACTOR=" SORT_TEXT(SORT_COARSE_FACTOR), 40,
      COARSEN_JOIN(SORT_KNOBS_NAME(knobs), _scratch_bytes),
@@ -55,11 +55,10 @@ RUNG(coarsened, "coarsened", 28);
 #define COARSEN_VALUE SORT_VALUE
 #include <coarsen/sort.h>
 static const bool COARSEN_JOIN(COARSEN_JOIN(pairs_, SORT_NAME), _added) =
-    add<SORT_TYPE, SORT_VALUE>(defaults<SORT_TYPE, SORT_VALUE>(),
-                               {"sort.h", "", 40,
-                                COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _scratch_bytes),
-                                COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _scratch_init),
-                                COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _launch)});
+    bench_add(bench_rungs<sorter<SORT_TYPE, SORT_VALUE>>(),
+              {"sort.h", "", 40, COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _scratch_bytes),
+               COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _scratch_init),
+               COARSEN_JOIN(COARSEN_JOIN(sort_, SORT_NAME), _launch)});
 #undef SORT_VALUE
 #else
 #include <coarsen/sort.h>
@@ -75,12 +74,11 @@ RUNG(sort, "sort.h", 40);
 #include <cub/device/device_radix_sort.cuh>
 
 #define RUNG(stem, kernel, max_exponent)                                                           \
-    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _added) =                     \
-        add<SORT_TYPE, none>(defaults<SORT_TYPE, none>(),                                          \
-                             {kernel, "", max_exponent,                                            \
-                              COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _scratch_bytes),      \
-                              COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _scratch_init),       \
-                              SORT_KEYS(COARSEN_JOIN(stem##_, SORT_NAME), SORT_TYPE)})
+    static const bool COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _added) = bench_add(          \
+        bench_rungs<sorter<SORT_TYPE, none>>(),                                                    \
+        {kernel, "", max_exponent, COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _scratch_bytes), \
+         COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_NAME), _scratch_init),                            \
+         SORT_KEYS(COARSEN_JOIN(stem##_, SORT_NAME), SORT_TYPE)})
 #define SORT_KNOBS_NAME(stem)                                                                      \
     COARSEN_JOIN(COARSEN_JOIN(stem##_, SORT_BLOCK_DIM), COARSEN_JOIN(_, SORT_COARSE_FACTOR))
 
@@ -160,18 +158,19 @@ int main(int argc, char **argv)
             {"Sorts by radix: the rungs of coarsen's beside CUB's and a device copy.", "Gkeys/s",
              10, 28});
     if (b.sweep) {
-        sorts(b, "u32", variants<unsigned int, none>(), b.exponents(4));
+        sorts(b, "u32", bench_variants<sorter<unsigned int, none>>(), b.exponents(4));
         return b.finish();
     }
-    sorts(b, "u32", defaults<unsigned int, none>(), b.exponents(2));
+    sorts(b, "u32", bench_rungs<sorter<unsigned int, none>>(), b.exponents(2));
     for (shape of : {SORTED, REVERSED, CONSTANT, FEW, SKEWED})
-        sorts(b, "u32", defaults<unsigned int, none>(), b.exponents(8), of);
-    sorts(b, "u8", defaults<unsigned char, none>(), b.exponents(4));
-    sorts(b, "u16", defaults<unsigned short, none>(), b.exponents(4));
-    sorts(b, "u64", defaults<unsigned long long, none>(), b.exponents(4));
-    sorts(b, "float", defaults<float, none>(), b.exponents(4));
-    sorts(b, "u32 with u32", defaults<unsigned int, unsigned int>(), b.exponents(4));
-    sorts(b, "u64 with u32", defaults<unsigned long long, unsigned int>(), b.exponents(4));
+        sorts(b, "u32", bench_rungs<sorter<unsigned int, none>>(), b.exponents(8), of);
+    sorts(b, "u8", bench_rungs<sorter<unsigned char, none>>(), b.exponents(4));
+    sorts(b, "u16", bench_rungs<sorter<unsigned short, none>>(), b.exponents(4));
+    sorts(b, "u64", bench_rungs<sorter<unsigned long long, none>>(), b.exponents(4));
+    sorts(b, "float", bench_rungs<sorter<float, none>>(), b.exponents(4));
+    sorts(b, "u32 with u32", bench_rungs<sorter<unsigned int, unsigned int>>(), b.exponents(4));
+    sorts(b, "u64 with u32", bench_rungs<sorter<unsigned long long, unsigned int>>(),
+          b.exponents(4));
     return b.finish();
 }
 

@@ -26,13 +26,6 @@
 #define COARSEN_VALUE unsigned int
 #include <coarsen/sort_segments.h>
 
-template <> struct bench_value<unsigned long long> {
-    __host__ __device__ static unsigned long long of(uint64_t bits)
-    {
-        return (unsigned long long)bits;
-    }
-};
-
 struct none { // of values
     char nothing;
 };
@@ -62,21 +55,7 @@ template <class K, class V> struct sorter {
             }                                                                                      \
     }
 
-template <typename V> __global__ void number(V *values, size_t n)
-{
-    const size_t threads = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += threads)
-        memcpy(values + i, &i, sizeof(V) < 8 ? sizeof(V) : 8);
-}
-
 // ---- the check: order, the sum of a hash of each key and its segment, and with values the keys they came from -------
-
-__device__ static unsigned long long mixed(unsigned long long x)
-{
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-    x = (x ^ x >> 27) * 0x94D049BB133111EB;
-    return x ^ x >> 31;
-}
 
 // Which segment an element is in.
 __device__ static size_t segment_of(const int *offsets, size_t segments, size_t i)
@@ -102,10 +81,10 @@ __global__ void look(const K *in, const K *out, const V *values, size_t n, const
         const size_t s = segment_of(offsets, segments, i);
         unsigned long long bits = 0;
         memcpy(&bits, in + i, sizeof(K));
-        of_in += mixed(bits + s * 0x9E3779B97F4A7C15);
+        of_in += bench_mixed(bits + s * 0x9E3779B97F4A7C15);
         bits = 0;
         memcpy(&bits, out + i, sizeof(K));
-        of_out += mixed(bits + s * 0x9E3779B97F4A7C15);
+        of_out += bench_mixed(bits + s * 0x9E3779B97F4A7C15);
         const bool first = i == (size_t)offsets[s];
         bool ok = first || !(out[i] < out[i - 1]);
         if (sizeof(V) >= 4) { // each value is the index that its key had
@@ -143,7 +122,7 @@ static void sorts(bench &b, const sorter<K, V> &s, const std::string &name,
     V *const in_values = (V *)values.get(), *const out_values = (V *)output_values.get();
     int *const at = (int *)where.get();
     bench_fill(in, n, 1);
-    number<<<2048, 256>>>(in_values, m);
+    bench_number<<<2048, 256>>>(in_values, m);
     BENCH_CHECK(cudaMemcpy(at, offsets.data(), offsets.size() * 4, cudaMemcpyHostToDevice));
 
     bench_contest contest("sort_segments", s.type, n);
@@ -167,20 +146,10 @@ static void sorts(bench &b, const sorter<K, V> &s, const std::string &name,
         return end[0] == end[1] && end[2] == ~0ull;
     };
 
-    bench_entry copied;
-    copied.kernel = "copy";
-    copied.bytes = sorted.bytes;
+    bench_entry copied =
+        bench_copy({{out, in, n * sizeof(K)}, {out_values, in_values, pairs ? n * sizeof(V) : 0}},
+                   sorted.poison);
     copied.work = sorted.work;
-    copied.launch = [=](cudaStream_t stream) {
-        const cudaError_t status =
-            cudaMemcpyAsync(out, in, n * sizeof(K), cudaMemcpyDeviceToDevice, stream);
-        return !pairs || status != cudaSuccess
-                   ? status
-                   : cudaMemcpyAsync(out_values, in_values, n * sizeof(V), cudaMemcpyDeviceToDevice,
-                                     stream);
-    };
-    copied.poison = sorted.poison;
-    copied.check = [](std::string *) { return true; };
     contest.entries.push_back(copied);
 
     // Stable, as ours; of keys alone that is no difference.

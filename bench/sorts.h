@@ -10,19 +10,6 @@
 
 #include <coarsen/base.h>
 
-template <> struct bench_value<unsigned short> {
-    __host__ __device__ static unsigned short of(uint64_t bits)
-    {
-        return (unsigned short)(bits >> 48);
-    }
-};
-template <> struct bench_value<unsigned long long> {
-    __host__ __device__ static unsigned long long of(uint64_t bits)
-    {
-        return (unsigned long long)bits;
-    }
-};
-
 struct none { // of values
     char nothing;
 };
@@ -37,26 +24,6 @@ template <typename K, typename V> struct sorter {
     std::function<cudaError_t(const K *, K *, const V *, V *, size_t, void *, size_t, cudaStream_t)>
         launch;
 };
-
-// The inclusions of a bench register their sorts here: those with the default knobs, and the others.
-template <typename K, typename V> static std::vector<sorter<K, V>> &defaults()
-{
-    static std::vector<sorter<K, V>> list;
-    return list;
-}
-
-template <typename K, typename V> static std::vector<sorter<K, V>> &variants()
-{
-    static std::vector<sorter<K, V>> list;
-    return list;
-}
-
-template <typename K, typename V>
-static bool add(std::vector<sorter<K, V>> &list, sorter<K, V> entry)
-{
-    list.push_back(entry);
-    return true;
-}
 
 // NAME_launch of keys alone, as a sorter's.
 #define SORT_KEYS(name, K)                                                                         \
@@ -88,21 +55,7 @@ template <typename K> __global__ void shape_keys(K *keys, size_t n, shape of)
     }
 }
 
-template <typename V> __global__ void number(V *values, size_t n)
-{
-    const size_t threads = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += threads)
-        memcpy(values + i, &i, sizeof(V) < 8 ? sizeof(V) : 8);
-}
-
 // ---- the check: order, the sum of a hash of the keys, and with values the keys that they came from -----------
-
-__device__ static unsigned long long mixed(unsigned long long x)
-{
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-    x = (x ^ x >> 27) * 0x94D049BB133111EB;
-    return x ^ x >> 31;
-}
 
 template <typename K> __global__ void hash_keys(const K *keys, size_t n, unsigned long long *sum)
 {
@@ -111,7 +64,7 @@ template <typename K> __global__ void hash_keys(const K *keys, size_t n, unsigne
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += threads) {
         unsigned long long bits = 0;
         memcpy(&bits, keys + i, sizeof(K));
-        mine += mixed(bits + 1);
+        mine += bench_mixed(bits + 1);
     }
     atomicAdd(sum, mine);
 }
@@ -165,7 +118,7 @@ static void sort_contests(bench &b, const char *pattern, const char *type,
         bench_fill(in, n, 1);
         if (of != RANDOM)
             shape_keys<<<2048, 256>>>(in, n, of);
-        number<<<2048, 256>>>(in_values, m);
+        bench_number<<<2048, 256>>>(in_values, m);
         unsigned long long wanted = 0;
         BENCH_CHECK(cudaMemset(words, 0, 16));
         hash_keys<<<2048, 256>>>((const K *)in, n, words);
@@ -192,20 +145,10 @@ static void sort_contests(bench &b, const char *pattern, const char *type,
             return end[0] == wanted && end[1] == ~0ull;
         };
 
-        bench_entry copied;
-        copied.kernel = "copy";
-        copied.bytes = sorted.bytes;
+        bench_entry copied = bench_copy(
+            {{out, in, n * sizeof(K)}, {out_values, in_values, pairs ? n * sizeof(V) : 0}},
+            sorted.poison);
         copied.work = sorted.work;
-        copied.launch = [=](cudaStream_t stream) {
-            const cudaError_t status =
-                cudaMemcpyAsync(out, in, n * sizeof(K), cudaMemcpyDeviceToDevice, stream);
-            return !pairs || status != cudaSuccess
-                       ? status
-                       : cudaMemcpyAsync(out_values, in_values, n * sizeof(V),
-                                         cudaMemcpyDeviceToDevice, stream);
-        };
-        copied.poison = sorted.poison;
-        copied.check = [](std::string *) { return true; };
         contest.entries.push_back(copied);
 
         size_t cub_bytes = 0;

@@ -38,13 +38,6 @@
 #define COARSEN_INDEX unsigned int
 #include <coarsen/top_k.h>
 
-template <> struct bench_value<unsigned long long> {
-    __host__ __device__ static unsigned long long of(uint64_t bits)
-    {
-        return (unsigned long long)bits;
-    }
-};
-
 // ---- the data -------------------------------------------------------------------------------------------
 
 enum shape { RANDOM, SORTED, REVERSED, CONSTANT, FEW, SAWTOOTH };
@@ -171,11 +164,9 @@ static void top(bench &b, const char *type, const ours<K> &top_k, size_t rows, s
     const std::shared_ptr<void> input = bench_alloc(n * sizeof(K)),
                                 output =
                                     bench_alloc((batch || rows == 1 ? rows * k : n) * sizeof(K)),
-                                indices = bench_alloc(rows * k * 4), found = bench_alloc(16),
-                                sums = bench_alloc(16);
+                                indices = bench_alloc(rows * k * 4), sums = bench_alloc(16);
     K *const in = (K *)input.get(), *const out = (K *)output.get();
     unsigned int *const at = (unsigned int *)indices.get();
-    unsigned long long *const wrong = (unsigned long long *)found.get();
     bench_fill(in, n, 1);
     if (of != RANDOM)
         shape_keys<<<2048, 256>>>(in, n, of);
@@ -195,16 +186,11 @@ static void top(bench &b, const char *type, const ours<K> &top_k, size_t rows, s
             BENCH_CHECK(cudaMemset(at, 0x7f, rows * k * 4));
         };
         e.check = [=](std::string *why) {
-            unsigned long long first = ~0ull;
-            if (!checked)
-                return true;
-            BENCH_CHECK(cudaMemcpy(wrong, &first, 8, cudaMemcpyHostToDevice));
-            check_rows<<<(unsigned int)rows, threads>>>((const K *)in, width, (const K *)out,
-                                                        indexed ? at : nullptr, (unsigned int)k,
-                                                        wrong);
-            BENCH_CHECK(cudaMemcpy(&first, wrong, 8, cudaMemcpyDeviceToHost));
-            *why = "row " + std::to_string(first);
-            return first == ~0ull;
+            return !checked || bench_all_right("row", why, [&](unsigned long long *wrong) {
+                check_rows<<<(unsigned int)rows, threads>>>((const K *)in, width, (const K *)out,
+                                                            indexed ? at : nullptr, (unsigned int)k,
+                                                            wrong);
+            });
         };
         return e;
     };

@@ -10,6 +10,10 @@
 //     test_unready(bytes, word, launch);  // simt: what a scratch that was not made ready leads to
 //     for (int k = 0; k < test_order_count(); k++)
 //         test_order(k);                  // sets the order of blocks, on simt; returns its name
+//     test_interleaved(20, right);        // simt: whether all is right in twenty orders that interleave
+//     test_graph(out, launch, right);     // GPU: whether launches can be captured and replayed
+//     if (test_room("n > 2^32", bytes))   // GPU: or a skipped test says that there is not that much memory
+//     test_count(kernel, x, n);           // GPU: what a kernel counts
 //
 // A test has all rungs of its pattern. With TEST_ONLY defined, it has those rungs whose TEST_rung is defined:
 //
@@ -135,6 +139,12 @@ struct test_array {
     {
         return poisoned(0, total());
     }
+    template <class T> bool holds(const std::vector<T> &want) const
+    {
+        std::vector<T> got(bytes / sizeof(T));
+        read(got.data());
+        return got == want;
+    }
 };
 
 // The orders of blocks to try: one on a GPU, which has its own; on simt the three with one block on
@@ -194,6 +204,87 @@ static inline void *test_zeros(size_t bytes)
     CHECK(cudaMalloc(&zeros, bytes));
     CHECK(cudaMemset(zeros, 0, bytes));
     return zeros;
+}
+
+// Whether right() is true in each of so many orders of blocks, eight of which interleave at a time.
+template <class Right> static bool test_interleaved(unsigned int orders, Right right)
+{
+    simt_config config = simt_get_config();
+    const simt_config before = config;
+    bool ok = true;
+    config.resident = 8;
+    config.order = SIMT_SHUFFLE;
+    for (config.seed = 1; ok && config.seed <= orders; config.seed++) {
+        simt_set_config(&config);
+        ok = right();
+    }
+    simt_set_config(&before);
+    return ok;
+}
+
+#else
+
+// Captures what launch(stream) launches in a graph. Whether right() is true after each of three replays, before which
+// `out` is POISON.
+template <class Launch, class Right>
+static bool test_graph(const test_array &out, Launch launch, Right right)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    bool ok = true;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    launch(stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int k = 0; k < 3; k++) {
+        CHECK(cudaMemset(out.get(), POISON, out.bytes));
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        ok &= right();
+    }
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    return ok;
+}
+
+// Whether the device has so many bytes for arrays, and room for their guards; if not, a skipped test says so.
+static inline bool test_room(const char *what, size_t bytes)
+{
+    void *room = NULL;
+    char reason[80];
+    if (!test_quick() && cudaMalloc(&room, bytes + (16 << 20)) == cudaSuccess) {
+        CHECK(cudaFree(room));
+        return true;
+    }
+    cudaGetLastError();
+    snprintf(reason, sizeof(reason), "%s: %s", what,
+             test_quick() ? "quick" : "not that much memory");
+    tap_skip(reason);
+    return false;
+}
+
+// Tells places in a large array apart: the period is no power of two.
+template <class T> static __global__ void test_fill(T *data, size_t n)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
+        data[i] = (T)(i % 100003 % 251);
+}
+
+// Launches kernel(args..., count), where *count is 0, and returns what it becomes.
+template <class... Params, class... Args>
+static unsigned long long test_count(void (*kernel)(Params...), Args... args)
+{
+    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
+    const test_array place(8);
+    unsigned long long count;
+    place.zero();
+    CHECK(cudaLaunchKernelEx(&config, kernel, args..., (unsigned long long *)place.get()));
+    CHECK(cudaDeviceSynchronize());
+    place.read(&count);
+    return count;
 }
 
 #endif

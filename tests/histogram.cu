@@ -703,18 +703,11 @@ static void check_counts(void)
 static void check_big(void)
 {
     const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *in = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", n))
         return;
-    }
-    if (cudaMalloc((void **)&in, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    unsigned char *const x = in + 1;
-    CHECK(cudaMemset(in, 77, n + 1));
+    const test_array in(n, 1);
+    unsigned char *const x = (unsigned char *)in.get();
+    CHECK(cudaMemset(x, 77, n));
     CHECK(cudaMemset(x, 3, 1));
     CHECK(cudaMemset(x + n - 1, 5, 1));
     const rung<unsigned char, unsigned int> rungs[] = {
@@ -739,13 +732,12 @@ static void check_big(void)
     counts.read(got.data());
     tap_ok(got[77] == n - 2 && got[3] == 1 && got[5] == 1 && got[0] == 0,
            "long_count: n = 2^32 + 4099: %llu, want %zu", got[77], n - 2);
-    CHECK(cudaFree(in));
 }
 
 static void check_graph(void)
 {
     const size_t n = 1000003;
-    std::vector<unsigned int> x(n), want(65536), got(65536);
+    std::vector<unsigned int> x(n), want(65536);
     for (size_t i = 0; i < n; i++) {
         x[i] = any_word(test_random(11, i));
         if (bin_word(x[i]) < 65536)
@@ -753,25 +745,14 @@ static void check_graph(void)
     }
     test_array in(n * 4), counts(65536 * 4);
     in.fill(x.data());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(per_lane_65536_launch((unsigned int *)in.get(), (unsigned int *)counts.get(), n, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int i = 0; i < 3; i++) {
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        counts.read(got.data());
-        ok &= got == want;
-    }
+    const bool ok = test_graph(
+        counts,
+        [&](cudaStream_t stream) {
+            CHECK(per_lane_65536_launch((unsigned int *)in.get(), (unsigned int *)counts.get(), n,
+                                        stream));
+        },
+        [&] { return counts.holds(want); });
     tap_ok(ok, "a launch is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 #endif

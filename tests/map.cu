@@ -351,21 +351,12 @@ static void check_planted(void)
 static void check_big(const rung &r)
 {
     const size_t n = ((size_t)1 << 32) + 4099;
-    long long *in = NULL;
-    unsigned char *out = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", 9 * n))
         return;
-    }
-    if (cudaMalloc((void **)&in, n * 8) != cudaSuccess ||
-        cudaMalloc((void **)&out, n) != cudaSuccess) {
-        cudaGetLastError();
-        cudaFree(in);
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
+    const test_array x(n * 8), y(n);
+    long long *const in = (long long *)x.get();
+    unsigned char *const out = (unsigned char *)y.get();
     CHECK(cudaMemset(in, 7, n * 8));
-    CHECK(cudaMemset(out, POISON, n));
     CHECK(cudaMemset(in + n - 1, 9, 8));
     CHECK(r.narrow(in, out, n, shifted{8}, 0));
     CHECK(cudaDeviceSynchronize());
@@ -375,8 +366,6 @@ static void check_big(const rung &r)
     for (size_t i = 0; i + 1 < last.size(); i++)
         ok &= last[i] == 7;
     tap_ok(ok, "%s: n = 2^32 + 4099", r.name);
-    CHECK(cudaFree(in));
-    CHECK(cudaFree(out));
 }
 
 #endif

@@ -478,25 +478,20 @@ static void check_graph(void)
     matrix<float> m(size, size, 0), p = m;
     m.fill(1, small<float>);
     device_matrix<float> on_m(m, 0), on_p(p, 0);
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(matmul_f32_launch(size, size, size, 1, on_m.data(), size, on_m.data(), size, 0,
-                            on_p.data(), size, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    CHECK(cudaGraphLaunch(exec, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    on_p.read(p.x.data());
     float want = 0;
     for (size_t k = 0; k < size; k++)
         want += m.at(3, k) * m.at(k, 5);
-    tap_ok(p.at(3, 5) == want, "matmul: runs from a graph");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
+    const bool ok = test_graph(
+        on_p,
+        [&](cudaStream_t stream) {
+            CHECK(matmul_f32_launch(size, size, size, 1, on_m.data(), size, on_m.data(), size, 0,
+                                    on_p.data(), size, stream));
+        },
+        [&] {
+            on_p.read(p.x.data());
+            return p.at(3, 5) == want;
+        });
+    tap_ok(ok, "matmul: runs from a graph");
 }
 
 #endif

@@ -584,34 +584,21 @@ static void check_counts(const rung<int, nothing> &r, size_t m, unsigned long lo
 static void check_graph(const rung<int, nothing> &r)
 {
     const size_t m = 100003, n = 70001;
-    std::vector<int> a, b, keys, got(m + n);
+    std::vector<int> a, b, keys;
     std::vector<size_t> places;
     make(of_ints, RANDOM, m, n, 1, &a, &b);
     expected(of_ints, a, b, &keys, &places);
     const test_array x(m * 4), y(n * 4), out((m + n) * 4);
     x.fill(a.data());
     y.fill(b.data());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(r.launch((const int *)x.get(), NULL, m, (const int *)y.get(), NULL, n, (int *)out.get(),
-                   NULL, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        CHECK(cudaMemset(out.get(), POISON, (m + n) * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(got.data());
-        ok &= got == keys;
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(r.launch((const int *)x.get(), NULL, m, (const int *)y.get(), NULL, n,
+                           (int *)out.get(), NULL, stream));
+        },
+        [&] { return out.holds(keys); });
     tap_ok(ok, "%s: is captured in a graph and replayed", r.name);
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 static __global__ void fill_big(unsigned char *data, size_t n)
@@ -631,32 +618,16 @@ static __global__ void count_wrong(const unsigned char *out, size_t n, unsigned 
 static void check_big(const rung<unsigned char, nothing> &r)
 {
     const size_t m = ((size_t)1 << 31) + 5, n = ((size_t)1 << 31) + 2099;
-    unsigned char *a = NULL, *out = NULL;
-    if (test_quick()) {
-        tap_skip("m + n > 2^32: quick");
+    if (!test_room("m + n > 2^32", 2 * (m + n)))
         return;
-    }
-    if (cudaMalloc((void **)&a, m + n + 1) != cudaSuccess ||
-        cudaMalloc((void **)&out, m + n + 3) != cudaSuccess) {
-        cudaGetLastError();
-        cudaFree(a);
-        tap_skip("m + n > 2^32: not that much memory");
-        return;
-    }
-    const test_array wrong(8);
-    unsigned long long found = 0;
-    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
-    wrong.zero();
-    CHECK(cudaLaunchKernelEx(&config, fill_big, a + 1, m));
-    CHECK(cudaLaunchKernelEx(&config, fill_big, a + 1 + m, n));
-    CHECK(r.launch(a + 1, NULL, m, a + 1 + m, NULL, n, out + 3, NULL, 0));
-    CHECK(cudaLaunchKernelEx(&config, count_wrong, (const unsigned char *)(out + 3), m + n,
-                             (unsigned long long *)wrong.get()));
-    CHECK(cudaDeviceSynchronize());
-    wrong.read(&found);
+    const test_array x(m, 1), y(n, 6), to(m + n, 3);
+    unsigned char *const a = (unsigned char *)x.get(), *const b = (unsigned char *)y.get();
+    unsigned char *const out = (unsigned char *)to.get();
+    fill_big<<<4096, 256>>>(a, m);
+    fill_big<<<4096, 256>>>(b, n);
+    CHECK(r.launch(a, NULL, m, b, NULL, n, out, NULL, 0));
+    const unsigned long long found = test_count(count_wrong, out, m + n);
     tap_ok(found == 0, "%s: m + n = 2^32 + 2104: %llu are wrong", r.name, found);
-    CHECK(cudaFree(a));
-    CHECK(cudaFree(out));
 }
 
 #endif

@@ -110,6 +110,10 @@ template <class T> static T second(T, T b)
 {
     return b;
 }
+static inline float small_float(uint64_t bits) // sums of which are exact
+{
+    return (float)((int)(bits % 65) - 32) / 4;
+}
 static inline affine affine_of(uint64_t bits)
 {
     return affine{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};

@@ -480,10 +480,6 @@ static void check(const rung<T, A> &r, size_t most, Make make, Expected expected
 }
 
 // Sums of these are exact in float, so that one element lost or doubled shows.
-static float small_float(uint64_t bits)
-{
-    return (float)((int)(bits % 65) - 32) / 4;
-}
 
 template <class A> struct sum_of {
     template <class T> A operator()(const std::vector<T> &x) const
@@ -642,18 +638,11 @@ template <class T, class A> static void check_unready(const rung<T, A> &r, size_
 // The block that started last may well be done before another has left its sum.
 static void check_waits(void)
 {
-    simt_config config = simt_get_config();
-    const simt_config before = config;
     const std::vector<int> x(4099, 1);
-    bool ok = true;
-    config.resident = 8;
-    config.order = SIMT_SHUFFLE;
-    for (config.seed = 1; config.seed <= 40; config.seed++) {
-        simt_set_config(&config);
+    const bool ok = test_interleaved(40, [&] {
         const launched<int, int> got = run(READY(single_i32, int, int), x, 0);
-        ok &= got.status == cudaSuccess && got.result == 4099;
-    }
-    simt_set_config(&before);
+        return got.status == cudaSuccess && got.result == 4099;
+    });
     tap_ok(ok, "single_pass waits for every block, in forty orders");
 }
 #endif
@@ -789,34 +778,24 @@ static void check_graph(void)
     in.fill(x.data());
     CHECK(last_256_scratch_init(last_scratch.get(), last_scratch.bytes, 0));
     CHECK(reduce_f32_scratch_init(scratch.get(), bytes, 0));
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(
-        reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, stream));
-    CHECK(multiblock_f32_launch((float *)in.get(), (float *)atomic_out.get(), n, lock.get(), 16,
-                                stream));
-    CHECK(last_256_launch((float *)in.get(), (float *)last_out.get(), n, last_scratch.get(),
-                          last_scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int i = 0; i < 3; i++) {
-        CHECK(cudaMemset(out.get(), POISON, 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(&got[0]);
-        atomic_out.read(&got[1]);
-        last_out.read(&got[2]);
-        ok &= got[0] == want && got[1] == want && got[2] == want;
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(reduce_f32_launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes,
+                                    stream));
+            CHECK(multiblock_f32_launch((float *)in.get(), (float *)atomic_out.get(), n, lock.get(),
+                                        16, stream));
+            CHECK(last_256_launch((float *)in.get(), (float *)last_out.get(), n, last_scratch.get(),
+                                  last_scratch.bytes, stream));
+        },
+        [&] {
+            out.read(&got[0]);
+            atomic_out.read(&got[1]);
+            last_out.read(&got[2]);
+            return got[0] == want && got[1] == want && got[2] == want;
+        });
     tap_ok(ok, "launches are captured in a graph and replayed: %g %g %g, want %g", got[0], got[1],
            got[2], want);
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 #define COARSEN_NAME big_shared
@@ -853,18 +832,11 @@ static void check_big(void)
 {
     typedef unsigned long long u64;
     const size_t n = ((size_t)1 << 31) + 4099;
-    unsigned char *in = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^31: quick");
+    if (!test_room("n > 2^31", n))
         return;
-    }
-    if (cudaMalloc((void **)&in, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^31: not that much memory");
-        return;
-    }
-    unsigned char *const x = in + 1;
-    CHECK(cudaMemset(in, 1, n + 1));
+    const test_array in(n, 1);
+    unsigned char *const x = (unsigned char *)in.get();
+    CHECK(cudaMemset(x, 1, n));
     CHECK(cudaMemset(x + n - 7, 200, 1));
     const u64 want = n + 199;
     const rung<unsigned char, u64> rungs[] = {
@@ -887,13 +859,11 @@ static void check_big(void)
     CHECK(cudaDeviceSynchronize());
     out.read(&got);
     tap_ok(got == 200, "big_convergent: n = 2^31 + 4099: %d, want 200", got);
-    CHECK(cudaMemset(in, 1, n + 1));
     CHECK(cudaMemset(x + n - 7, 201, 1));
     CHECK(big_simple_launch(x, (unsigned char *)out.get(), n, NULL, 0, 0));
     CHECK(cudaDeviceSynchronize());
     out.read(&got);
     tap_ok(got == 201, "big_simple: n = 2^31 + 4099: %d, want 201", got);
-    CHECK(cudaFree(in));
 }
 
 #endif

@@ -242,10 +242,6 @@ static void check(const rung<T, A> &r, Make make, Expected expected)
 }
 
 // Sums of these are exact in float, so that one element lost or doubled shows.
-static float small_float(uint64_t bits)
-{
-    return (float)((int)(bits % 65) - 32) / 4;
-}
 static float coarse_float(uint64_t bits) // many ties, some infinities and NaNs
 {
     const int v = (int)(bits % 41) - 20;
@@ -391,18 +387,11 @@ static void check_waits(const rung<int, int> &r)
 {
 #ifdef SIMT
     const shape s = r.columns ? shape{40, 200, 0, 0} : shape{2, 4099, 0, 0};
-    simt_config config = simt_get_config();
-    const simt_config before = config;
-    bool ok = true;
-    config.resident = 8;
-    config.order = SIMT_SHUFFLE;
-    for (config.seed = 1; config.seed <= 40; config.seed++) {
-        simt_set_config(&config);
-        ok &= right(
+    const bool ok = test_interleaved(40, [&] {
+        return right(
             r, s, [](uint64_t) { return 1; }, [](const int *, size_t n, size_t) { return (int)n; },
             "shuffled x8", 1);
-    }
-    simt_set_config(&before);
+    });
     tap_ok(ok, "%s: waits for every block, in forty orders", r.name);
 #else
     (void)r;
@@ -417,33 +406,18 @@ static void check_graph(const rung<float, float> &r)
 {
     for (const shape s : {shape{1000, 37, 0, 0}, shape{3, 400009, 0, 0}, shape{400009, 3, 0, 0}}) {
         const size_t results = r.columns ? s.width : s.rows, n = s.rows * s.width;
-        const std::vector<float> x(n, 1.0f);
-        std::vector<float> got(results);
+        const std::vector<float> x(n, 1.0f), sums(results, (float)(r.columns ? s.rows : s.width));
         const test_array in(n * 4), out(results * 4), scratch(r.scratch_bytes(s.rows, s.width));
         in.fill(x.data());
         CHECK(r.scratch_init(scratch.get(), scratch.bytes, 0));
-        cudaStream_t stream;
-        cudaGraph_t graph;
-        cudaGraphExec_t exec;
-        CHECK(cudaStreamCreate(&stream));
-        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        CHECK(r.launch((float *)in.get(), s.width, (float *)out.get(), s.rows, s.width,
-                       scratch.get(), scratch.bytes, stream));
-        CHECK(cudaStreamEndCapture(stream, &graph));
-        CHECK(cudaGraphInstantiate(&exec, graph, 0));
-        bool ok = true;
-        for (int i = 0; i < 3; i++) {
-            CHECK(cudaMemset(out.get(), POISON, out.bytes));
-            CHECK(cudaGraphLaunch(exec, stream));
-            CHECK(cudaStreamSynchronize(stream));
-            out.read(got.data());
-            for (float sum : got)
-                ok &= sum == (float)(r.columns ? s.rows : s.width);
-        }
+        const bool ok = test_graph(
+            out,
+            [&](cudaStream_t stream) {
+                CHECK(r.launch((float *)in.get(), s.width, (float *)out.get(), s.rows, s.width,
+                               scratch.get(), scratch.bytes, stream));
+            },
+            [&] { return out.holds(sums); });
         tap_ok(ok, "%s: %zu x %zu is captured in a graph and replayed", r.name, s.rows, s.width);
-        CHECK(cudaGraphExecDestroy(exec));
-        CHECK(cudaGraphDestroy(graph));
-        CHECK(cudaStreamDestroy(stream));
     }
 }
 
@@ -466,18 +440,12 @@ static void check_graph(const rung<float, float> &r)
 static void check_big(const rung<unsigned char, unsigned long long> &r, size_t rows, size_t width)
 {
     const size_t n = rows * width, results = r.columns ? width : rows;
-    unsigned char *in = NULL;
-    if (test_quick()) {
-        tap_skip("more than 2^32 elements: quick");
+    if (!test_room("more than 2^32 elements", n + results * 8 + r.scratch_bytes(rows, width)))
         return;
-    }
-    if (cudaMalloc((void **)&in, n) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("more than 2^32 elements: not that much memory");
-        return;
-    }
+    const test_array ones(n);
     const test_array out(results * 8), scratch(r.scratch_bytes(rows, width));
     std::vector<unsigned long long> got(results);
+    unsigned char *const in = (unsigned char *)ones.get();
     CHECK(cudaMemset(in, 1, n));
     CHECK(cudaMemset(in + n - 1, 2, 1));
     CHECK(r.scratch_init(scratch.get(), scratch.bytes, 0));
@@ -489,7 +457,6 @@ static void check_big(const rung<unsigned char, unsigned long long> &r, size_t r
     for (size_t k = 0; k < results; k++)
         wrong += got[k] != (r.columns ? rows : width) + (k == results - 1);
     tap_ok(wrong == 0, "%s: %zu rows of %zu: %zu are wrong", r.name, rows, width, wrong);
-    CHECK(cudaFree(in));
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "operators.h"
+#include "heads.h"
 
 #include <coarsen/base.h>
 
@@ -163,31 +164,8 @@ static wide wide_of(uint64_t bits)
 {
     return wide{{bits, bits + 1, bits + 2, bits + 3, bits + 4, bits + 5}};
 }
-static float small_of(uint64_t bits)
-{
-    return (float)(int)(bits % 17) - 8; // so that sums are exact
-}
 
 // ---- Running one ----------------------------------------------------------------------------------
-
-struct layout {
-    const char *name;
-    bool (*head)(uint64_t bits, size_t i, size_t row);
-};
-
-static const layout layouts[] = {
-    {"one of all", [](uint64_t, size_t, size_t) { return false; }},
-    {"of 1", [](uint64_t, size_t, size_t) { return true; }},
-    {"of 2", [](uint64_t, size_t i, size_t) { return i % 2 == 1; }},
-    {"of about 3", [](uint64_t bits, size_t, size_t) { return bits % 3 == 0; }},
-    {"of about 50", [](uint64_t bits, size_t, size_t) { return bits % 50 == 0; }},
-    {"of about a row", [](uint64_t bits, size_t, size_t row) { return bits % row == 0; }},
-    {"from row to row",
-     [](uint64_t bits, size_t i, size_t row) { return (i + bits % 3) % row == 1; }},
-    {"of every length", [](uint64_t bits, size_t i,
-                           size_t) { return bits % (1ull << test_random(9, i / 300) % 12) == 0; }},
-    {"two", [](uint64_t, size_t i, size_t row) { return i == 3 * row + 5; }},
-};
 
 template <class K, class A> struct answer {
     std::vector<K> keys;
@@ -275,21 +253,11 @@ static bool check_once(const kind<K, T, A> &k, const layout &of, size_t n, uint6
     return true;
 }
 
-// One test: around a row, several rows of one block, and many tiles, each layout in turn, in every order of
-// blocks.
 template <class K, class T, class A> static void check(const kind<K, T, A> &k, size_t most)
 {
-    uint64_t turn = 0;
-    bool ok = true;
-    for (size_t n : {(size_t)0, (size_t)1, (size_t)2, (size_t)33, k.row - 1, k.row, k.row + 1,
-                     3 * k.row + 5, 5 * k.row - 3, 9 * k.row + 1, most * k.row + 7})
-        for (const layout &of : layouts) {
-            test_order((int)(turn % test_order_count()));
-            ok = ok && check_once(k, of, n, test_random(k.row, turn++));
-        }
-    test_order(0);
-    if (ok)
-        tap_ok(1, "%s: right at every size up to %zu", k.name, most * k.row + 7);
+    check_layouts(k.name, k.row, most, [&](const layout &of, size_t n, uint64_t bits) {
+        return check_once(k, of, n, bits);
+    });
 }
 
 // ---- What is promised beyond the result -----------------------------------------------------------
@@ -399,42 +367,29 @@ static void check_same_bits(size_t n)
 static void check_graph(void)
 {
     const size_t n = 100003, length = 37, runs = (n + length - 1) / length;
-    std::vector<int> x(n, 1), sums(runs);
-    std::vector<unsigned int> keys(n), found(runs);
+    std::vector<int> x(n, 1), sums(runs, (int)length);
+    std::vector<unsigned int> keys(n), of_runs(runs);
+    sums.back() = (int)(n - (runs - 1) * length);
     for (size_t i = 0; i < n; i++)
-        keys[i] = (unsigned int)(i / length * 3);
+        of_runs[i / length] = keys[i] = (unsigned int)(i / length * 3);
     const test_array in(n * 4), from(n * 4), out(runs * 4), out_keys(runs * 4), count(8);
     const test_array scratch(runs_sum_scratch_bytes(n));
     in.fill(x.data());
     from.fill(keys.data());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
     CHECK(runs_sum_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(runs_sum_launch((const unsigned int *)from.get(), (const int *)in.get(), n,
-                          (unsigned int *)out_keys.get(), (int *)out.get(),
-                          (unsigned long long *)count.get(), scratch.get(), scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        unsigned long long counted = 0;
-        CHECK(cudaMemset(out.get(), POISON, out.bytes));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(sums.data());
-        out_keys.read(found.data());
-        count.read(&counted);
-        ok &= counted == runs;
-        for (size_t r = 0; r < runs; r++)
-            ok &= found[r] == r * 3 && sums[r] == (int)(r + 1 < runs ? length : n - r * length);
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(runs_sum_launch((const unsigned int *)from.get(), (const int *)in.get(), n,
+                                  (unsigned int *)out_keys.get(), (int *)out.get(),
+                                  (unsigned long long *)count.get(), scratch.get(), scratch.bytes,
+                                  stream));
+        },
+        [&] {
+            return out.holds(sums) && out_keys.holds(of_runs) &&
+                   count.holds(std::vector<unsigned long long>{runs});
+        });
     tap_ok(ok, "runs_sum: is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 static __global__ void make_bytes(unsigned char *bytes, size_t n, size_t length)
@@ -459,32 +414,22 @@ static __global__ void count_wrong(const unsigned char *keys, const unsigned cha
 static void check_big(size_t length)
 {
     const size_t n = ((size_t)1 << 32) + 4099, runs = (n + length - 1) / length;
-    unsigned char *data = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", n + 2 * runs + runs_bytes_scratch_bytes(n)))
         return;
-    }
-    if (cudaMalloc((void **)&data, n + 1 + 2 * runs) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    const test_array scratch(runs_bytes_scratch_bytes(n)), count(8), wrong(8);
-    unsigned char *const in = data + 1, *const keys = in + n, *const out = keys + runs;
-    unsigned long long found = 0, counted = 0;
-    wrong.zero();
+    const test_array x(n, 1), from(runs), to(runs);
+    const test_array scratch(runs_bytes_scratch_bytes(n)), count(8);
+    unsigned char *const in = (unsigned char *)x.get(), *const keys = (unsigned char *)from.get();
+    unsigned char *const out = (unsigned char *)to.get();
+    unsigned long long counted = 0;
     make_bytes<<<4096, 256>>>(in, n, length);
     CHECK(runs_bytes_scratch_init(scratch.get(), scratch.bytes, 0));
     CHECK(runs_bytes_launch(in, in, n, keys, out, (unsigned long long *)count.get(), scratch.get(),
                             scratch.bytes, 0));
-    count_wrong<<<4096, 256>>>(keys, out, runs, length, n, (unsigned long long *)wrong.get());
-    CHECK(cudaDeviceSynchronize());
-    wrong.read(&found);
+    const unsigned long long found = test_count(count_wrong, keys, out, runs, length, n);
     count.read(&counted);
     tap_ok(found == 0 && counted == runs,
            "runs_bytes: n = 2^32 + 4099, runs of %zu: %llu of %zu, %llu wrong", length, counted,
            runs, found);
-    CHECK(cudaFree(data));
 }
 
 #endif
@@ -513,7 +458,7 @@ int main(void)
     check(KIND(runs_last, pair_key, long long, int, 64, 7, second<int>, narrowed,
                of_bits<long long>, pair_of),
           20);
-    check(KIND(runs_default, int, float, float, 256, 0, plus<float>, itself<float>, small_of,
+    check(KIND(runs_default, int, float, float, 256, 0, plus<float>, itself<float>, small_float,
                number<int>),
           24);
     check(KIND(runs_triples, unsigned char, triple, triple, 64, triple{0, 0, 0}, triple_add,

@@ -416,20 +416,14 @@ static void check_waits(const rung<int, int> &r, size_t n)
 #ifdef SIMT
     if (r.scratch_bytes(1) == r.scratch_bytes(n)) // one block
         return;
-    simt_config config = simt_get_config();
-    const simt_config before = config;
     const std::vector<int> x(n, 1);
-    bool ok = true;
-    config.resident = 8;
-    config.order = SIMT_SHUFFLE;
-    for (config.seed = 1; config.seed <= 20; config.seed++) {
-        simt_set_config(&config);
+    const bool ok = test_interleaved(20, [&] {
         const launched<int> got = run(r, x);
-        ok &= got.status == cudaSuccess;
+        bool right = got.status == cudaSuccess;
         for (size_t i = 0; i < n; i++)
-            ok &= got.result[i] == (int)i + 1;
-    }
-    simt_set_config(&before);
+            right &= got.result[i] == (int)i + 1;
+        return right;
+    });
     tap_ok(ok, "%s: right in twenty orders of blocks that interleave", r.name);
 #else
     (void)r, (void)n;
@@ -461,31 +455,19 @@ static void check_graph(const rung<float, float> &r)
     const size_t n = 100003;
     const std::vector<float> x(n, 1.0f);
     std::vector<float> sums(n);
+    for (size_t i = 0; i < n; i++)
+        sums[i] = (float)(i + 1);
     const test_array in(n * 4), out(n * 4), scratch(r.scratch_bytes(n));
     in.fill(x.data());
     CHECK(r.scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaDeviceSynchronize());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(r.launch((float *)in.get(), (float *)out.get(), n, scratch.get(), scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        CHECK(cudaMemset(out.get(), POISON, n * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(sums.data());
-        for (size_t i = 0; i < n; i++)
-            ok &= sums[i] == (float)(i + 1);
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(r.launch((float *)in.get(), (float *)out.get(), n, scratch.get(), scratch.bytes,
+                           stream));
+        },
+        [&] { return out.holds(sums); });
     tap_ok(ok, "%s: is captured in a graph and replayed", r.name);
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 static __global__ void count_wrong(const unsigned char *sums, size_t n, unsigned long long *wrong)
@@ -499,29 +481,15 @@ static __global__ void count_wrong(const unsigned char *sums, size_t n, unsigned
 static void check_big(const rung<unsigned char, unsigned char> &r)
 {
     const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *data = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", n + r.scratch_bytes(n)))
         return;
-    }
-    if (cudaMalloc((void **)&data, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    const test_array scratch(r.scratch_bytes(n)), wrong(8);
-    unsigned long long found = 0;
-    CHECK(cudaMemset(data, 1, n + 1));
-    wrong.zero();
+    const test_array data(n, 1), scratch(r.scratch_bytes(n));
+    unsigned char *const x = (unsigned char *)data.get();
+    CHECK(cudaMemset(x, 1, n));
     CHECK(r.scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(r.launch(data + 1, data + 1, n, scratch.get(), scratch.bytes, 0));
-    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
-    CHECK(cudaLaunchKernelEx(&config, count_wrong, (const unsigned char *)(data + 1), n,
-                             (unsigned long long *)wrong.get()));
-    CHECK(cudaDeviceSynchronize());
-    wrong.read(&found);
+    CHECK(r.launch(x, x, n, scratch.get(), scratch.bytes, 0));
+    const unsigned long long found = test_count(count_wrong, x, n);
     tap_ok(found == 0, "%s: n = 2^32 + 4099: %llu are wrong", r.name, found);
-    CHECK(cudaFree(data));
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "operators.h"
+#include "heads.h"
 
 #include <coarsen/base.h>
 
@@ -141,29 +142,7 @@ template <class T, class A, class H> struct kind {
 #define BY_OFFSETS(stem, T, A, H, dim, ...)                                                        \
     KIND(stem, T, A, H, dim, NULL, stem##_launch, __VA_ARGS__)
 
-static float small_of(uint64_t bits)
-{
-    return (float)(int)(bits % 17) - 8; // so that sums are exact
-}
-
 // ---- Running one ----------------------------------------------------------------------------------
-
-struct layout {
-    const char *name;
-    bool (*head)(uint64_t bits, size_t i, size_t row);
-};
-
-static const layout layouts[] = {
-    {"none", [](uint64_t, size_t, size_t) { return false; }},
-    {"all", [](uint64_t, size_t, size_t) { return true; }},
-    {"every other", [](uint64_t, size_t i, size_t) { return i % 2 == 1; }},
-    {"1 in 3", [](uint64_t bits, size_t, size_t) { return bits % 3 == 0; }},
-    {"1 in 50", [](uint64_t bits, size_t, size_t) { return bits % 50 == 0; }},
-    {"1 in a row", [](uint64_t bits, size_t, size_t row) { return bits % row == 0; }},
-    {"about each row",
-     [](uint64_t bits, size_t i, size_t row) { return (i + bits % 3) % row == 1; }},
-    {"one in all", [](uint64_t, size_t i, size_t row) { return i == 3 * row + 5; }},
-};
 
 // The flags; or the offsets, of which some are there twice or more, as of empty segments.
 template <class T, class A, class H>
@@ -240,28 +219,18 @@ static bool check_once(const kind<T, A, H> &k, const layout &of, size_t n, uint6
     const bool clean = in.intact() && apart.intact() && where.intact() && scratch.intact();
     if (status == cudaSuccess && clean && wrong == n)
         return true;
-    tap_ok(0, "%s: n = %zu, heads: %s, offsets %zu, %zu and %zu%s: %s, first at %zu%s", k.name, n,
-           of.name, in_offset, out_offset, at, in_place ? ", in place" : "",
+    tap_ok(0, "%s: n = %zu, segments: %s, offsets %zu, %zu and %zu%s: %s, first at %zu%s", k.name,
+           n, of.name, in_offset, out_offset, at, in_place ? ", in place" : "",
            status != cudaSuccess ? cudaGetErrorString(status) : "wrong result", wrong,
            clean ? "" : ", wrote outside its arrays");
     return false;
 }
 
-// One test: around a row, several rows of one block, and many tiles, each layout in turn, in every order of
-// blocks.
 template <class T, class A, class H> static void check(const kind<T, A, H> &k, size_t most)
 {
-    uint64_t turn = 0;
-    bool ok = true;
-    for (size_t n : {(size_t)0, (size_t)1, (size_t)2, (size_t)33, k.row - 1, k.row, k.row + 1,
-                     3 * k.row + 5, 5 * k.row - 3, 9 * k.row + 1, most * k.row + 7})
-        for (const layout &of : layouts) {
-            test_order((int)(turn % test_order_count()));
-            ok = ok && check_once(k, of, n, test_random(k.row, turn++));
-        }
-    test_order(0);
-    if (ok)
-        tap_ok(1, "%s: right at every size up to %zu", k.name, most * k.row + 7);
+    check_layouts(k.name, k.row, most, [&](const layout &of, size_t n, uint64_t bits) {
+        return check_once(k, of, n, bits);
+    });
 }
 
 // ---- What is promised beyond the result -----------------------------------------------------------
@@ -378,32 +347,21 @@ static void check_graph(void)
     std::vector<unsigned int> offsets;
     for (size_t s = 0; s <= segments; s++)
         offsets.push_back((unsigned int)(s < segments ? s * length : n));
+    for (size_t i = 0; i < n; i++)
+        sums[i] = (int)(i % length + 1);
     const test_array in(n * 4), out(n * 4), at(offsets.size() * 4);
     const test_array scratch(offsets_sum_scratch_bytes(n));
     in.fill(x.data());
     at.fill(offsets.data());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(offsets_sum_launch((const int *)in.get(), n, (const unsigned int *)at.get(), segments,
-                             (int *)out.get(), scratch.get(), scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        CHECK(cudaMemset(out.get(), POISON, n * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(sums.data());
-        for (size_t i = 0; i < n; i++)
-            ok &= sums[i] == (int)(i % length + 1);
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(offsets_sum_launch((const int *)in.get(), n, (const unsigned int *)at.get(),
+                                     segments, (int *)out.get(), scratch.get(), scratch.bytes,
+                                     stream));
+        },
+        [&] { return out.holds(sums); });
     tap_ok(ok, "offsets_sum: is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 static __global__ void make_offsets(unsigned long long *offsets, size_t segments, size_t length,
@@ -426,28 +384,16 @@ static __global__ void count_wrong(const unsigned char *sums, size_t n, size_t l
 static void check_big(void)
 {
     const size_t n = ((size_t)1 << 32) + 4099, length = 1013, segments = n / length + 1;
-    unsigned char *data = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", n + (segments + 1) * 8 + offsets_bytes_scratch_bytes(n)))
         return;
-    }
-    if (cudaMalloc((void **)&data, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    const test_array scratch(offsets_bytes_scratch_bytes(n)), at((segments + 1) * 8), wrong(8);
-    unsigned long long found = 0;
-    CHECK(cudaMemset(data, 1, n + 1));
-    wrong.zero();
+    const test_array data(n, 1), scratch(offsets_bytes_scratch_bytes(n)), at((segments + 1) * 8);
+    unsigned char *const x = (unsigned char *)data.get();
+    CHECK(cudaMemset(x, 1, n));
     make_offsets<<<1024, 256>>>((unsigned long long *)at.get(), segments, length, n);
-    CHECK(offsets_bytes_launch(data + 1, n, (const unsigned long long *)at.get(), segments,
-                               data + 1, scratch.get(), scratch.bytes, 0));
-    count_wrong<<<4096, 256>>>(data + 1, n, length, (unsigned long long *)wrong.get());
-    CHECK(cudaDeviceSynchronize());
-    wrong.read(&found);
+    CHECK(offsets_bytes_launch(x, n, (const unsigned long long *)at.get(), segments, x,
+                               scratch.get(), scratch.bytes, 0));
+    const unsigned long long found = test_count(count_wrong, x, n, length);
     tap_ok(found == 0, "offsets_bytes: n = 2^32 + 4099: %llu are wrong", found);
-    CHECK(cudaFree(data));
 }
 
 #endif
@@ -459,7 +405,7 @@ int main(void)
     test_begin();
     const kind<float, float, unsigned char> flags_default =
         BY_FLAGS(flags_default, float, float, unsigned char, 512, false, 0, plus<float>,
-                 itself<float>, small_of);
+                 itself<float>, small_float);
     const kind<int, int, unsigned int> offsets_sum = BY_OFFSETS(
         offsets_sum, int, int, unsigned int, 64, false, 0, plus<int>, itself<int>, of_bits<int>);
     const kind<int, int, int> flags_before =

@@ -470,59 +470,39 @@ static void check_graph(const kind<float, float, int> &k)
     in.fill(std::vector<float>(n, 1.0f).data());
     at.fill(std::vector<int>{0, 10, 10, (int)n}.data());
     CHECK(k.scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaDeviceSynchronize());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(k.launch((float *)in.get(), n, (int *)at.get(), 3, (float *)out.get(), scratch.get(),
-                   scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int i = 0; i < 3; i++) {
-        float sums[3];
-        CHECK(cudaMemset(out.get(), POISON, 12));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(sums);
-        ok &= sums[0] == 10 && sums[1] == 0 && sums[2] == (float)(n - 10);
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(k.launch((float *)in.get(), n, (int *)at.get(), 3, (float *)out.get(),
+                           scratch.get(), scratch.bytes, stream));
+        },
+        [&] {
+            return out.holds(std::vector<float>{10, 0, (float)(n - 10)});
+        });
     tap_ok(ok, "%s: is captured in a graph and replayed", k.name);
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 // More than 2^32 ones.
 static void check_big(void)
 {
     const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *data = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", n + offsets_bytes_scratch_bytes(n, 3)))
         return;
-    }
-    if (cudaMalloc((void **)&data, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
+    const test_array data(n, 1);
+    unsigned char *const x = (unsigned char *)data.get();
     const unsigned long long offsets[] = {0, 5, n - 7, n};
     unsigned long long sums[3];
     const test_array scratch(offsets_bytes_scratch_bytes(n, 3)), at(sizeof offsets),
         out(sizeof sums);
-    CHECK(cudaMemset(data, 1, n + 1));
+    CHECK(cudaMemset(x, 1, n));
     at.fill(offsets);
     CHECK(offsets_bytes_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(offsets_bytes_launch(data + 1, n, (unsigned long long *)at.get(), 3,
+    CHECK(offsets_bytes_launch(x, n, (unsigned long long *)at.get(), 3,
                                (unsigned long long *)out.get(), scratch.get(), scratch.bytes, 0));
     CHECK(cudaDeviceSynchronize());
     out.read(sums);
     tap_ok(sums[0] == 5 && sums[1] == n - 12 && sums[2] == 7,
            "offsets_bytes: n = 2^32 + 4099: %llu, %llu and %llu", sums[0], sums[1], sums[2]);
-    CHECK(cudaFree(data));
 }
 
 #endif

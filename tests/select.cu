@@ -450,18 +450,9 @@ static void check_one_scratch(size_t n)
 static void check_waits(size_t n)
 {
 #ifdef SIMT
-    simt_config config = simt_get_config();
-    const simt_config before = config;
     const sample<int> from = make(of_small, n, 128, 1);
-    bool ok = true;
     const char *why = "";
-    config.resident = 8;
-    config.order = SIMT_SHUFFLE;
-    for (config.seed = 1; ok && config.seed <= 20; config.seed++) {
-        simt_set_config(&config);
-        ok = right(of_small, from, 0, 0, &why);
-    }
-    simt_set_config(&before);
+    const bool ok = test_interleaved(20, [&] { return right(of_small, from, 0, 0, &why); });
     tap_ok(ok, "right in twenty orders of blocks that interleave: %s", why);
 #else
     (void)n;
@@ -496,48 +487,27 @@ static void check_graph(void)
     std::vector<int> got(n);
     in.fill(from.x.data());
     CHECK(positive_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaDeviceSynchronize());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(positive_launch(NULL, NULL, 0, (unsigned long long *)count.get(), NULL, 0, stream));
-    CHECK(positive_launch((int *)in.get(), (int *)out.get(), n, (unsigned long long *)count.get(),
-                          scratch.get(), scratch.bytes, stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int k = 0; k < 3; k++) {
-        unsigned long long counted;
-        size_t kept = 0;
-        CHECK(cudaMemset(out.get(), POISON, n * 4));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(got.data());
-        count.read(&counted);
-        for (size_t i = 0; i < n; i++)
-            ok &= !from.kept[i] || got[kept++] == from.x[i];
-        ok &= counted == kept;
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(
+                positive_launch(NULL, NULL, 0, (unsigned long long *)count.get(), NULL, 0, stream));
+            CHECK(positive_launch((int *)in.get(), (int *)out.get(), n,
+                                  (unsigned long long *)count.get(), scratch.get(), scratch.bytes,
+                                  stream));
+        },
+        [&] {
+            unsigned long long kept = 0;
+            bool right = true;
+            out.read(got.data());
+            for (size_t i = 0; i < n; i++)
+                right &= !from.kept[i] || got[kept++] == from.x[i];
+            return right && count.holds(std::vector<unsigned long long>{kept});
+        });
     tap_ok(ok, "is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
-static __device__ unsigned char big_element(size_t i)
-{
-    return (unsigned char)(i % 100003 % 251);
-}
-
-static __global__ void fill_big(unsigned char *data, size_t n)
-{
-    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < n; i += (size_t)gridDim.x * 256)
-        data[i] = big_element(i);
-}
-
-// A period is 100003 elements, of which 399 are 7: 398 whole rounds of 251, and what is left.
+// A period of test_fill is 100003 elements, of which 399 are 7: 398 whole rounds of 251, and what is left.
 static __global__ void count_wrong(const unsigned char *in, const unsigned char *out, size_t n,
                                    unsigned long long *wrong)
 {
@@ -552,36 +522,20 @@ static __global__ void count_wrong(const unsigned char *in, const unsigned char 
 static void check_big(void)
 {
     const size_t n = ((size_t)1 << 32) + 4099;
-    unsigned char *in = NULL, *out = NULL;
-    if (test_quick()) {
-        tap_skip("n > 2^32: quick");
+    if (!test_room("n > 2^32", 2 * n + bytes_scratch_bytes(n)))
         return;
-    }
-    if (cudaMalloc((void **)&in, n + 1) != cudaSuccess ||
-        cudaMalloc((void **)&out, n + 1) != cudaSuccess) {
-        cudaGetLastError();
-        cudaFree(in);
-        tap_skip("n > 2^32: not that much memory");
-        return;
-    }
-    const test_array scratch(bytes_scratch_bytes(n)), count(8), wrong(8);
-    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
-    unsigned long long found = 0, counted = 0, sevens = n / 100003 * 399;
+    const test_array x(n, 1), y(n), scratch(bytes_scratch_bytes(n)), count(8);
+    unsigned char *const in = (unsigned char *)x.get(), *const out = (unsigned char *)y.get();
+    unsigned long long counted = 0, sevens = n / 100003 * 399;
     sevens += n % 100003 / 251 + (n % 100003 % 251 > 7);
-    CHECK(cudaLaunchKernelEx(&config, fill_big, in + 1, n));
+    test_fill<<<4096, 256>>>(in, n);
     CHECK(bytes_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(bytes_launch(in + 1, out, n, (unsigned long long *)count.get(), scratch.get(),
-                       scratch.bytes, 0));
-    wrong.zero();
-    CHECK(cudaLaunchKernelEx(&config, count_wrong, (const unsigned char *)(in + 1),
-                             (const unsigned char *)out, n, (unsigned long long *)wrong.get()));
-    CHECK(cudaDeviceSynchronize());
-    wrong.read(&found);
+    CHECK(bytes_launch(in, out, n, (unsigned long long *)count.get(), scratch.get(), scratch.bytes,
+                       0));
+    const unsigned long long found = test_count(count_wrong, in, out, n);
     count.read(&counted);
     tap_ok(found == 0 && counted == n - sevens, "n = 2^32 + 4099: %llu are wrong, count %llu",
            found, counted);
-    CHECK(cudaFree(in));
-    CHECK(cudaFree(out));
 }
 
 #endif

@@ -4,10 +4,9 @@
 // the numbers, in any order of blocks; and what it promises of errors, scratch and what it leaves as it was.
 
 #include "device.h"
+#include "sorts.h"
 
 #include <coarsen/base.h>
-
-#include <algorithm>
 
 #ifndef TEST_ONLY // whose programs are in namespaces, which the header is not made for
 #include <cuda_fp16.h>
@@ -80,33 +79,8 @@
 #endif
 #endif
 
-// ---- The order wanted, worked out in another way than the header's --------------------------------------
+// ---- The numbers --------------------------------------------------------------------------------------
 
-template <class K> static uint64_t order_of(K x)
-{
-    return (uint64_t)x ^ ((K)-1 < (K)0 ? 1ULL << 63 : 0);
-}
-// A float's order, by its sign and magnitude: NaN behind infinity, and negative NaN behind those.
-template <class B> static uint64_t order_of_bits(B bits, B infinite)
-{
-    const B sign = (B)((B)1 << (8 * sizeof(B) - 1)), all = (B)~sign, magnitude = bits & all;
-    if (!(bits & sign))
-        return (uint64_t)infinite + 1 + magnitude;
-    return magnitude <= infinite ? (uint64_t)(infinite - magnitude)
-                                 : (uint64_t)infinite + 2 + all + (all - magnitude);
-}
-static uint64_t order_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(x));
-    return order_of_bits(bits, (uint32_t)0x7f800000);
-}
-static uint64_t order_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof(x));
-    return order_of_bits(bits, (uint64_t)0x7ff0000000000000);
-}
 #ifndef TEST_ONLY
 static uint64_t order_of(__half x)
 {
@@ -116,18 +90,9 @@ static uint64_t order_of(__half x)
 }
 #endif
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, CONSTANT, SAWTOOTH, SKEWED, RARE, SHAPES };
-static const char *const shape_names[] = {"random",   "few values", "sorted", "reversed",
-                                          "constant", "sawtooth",   "skewed", "rare"};
+static const shape shapes[] = {RANDOM, FEW, SORTED, REVERSED, CONSTANT, SAWTOOTH, SKEWED, RARE};
 
-template <class K> static K key_of(uint64_t bits)
-{
-    K key;
-    memcpy((void *)&key, &bits, sizeof(key));
-    return key;
-}
-
-template <class K> static std::vector<K> make(int of, size_t n, uint64_t seed)
+template <class K> static std::vector<K> of_shape(shape of, size_t n, uint64_t seed)
 {
     std::vector<K> x(n);
     for (size_t i = 0; i < n; i++) {
@@ -184,12 +149,12 @@ template <class K, class I> struct finder {
 
 // Whether a launch gives the first k of each row, and where they were, and writes nothing else.
 template <class K, class I>
-static bool right(const finder<K, I> &f, int of, size_t rows, size_t width, size_t gap, size_t k,
+static bool right(const finder<K, I> &f, shape of, size_t rows, size_t width, size_t gap, size_t k,
                   size_t in_offset, size_t out_offset, bool indexed, const char **why,
                   int times = 2)
 {
     const size_t pitch = width + gap, n = rows == 0 ? 0 : (rows - 1) * pitch + width;
-    const std::vector<K> x = make<K>(of, n, n + k);
+    const std::vector<K> x = of_shape<K>(of, n, n + k);
     const test_array in(n * sizeof(K), in_offset * sizeof(K));
     const test_array out(rows * k * sizeof(K), out_offset * sizeof(K));
     const test_array indices(indexed ? rows * k * sizeof(I) : 0, out_offset * sizeof(I));
@@ -243,7 +208,7 @@ template <class K, class I>
 static bool passes(const finder<K, I> &f, size_t z, size_t rows, size_t width, size_t k)
 {
     const uint64_t bits = test_random(rows * 31 + width, k + f.tile + z);
-    const int of = (int)(bits % SHAPES);
+    const shape of = shapes[bits % 8];
     const size_t in_offset = (bits >> 8) % 17, out_offset = (bits >> 16) % 5;
     const size_t gap = bits >> 24 & 1 ? (bits >> 32) % 5 : 0;
     const bool indexed = (bits >> 40) % 4 != 0;
@@ -289,7 +254,7 @@ template <class K, class I> static void check(const finder<K, I> &f)
     }
     tap_ok(1, "%s: right at every size up to %zu", f.name, f.most);
     // Each kind of numbers, with many parts and with few.
-    for (int of = 0; of < SHAPES; of++)
+    for (shape of : shapes)
         for (size_t k : {3, 60}) {
             const size_t n = std::min(f.most, 2 * f.part + 3 * f.tile + 5);
             const char *why;
@@ -474,48 +439,32 @@ static void check_unready(void)
 static void check_graph(void)
 {
     const size_t n = 1000003, k = 100;
-    const std::vector<unsigned long long> x = make<unsigned long long>(RANDOM, n, 9);
-    std::vector<unsigned long long> sorted = x, got(k);
+    const std::vector<unsigned long long> x = of_shape<unsigned long long>(RANDOM, n, 9);
+    std::vector<unsigned long long> sorted = x;
     const test_array in(n * 8), out(k * 8), scratch(top_u64_scratch_bytes(1, n, k));
     in.fill(x.data());
     std::sort(sorted.begin(), sorted.end(), [](uint64_t a, uint64_t b) { return b < a; });
     sorted.resize(k);
     CHECK(top_u64_scratch_init(scratch.get(), scratch.bytes, 0));
-    CHECK(cudaDeviceSynchronize());
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(top_u64_launch((const unsigned long long *)in.get(), n, k,
-                         (unsigned long long *)out.get(), NULL, scratch.get(), scratch.bytes,
-                         stream));
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    bool ok = true;
-    for (int t = 0; t < 3; t++) {
-        CHECK(cudaMemset(out.get(), POISON, k * 8));
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        out.read(got.data());
-        ok &= got == sorted;
-    }
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(top_u64_launch((const unsigned long long *)in.get(), n, k,
+                                 (unsigned long long *)out.get(), NULL, scratch.get(),
+                                 scratch.bytes, stream));
+        },
+        [&] { return out.holds(sorted); });
     tap_ok(ok, "is captured in a graph and replayed");
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
 }
 
 // Beyond 2^32 numbers, of one array and of rows; and more short rows than a grid has blocks of threads for.
 static void check_big(void)
 {
     const size_t n = ((size_t)1 << 32) + 4099, k = 5;
-    unsigned char *in = NULL;
-    if (test_quick() || cudaMalloc((void **)&in, n) != cudaSuccess) {
-        cudaGetLastError();
-        tap_skip("n > 2^32: quick, or not that much memory");
+    if (!test_room("n > 2^32", n + n / 3 + top_big_scratch_bytes(1, n, k)))
         return;
-    }
+    const test_array x(n);
+    unsigned char *const in = (unsigned char *)x.get();
     const size_t at[] = {7, 99, ((size_t)1 << 32) - 1, (size_t)1 << 32, n - 1};
     const unsigned char number[] = {250, 252, 255, 252, 251};
     const size_t wanted[] = {at[2], at[1], at[3], at[4], at[0]};
@@ -532,8 +481,8 @@ static void check_big(void)
     tap_ok(std::equal(got.begin(), got.end(), wanted), "n = 2^32 + 4099");
     // In rows of 3: the first of each.
     const size_t rows = n / 3;
-    unsigned char *firsts = NULL;
-    CHECK(cudaMalloc((void **)&firsts, rows));
+    const test_array of_rows(rows);
+    unsigned char *const firsts = (unsigned char *)of_rows.get();
     CHECK(top_big_launch_rows(in, 3, rows, 3, 1, firsts, NULL, NULL, 0, 0));
     CHECK(cudaDeviceSynchronize());
     bool ok = true;
@@ -543,8 +492,6 @@ static void check_big(void)
         ok &= first == number[i];
     }
     tap_ok(ok, "n / 3 rows of 3");
-    CHECK(cudaFree(firsts));
-    CHECK(cudaFree(in));
 }
 #endif
 #endif
