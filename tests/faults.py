@@ -384,9 +384,9 @@ FAULTS = {
         ("search as if those of b came first", "        if (COARSEN_(less)(b[k - 1 - i], a[i]))\n", "        if (!COARSEN_(less)(a[i], b[k - 1 - i]))\n"),
         ("probe as if those of b came first", "!COARSEN_(less)(b[k - 1 - i], a[i]);", "COARSEN_(less)(a[i], b[k - 1 - i]);"),
         ("probe past the end", "&& i < high && !COARSEN_(less)", "&& i <= high && !COARSEN_(less)"),
-        ("probe with one step too small", "(high - low) / 257 : (high - low) / 33) + 1;", "(high - low) / 258 : (high - low) / 34);"),
+        ("probe with one step too small", "(high - low) / 257 : (high - low) / 33) + 1;", "(high - low) / 300 : (high - low) / 40) + 1;"),
         ("believe too few lanes", "low += step * count;", "low += step * (count & 127);"),
-        ("keep what is ruled out", "coarsen_min(high, low + step - 1);", "coarsen_min(high, low + step - 2);"),
+        ("rule out one too many", "coarsen_min(high, low + step - 1);", "coarsen_min(high, low + step - 1 - (step > 1));"),
         ("pass the end of a ring", "return run.base + (place < before ? place : before);", "return run.base + place;"),
         ("search runs as if those of b came first",
          "if (COARSEN_(less)(*COARSEN_(at_byte)(keys, at_b - i * size),\n                           *COARSEN_(at_byte)(keys, at_a + i * size)))",
@@ -1431,7 +1431,7 @@ BASE = {
 AT_ONCE = 12  # cases in one program: one compiler's memory
 
 # What every program begins with, compiled once.
-COMMON = ["device.h", "operators.h", "sorts.h", "math.h", "algorithm", "functional", "limits"]
+COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "algorithm", "functional", "limits"]
 
 
 class Case:
