@@ -105,9 +105,13 @@ static void STENCIL(check)(void)
           STENCIL_TILE + 1);
     check(rung<float>{STENCIL_TEXT(far), 4, COARSEN_COPIED, weighed<4, float>, STENCIL(far_launch)},
           32);
-    check(rung<unsigned char>{STENCIL_TEXT(bytes), 1, COARSEN_CLAMPED, weighed<1, unsigned char>,
-                              STENCIL(bytes_launch)},
-          32);
+    const rung<unsigned char> bytes = {STENCIL_TEXT(bytes), 1, COARSEN_CLAMPED,
+                                       weighed<1, unsigned char>, STENCIL(bytes_launch)};
+    check(bytes, 32);
+#ifndef SIMT
+    check_graph(plain);
+    check_big(bytes);
+#endif
 #endif
 }
 
@@ -299,6 +303,70 @@ static void check_count(const char *name, decltype(rung<float>::launch) launch, 
     simt_total_counts(&c);
     const double loaded = (double)c.global_bytes / 4 / (double)cells - 1;
     tap_ok(fabs(loaded - loads) < 1e-6, "%s: %.4f cells loaded per cell", name, loaded);
+}
+#endif
+
+#ifndef SIMT
+static void check_graph(const rung<float> &r)
+{
+    const extent e = {{50, 40, 30}, 51, 51 * 40};
+    const size_t cells = e.cells();
+    std::vector<float> x(cells), want(cells);
+    memset(want.data(), POISON, cells * 4);
+    for (size_t i = 0; i < cells; i++)
+        x[i] = (float)(test_random(5, i) % 17);
+    for (size_t i = 0; i < 50 * 40 * 30; i++) {
+        const size_t at[] = {i % 50, i / 50 % 40, i / 2000};
+        want[e.at(at[0], at[1], at[2])] = wanted(r, x, e, at);
+    }
+    const test_array in(cells * 4), out(cells * 4);
+    in.fill(x.data());
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(r.launch((float *)in.get(), (float *)out.get(), 50, 40, 30, e.pitch,
+                           e.slice_pitch, stream));
+        },
+        [&] {
+            std::vector<float> got(cells);
+            out.read(got.data());
+            return memcmp(got.data(), want.data(), cells * 4) == 0;
+        });
+    tap_ok(ok, "%s: is captured in a graph and replayed", r.name);
+}
+
+// Of what test_fill made: a plane whose edges are clamped.
+static __global__ void count_wrong(const unsigned char *out, size_t nx, size_t ny,
+                                   unsigned long long *count)
+{
+    for (size_t i = blockIdx.x * (size_t)256 + threadIdx.x; i < nx * ny;
+         i += (size_t)gridDim.x * 256) {
+        const size_t x = i % nx, y = i / nx;
+        unsigned char along_x[3], along_y[3], along_z[3];
+        for (size_t k = 0; k < 3; k++) {
+            const size_t other_x = x + k == 0 ? 0 : x + k > nx ? nx - 1 : x + k - 1;
+            const size_t other_y = y + k == 0 ? 0 : y + k > ny ? ny - 1 : y + k - 1;
+            along_x[k] = (unsigned char)((y * nx + other_x) % 100003 % 251);
+            along_y[k] = (unsigned char)((other_y * nx + x) % 100003 % 251);
+            along_z[k] = (unsigned char)(i % 100003 % 251);
+        }
+        if (out[i] != weighed<1>(along_x + 1, along_y + 1, along_z + 1))
+            atomicAdd(count, 1ULL);
+    }
+}
+
+static void check_big(const rung<unsigned char> &r)
+{
+    const size_t nx = 70001, ny = 62003, n = nx * ny;
+    if (!test_room("cells > 2^32", 2 * n))
+        return;
+    const test_array in(n, 1), out(n, 3);
+    const cudaLaunchConfig_t config = {dim3(4096), dim3(256), 0, 0, NULL, 0};
+    CHECK(cudaLaunchKernelEx(&config, test_fill<unsigned char>, (unsigned char *)in.get(), n));
+    CHECK(r.launch((unsigned char *)in.get(), (unsigned char *)out.get(), nx, ny, 1, nx, n, 0));
+    const unsigned long long found =
+        test_count(count_wrong, (const unsigned char *)out.get(), nx, ny);
+    tap_ok(found == 0, "%s: %zu x %zu cells: %llu are wrong", r.name, nx, ny, found);
 }
 #endif
 
