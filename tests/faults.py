@@ -553,8 +553,8 @@ FAULTS = {
     "stencil/vectorized.h": ("stencil", [
         ("copy no halo", "x < (long long)nx + COARSEN_ORDER;", "x < (long long)nx;"),
         ("take a vector for aligned", "if (aligned) {", "if (true) {"),
-        ("copy a vector before the row", "if (x + i >= 0 && x + i + COARSEN_ITEMS", "if (x + i + COARSEN_ITEMS"),
-        ("copy a vector beyond the row", "x + i + COARSEN_ITEMS <= (long long)nx)", "x + i < (long long)nx)"),
+        ("copy a vector before the row", "if (x + i >= 0 && x + i <= last)", "if (x + i <= last)"),
+        ("copy a vector beyond the row", "(long long)nx - (long long)COARSEN_ITEMS;", "(long long)nx - 1;"),
         ("copy the lanes' vectors alone", "i < COARSEN_WIDTH; i += COARSEN_CELLS", "i < COARSEN_CELLS; i += COARSEN_CELLS"),
         ("copy the rows of results alone", "row < COARSEN_HEIGHT; row +=", "row < COARSEN_TALL; row +="),
         ("copy what is a row above", "(long long)(top + row) - COARSEN_ORDER;", "(long long)(top + row) - COARSEN_ORDER - 1;"),

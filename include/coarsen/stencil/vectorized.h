@@ -91,8 +91,9 @@ COARSEN_DEVICE void COARSEN_(load_row)(COARSEN_TYPE *to, const COARSEN_TYPE *row
 {
     const unsigned int lane = threadIdx.x % 32;
     if (aligned) {
+        const long long last = (long long)nx - (long long)COARSEN_ITEMS; // place of a vector
         for (unsigned int i = lane * COARSEN_ITEMS; i < COARSEN_WIDTH; i += COARSEN_CELLS)
-            if (x + i >= 0 && x + i + COARSEN_ITEMS <= (long long)nx)
+            if (x + i >= 0 && x + i <= last)
                 COARSEN_(copy_async)(to + i, row + x + i, 16);
             else
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)

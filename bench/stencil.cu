@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+//
+// bench/stencil.cu: stars of order 1, 2 and 4 on grids of float and double cells. Each rung of the stencil's ladder and
+// stencil.h beside a device copy, which no stencil can beat: it, too, reads and writes each cell once. With --sweep:
+// stencil.h's threads per block and rows per thread, and the slices per block of register_tiled.h.
+//
+// n counts cells. The file includes itself, once for each type and order, and once for each pair of knobs.
+
+#if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
+
+#if SWEEP_BLOCK_DIM <= 512 && SWEEP_COARSE_FACTOR <= 4
+#define COARSEN_NAME         SWEEP_NAME(rows)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#define BLOCK_DIM            SWEEP_BLOCK_DIM
+#define COARSEN_THREAD_ROWS  SWEEP_COARSE_FACTOR
+#include <coarsen/stencil.h>
+VARIANT(rows, "stencil.h", 1,
+        "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSEN_THREAD_ROWS=" SWEEP_TEXT(
+            SWEEP_COARSE_FACTOR));
+
+#define COARSEN_NAME         SWEEP_NAME(far_rows)
+#define COARSEN_TYPE         float
+#define COARSEN_ORDER        4
+#define COARSEN_COEFFICIENTS 0.3f, 0.07f, 0.03f, 0.01f, 0.005f
+#define BLOCK_DIM            SWEEP_BLOCK_DIM
+#define COARSEN_THREAD_ROWS  SWEEP_COARSE_FACTOR
+#include <coarsen/stencil.h>
+VARIANT(far_rows, "stencil.h", 4,
+        "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSEN_THREAD_ROWS=" SWEEP_TEXT(
+            SWEEP_COARSE_FACTOR));
+#elif SWEEP_BLOCK_DIM == 1024
+#define COARSEN_NAME         SWEEP_NAME(slices)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#define COARSE_FACTOR        (8 * SWEEP_COARSE_FACTOR)
+#include <coarsen/stencil/register_tiled.h>
+VARIANT(slices, "register_tiled", 1, "COARSE_FACTOR=8*" SWEEP_TEXT(SWEEP_COARSE_FACTOR));
+#endif
+
+#elif defined(                                                                                     \
+    STENCIL_HEADER) // ---- one rung ------------------------------------------------------
+
+#define COARSEN_NAME         STENCIL_NAME(1)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#include STENCIL_HEADER
+RUNG(1);
+
+#define COARSEN_NAME         STENCIL_NAME(2)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_ORDER        2
+#define COARSEN_COEFFICIENTS 0.4f, 0.07f, 0.03f
+#include STENCIL_HEADER
+RUNG(2);
+
+#define COARSEN_NAME         STENCIL_NAME(4)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_ORDER        4
+#define COARSEN_COEFFICIENTS 0.3f, 0.07f, 0.03f, 0.01f, 0.005f
+#include STENCIL_HEADER
+RUNG(4);
+
+#undef STENCIL_HEADER
+#undef STENCIL_STEM
+#undef STENCIL_KERNEL
+
+#elif defined(                                                                                     \
+    STENCIL_TYPE) // ---- one type --------------------------------------------------------
+
+#define STENCIL_HEADER <coarsen/stencil/basic.h>
+#define STENCIL_STEM   basic
+#define STENCIL_KERNEL "basic"
+#include "stencil.cu"
+#define STENCIL_HEADER <coarsen/stencil/tiled.h>
+#define STENCIL_STEM   tiled
+#define STENCIL_KERNEL "tiled"
+#include "stencil.cu"
+#define STENCIL_HEADER <coarsen/stencil/coarsened.h>
+#define STENCIL_STEM   coarsened
+#define STENCIL_KERNEL "coarsened"
+#include "stencil.cu"
+#define STENCIL_HEADER <coarsen/stencil/register_tiled.h>
+#define STENCIL_STEM   register_tiled
+#define STENCIL_KERNEL "register_tiled"
+#include "stencil.cu"
+#define STENCIL_HEADER <coarsen/stencil.h>
+#define STENCIL_STEM   stencil
+#define STENCIL_KERNEL "stencil.h"
+#include "stencil.cu"
+#undef STENCIL_TYPE
+
+#else // ---- the bench ------------------------------------------------------------------------------
+
+#include "harness.h"
+
+#include <coarsen/base.h>
+
+template <typename T> struct rung {
+    std::string kernel, knobs;
+    int order;
+    cudaError_t (*launch)(const T *, T *, size_t, size_t, size_t, size_t, size_t, cudaStream_t);
+};
+
+#define STENCIL_NAME(order)                                                                        \
+    COARSEN_JOIN(STENCIL_STEM, COARSEN_JOIN(_, COARSEN_JOIN(STENCIL_TYPE, _##order)))
+#define RUNG(order)                                                                                \
+    static const bool COARSEN_JOIN(STENCIL_NAME(order), _added) =                                  \
+        bench_add(bench_rungs<rung<STENCIL_TYPE>>(),                                               \
+                  {STENCIL_KERNEL, "", order, COARSEN_JOIN(STENCIL_NAME(order), _launch)})
+#define VARIANT(stem, kernel, order, knobs)                                                        \
+    static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
+        bench_add(bench_variants<rung<float>>(),                                                   \
+                  {kernel, knobs, order, COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
+
+#define STENCIL_TYPE float
+#include "stencil.cu"
+#define STENCIL_TYPE double
+#include "stencil.cu"
+
+#define SWEEP_VARIANT "stencil.cu"
+#include "sweep.h"
+
+// ---- The reference ----------------------------------------------------------------------------------
+
+// Cells near an edge keep their values. The others may be off by what the sums of a star in T round.
+template <typename T>
+__global__ void wrong_kernel(const T *in, const T *out, size_t nx, size_t ny, size_t nz, int order,
+                             unsigned long long *first)
+{
+    const float coefficients[3][5] = {
+        {0.4f, 0.1f}, {0.4f, 0.07f, 0.03f}, {0.3f, 0.07f, 0.03f, 0.01f, 0.005f}};
+    const float *const c = coefficients[order / 2];
+    const size_t r = (size_t)order, cells = nx * ny * nz, steps[] = {1, nx, nx * ny};
+    const double epsilon = 30 * (sizeof(T) == 4 ? 6e-8 : 1.2e-16);
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < cells;
+         i += (size_t)gridDim.x * blockDim.x) {
+        const size_t x = i % nx, y = i / nx % ny, z = i / nx / ny;
+        double wanted = in[i], magnitude = 0;
+        if (x >= r && x + r < nx && y >= r && y + r < ny && z >= r && z + r < nz) {
+            wanted *= c[0];
+            magnitude = fabs(wanted);
+            for (int d = 1; d <= order; d++)
+                for (size_t step : steps)
+                    for (const T other : {in[i - step * d], in[i + step * d]}) {
+                        wanted += (double)c[d] * other;
+                        magnitude += fabs((double)c[d] * other);
+                    }
+        }
+        if (!(fabs((double)out[i] - wanted) <= epsilon * magnitude))
+            atomicMin(first, (unsigned long long)i);
+    }
+}
+
+// ---- Contests -------------------------------------------------------------------------------------
+
+template <typename T>
+static void contest(bench &b, const char *type, size_t nx, size_t ny, size_t nz, int order,
+                    const std::vector<rung<T>> &list)
+{
+    const size_t cells = nx * ny * nz, bytes = cells * sizeof(T);
+    bench_contest contest("stencil", type, cells);
+    contest.data = std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) +
+                   ", order " + std::to_string(order);
+    if (!b.fits(2.0 * (double)bytes, contest.data.c_str()))
+        return;
+    const std::shared_ptr<void> from = bench_alloc(bytes), to = bench_alloc(bytes);
+    T *const in = (T *)from.get(), *const out = (T *)to.get();
+    bench_fill(in, cells, 1);
+    const bench_entry copied =
+        bench_copy({{out, in, bytes}}, [=] { BENCH_CHECK(cudaMemset(out, 0xff, bytes)); });
+    contest.entries.push_back(copied);
+    for (const rung<T> &r : list) {
+        if (r.order != order)
+            continue;
+        bench_entry entry = copied;
+        entry.kernel = r.kernel;
+        entry.knobs = r.knobs;
+        entry.work = (double)cells;
+        const auto launch = r.launch;
+        entry.launch = [=](cudaStream_t stream) {
+            return launch(in, out, nx, ny, nz, nx, nx * ny, stream);
+        };
+        entry.check = [=](std::string *why) {
+            return bench_all_right("cell", why, [=](unsigned long long *first) {
+                wrong_kernel<<<2048, 256>>>(in, out, nx, ny, nz, order, first);
+                BENCH_CHECK(cudaGetLastError());
+            });
+        };
+        contest.entries.push_back(entry);
+    }
+    b.run(contest);
+}
+
+int main(int argc, char **argv)
+{
+    bench b(argc, argv,
+            {"Stencils: the rungs of coarsen's ladder beside a device copy.", "Gcells/s", 28, 28});
+    if (b.sweep) {
+        contest(b, "float", 512, 512, 512, 1, bench_variants<rung<float>>());
+        contest(b, "float", 640, 640, 640, 4, bench_variants<rung<float>>());
+        return b.finish();
+    }
+    const std::vector<rung<float>> &floats = bench_rungs<rung<float>>();
+    contest(b, "float", 512, 512, 512, 1, floats);
+    contest(b, "float", 640, 640, 640, 1, floats);
+    contest(b, "float", 511, 509, 513, 1, floats);
+    contest(b, "float", 8192, 8192, 16, 1, floats);
+    contest(b, "float", 640, 640, 640, 2, floats);
+    contest(b, "float", 640, 640, 640, 4, floats);
+    contest(b, "double", 512, 512, 512, 1, bench_rungs<rung<double>>());
+    if (!b.quick) {
+        contest(b, "float", 128, 128, 128, 1, floats);
+        contest(b, "float", 257, 255, 300, 1, floats);
+        contest(b, "float", 16384, 16384, 1, 1, floats);
+        contest(b, "float", 100, 1000, 3000, 4, floats);
+        contest(b, "double", 640, 640, 640, 4, bench_rungs<rung<double>>());
+    }
+    return b.finish();
+}
+
+#endif
