@@ -68,7 +68,8 @@ def test_unused(header, compiler, compiled):
 def twice(header):
     """With other parameters the second time, and all that either makes used."""
     name = re.sub(r"\W", "_", header)
-    kind = "double" if header in ("coarsen/moments.h", "coarsen/block/reduce.h") else "int"  # a float's identity
+    floats = header in ("coarsen/moments.h", "coarsen/block/reduce.h") or "COARSEN_COEFFICIENTS" in parameters(header)
+    kind = "double" if floats else "int"  # their parameters are no ints
     first = {"COARSEN_NAME": f"first_{name}"} if "COARSEN_NAME" in parameters(header) else {}
     other = {"COARSEN_NAME": f"other_{name}", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
     other = {name: value for name, value in other.items() if name in parameters(header)}

@@ -103,7 +103,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
             COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
             const unsigned int slot = (step + COARSEN_ORDER) % COARSEN_SPAN;
 #pragma unroll
-            for (int i = 0; i < COARSEN_SPAN; i++) {
+            for (unsigned int i = 0; i < COARSEN_SPAN; i++) {
                 along_x[i] = slices[slot][threadIdx.y + COARSEN_ORDER][threadIdx.x + i];
                 along_y[i] = slices[slot][threadIdx.y + i][threadIdx.x + COARSEN_ORDER];
                 along_z[i] = slices[(step + i) % COARSEN_SPAN][threadIdx.y + COARSEN_ORDER]

@@ -112,7 +112,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
         if (inside) {
             COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN];
 #pragma unroll
-            for (int i = 0; i < COARSEN_SPAN; i++) {
+            for (unsigned int i = 0; i < COARSEN_SPAN; i++) {
                 along_x[i] = slice[threadIdx.y + COARSEN_ORDER][threadIdx.x + i];
                 along_y[i] = slice[threadIdx.y + i][threadIdx.x + COARSEN_ORDER];
             }

@@ -79,7 +79,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
         return;
     COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
 #pragma unroll
-    for (int i = 0; i < COARSEN_SPAN; i++) {
+    for (unsigned int i = 0; i < COARSEN_SPAN; i++) {
         along_x[i] =
             tile[threadIdx.z + COARSEN_ORDER][threadIdx.y + COARSEN_ORDER][threadIdx.x + i];
         along_y[i] =

@@ -114,7 +114,7 @@ COARSEN_DEVICE void COARSEN_(load_slice)(COARSEN_TYPE to[COARSEN_HEIGHT][COARSEN
     for (unsigned int row = threadIdx.x / 32; row < COARSEN_HEIGHT; row += BLOCK_DIM / 32) {
         const long long y = (long long)(top + row) - COARSEN_ORDER;
         const COARSEN_TYPE *const from = slice + COARSEN_(place)(y, extent.ny) * extent.pitch;
-        const long long x = (long long)left - COARSEN_HALO;
+        const long long x = (long long)left - (long long)COARSEN_HALO;
         if (y < (long long)extent.ny + COARSEN_ORDER)
             COARSEN_(load_row)(to[row], from, x, extent.nx, aligned);
     }
