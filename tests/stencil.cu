@@ -83,6 +83,12 @@
 #define COARSEN_STENCIL(x, y, z) (weighed<4>(x, y, z))
 #include STENCIL_HEADER
 
+#define COARSEN_NAME             STENCIL(pairs)
+#define COARSEN_TYPE             two_floats
+#define COARSEN_STENCIL(x, y, z) of_pairs(x, y, z)
+#define COARSEN_BOUNDARY         COARSEN_PERIODIC
+#include STENCIL_HEADER
+
 #define COARSEN_NAME             STENCIL(bytes)
 #define COARSEN_TYPE             unsigned char
 #define COARSEN_STENCIL(x, y, z) ((unsigned char)(weighed<1>(x, y, z)))
@@ -105,6 +111,9 @@ static void STENCIL(check)(void)
           STENCIL_TILE + 1);
     check(rung<float>{STENCIL_TEXT(far), 4, COARSEN_COPIED, weighed<4, float>, STENCIL(far_launch)},
           32);
+    check(
+        rung<two_floats>{STENCIL_TEXT(pairs), 1, COARSEN_PERIODIC, of_pairs, STENCIL(pairs_launch)},
+        32);
     const rung<unsigned char> bytes = {STENCIL_TEXT(bytes), 1, COARSEN_CLAMPED,
                                        weighed<1, unsigned char>, STENCIL(bytes_launch)};
     check(bytes, 32);
@@ -138,6 +147,29 @@ static inline __host__ __device__ T weighed(const T *x, const T *y, const T *z)
         sum = (T)(sum + (T)d * x[-d] + (T)(5 + d) * x[d] + (T)(10 + d) * y[-d] +
                   (T)(15 + d) * y[d] + (T)(20 + d) * z[-d] + (T)(25 + d) * z[d]);
     return sum;
+}
+
+// 8 bytes that are aligned to 4.
+typedef struct {
+    float re, im;
+} two_floats;
+static inline __host__ __device__ two_floats of_pairs(const two_floats *x, const two_floats *y,
+                                                      const two_floats *z)
+{
+    return two_floats{x[-1].re + 2 * y[1].im + 3 * z[0].re, x[1].im + 2 * y[-1].re + 3 * z[-1].im};
+}
+static bool operator!=(two_floats a, two_floats b)
+{
+    return a.re != b.re || a.im != b.im;
+}
+
+template <class T> static void set(T *x, uint64_t bits)
+{
+    *x = (T)(bits % 17);
+}
+static void set(two_floats *x, uint64_t bits)
+{
+    *x = two_floats{(float)(bits % 17), (float)(bits % 19)};
 }
 
 static float of_coefficients(const float *x, const float *y, const float *z)
@@ -196,11 +228,11 @@ template <class T>
 static const char *wrong(const rung<T> &r, const extent &e, size_t in_offset, size_t out_offset)
 {
     const size_t cells = e.cells();
-    const test_array in(cells * sizeof(T), in_offset * sizeof(T));
-    const test_array out(cells * sizeof(T), out_offset * sizeof(T));
+    const test_array in(cells * sizeof(T), in_offset * __alignof__(T));
+    const test_array out(cells * sizeof(T), out_offset * __alignof__(T));
     std::vector<T> x(cells), got(cells), poison(cells);
     for (size_t i = 0; i < cells; i++)
-        x[i] = (T)(test_random(cells, i) % 17);
+        set(&x[i], test_random(cells, i));
     in.fill(x.data());
     cudaError_t status = r.launch((const T *)in.get(), (T *)out.get(), e.n[0], e.n[1], e.n[2],
                                   e.pitch, e.slice_pitch, 0);

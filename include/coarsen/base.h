@@ -124,10 +124,10 @@
 #define COARSEN_PATTERN_MERGESORT  17
 #define COARSEN_PATTERN_STENCIL    18
 
-// What a stencil does with the cells near an edge, to give as COARSEN_BOUNDARY.
-#define COARSEN_COPIED             0 // they keep their values
-#define COARSEN_CLAMPED            1 // beyond the edge are cells like those at it
-#define COARSEN_PERIODIC           2 // beyond the edge are those at the other end
+// What a stencil does with the cells near an edge, to give as COARSEN_BOUNDARY. None is 0, as a misspelt name is.
+#define COARSEN_COPIED             1 // they keep their values
+#define COARSEN_CLAMPED            2 // beyond the edge are cells like those at it
+#define COARSEN_PERIODIC           3 // beyond the edge are those at the other end
 
 // Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
@@ -1077,15 +1077,16 @@ COARSEN_DEVICE COARSEN_TYPE COARSEN_(cell)(const COARSEN_TYPE *coarsen_x,
 #ifdef COARSEN_STENCIL
     return COARSEN_STENCIL(coarsen_x, coarsen_y, coarsen_z);
 #else
-    const COARSEN_TYPE coefficient[] = {COARSEN_COEFFICIENTS};
-    static_assert(sizeof(coefficient) / sizeof(*coefficient) == COARSEN_ORDER + 1,
+    const COARSEN_TYPE coarsen_weights[] = {COARSEN_COEFFICIENTS};
+    static_assert(sizeof(coarsen_weights) / sizeof(*coarsen_weights) == COARSEN_ORDER + 1,
                   "coarsen: COARSEN_COEFFICIENTS must be COARSEN_ORDER + 1 numbers: of the cell, "
                   "and of those at distance 1, 2, ...");
-    COARSEN_TYPE sum = coefficient[0] * coarsen_x[0];
+    COARSEN_TYPE sum = coarsen_weights[0] * coarsen_x[0];
 #pragma unroll
     for (int d = 1; d <= COARSEN_ORDER; d++)
-        sum += coefficient[d] * (((coarsen_x[-d] + coarsen_x[d]) + (coarsen_y[-d] + coarsen_y[d])) +
-                                 (coarsen_z[-d] + coarsen_z[d]));
+        sum += coarsen_weights[d] *
+               (((coarsen_x[-d] + coarsen_x[d]) + (coarsen_y[-d] + coarsen_y[d])) +
+                (coarsen_z[-d] + coarsen_z[d]));
     return sum;
 #endif
 }
@@ -1103,6 +1104,15 @@ COARSEN_DEVICE size_t COARSEN_(place)(long long place, size_t n)
 #else
     return place < 0 ? 0 : coarsen_min((size_t)place, n - 1);
 #endif
+}
+
+// The cell at x, y, z, or the one that stands for it.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(cell_at)(const COARSEN_TYPE *in,
+                                                     COARSEN_(extent) extent, long long x,
+                                                     long long y, long long z)
+{
+    return in + COARSEN_(place)(z, extent.nz) * extent.slice_pitch +
+           COARSEN_(place)(y, extent.ny) * extent.pitch + COARSEN_(place)(x, extent.nx);
 }
 
 // Whether a cell has too few others beyond it, so that it keeps its value. An axis of one cell has no edges.
@@ -1139,6 +1149,22 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, const COARSEN_TYP
         return cudaErrorInvalidValue;
     *blocks = tiles_x * tiles_y * tiles_z;
     return cudaSuccess;
+}
+
+// Launches a kernel, a block of so many threads per tile of width x width x depth cells.
+COARSEN_HOST cudaError_t COARSEN_(launch_tiles)(void (*kernel)(const COARSEN_TYPE *, COARSEN_TYPE *,
+                                                               COARSEN_(extent)),
+                                                const COARSEN_TYPE *in, COARSEN_TYPE *out,
+                                                COARSEN_(extent) extent, size_t width, size_t depth,
+                                                dim3 threads, cudaStream_t stream)
+{
+    size_t blocks = 0;
+    const cudaError_t status = COARSEN_(count_tiles)(&blocks, in, out, extent, width, width, depth);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
+    config.blockDim = threads;
+    return cudaLaunchKernelEx(&config, kernel, in, out, extent);
 }
 #endif
 #endif

@@ -43,7 +43,7 @@ EXPRESSIONS = {
     "COARSEN_OP": "((a) + (b) + ZERO)", "COARSEN_IDENTITY": "(ZERO + 0.0f)", "COARSEN_LIFT": "((x) * 2 + (float)(i) + ZERO)",
     "COARSEN_IF": "((x) + (float)(i) > 6 + ZERO)", "COARSEN_SAME": "((a) == (b) + ZERO)", "COARSEN_LESS": "((a) < (b) + ZERO)",
     "COARSEN_ATOMIC": "atomicAdd(p, (a) + ZERO)", "COARSEN_BIN": "((int)(x) + ZERO)",
-    "COARSEN_STENCIL": "((x)[0] + (x)[-1] * 2 + (y)[1] * 3 + (z)[-1] * 4 + ZERO)",
+    "COARSEN_COEFFICIENTS": "2 + ZERO, 3 + ZERO", "COARSEN_STENCIL": "((x)[0] + (x)[-1] * 2 + (y)[1] * 3 + (z)[-1] * 4 + ZERO)",
 }
 CALLS = {
     "REDUCE": """
@@ -190,17 +190,22 @@ static int check_{name}(void)
     "STENCIL": """
 static int check_{name}(void)
 {{
-    float *in, *out, host[N], result[N];
+    float *in, *out, host[N], result[N], weighted[N];
     if (cudaMalloc((void **)&in, sizeof(host)) || cudaMalloc((void **)&out, sizeof(host)))
         return 1;
     for (int e = 0; e < N; e++)
         host[e] = (float)(e % 31);
     if (cudaMemcpy(in, host, sizeof(host), cudaMemcpyHostToDevice) || {name}_launch(in, out, 20, 25, 10, 20, 500, 0) ||
-        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost))
+        cudaMemcpy(result, out, sizeof(host), cudaMemcpyDeviceToHost) ||
+        {name}_weights_launch(in, out, 20, 25, 10, 20, 500, 0) ||
+        cudaMemcpy(weighted, out, sizeof(host), cudaMemcpyDeviceToHost))
         return 1;
     for (int e = 0; e < N; e++) {{
         const bool edge = e % 20 % 19 == 0 || e / 20 % 25 % 24 == 0 || e / 500 % 9 == 0;
         if (result[e] != (edge ? host[e] : host[e] + host[e - 1] * 2 + host[e + 20] * 3 + host[e - 500] * 4))
+            return 1;
+        if (weighted[e] != (edge ? host[e] : host[e] * 2 + 3 * (host[e - 1] + host[e + 1] + host[e - 20] + host[e + 20] +
+                                                                host[e - 500] + host[e + 500])))
             return 1;
     }}
     return 0;
@@ -302,7 +307,7 @@ def included(header, name):
         changes |= {"COARSEN_TYPE": "unsigned char", "NUM_BINS": "16", "COARSEN_BIN": EXPRESSIONS["COARSEN_BIN"]}
     if kind in ("MERGE", "MERGESORT"):
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LESS": EXPRESSIONS["COARSEN_LESS"]}
-    if kind == "STENCIL":
+    if kind == "STENCIL":  # by each of its two ways too
         changes |= {"COARSEN_COEFFICIENTS": None, "COARSEN_STENCIL": EXPRESSIONS["COARSEN_STENCIL"]}
     if kind == "SELECT":  # by each of its two expressions
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],
@@ -311,6 +316,9 @@ def included(header, name):
     if kind == "SELECT":
         source += inclusion(header, again=True, **changes | {
             "COARSEN_NAME": f"{name}_runs", "COARSEN_IF": None, "COARSEN_SAME": EXPRESSIONS["COARSEN_SAME"]})
+    if kind == "STENCIL":
+        source += inclusion(header, again=True, **changes | {
+            "COARSEN_NAME": f"{name}_weights", "COARSEN_STENCIL": None, "COARSEN_COEFFICIENTS": EXPRESSIONS["COARSEN_COEFFICIENTS"]})
     if kind in ("MAP", "FUSE"):
         changes |= {"COARSEN_INPUTS": "3", "COARSEN_SCALAR": "float", "COARSEN_MAP": None, "COARSEN_TYPE": "float"}
         source = ("#define COARSEN_MAP(a, b, c, s) ((a) * (b) + (c) * (s) + ZERO)\n" +

@@ -84,7 +84,7 @@ BASE = {
     "define COARSEN_COEFFICIENTS, or": ({"STENCIL"}, [{"COARSEN_COEFFICIENTS": None}]),
     "COARSEN_STENCIL and COARSEN_COEFFICIENTS both": ({"STENCIL"}, [{"COARSEN_STENCIL": "x[0]"}]),
     "COARSEN_ORDER must be": ({"STENCIL"}, [{"COARSEN_ORDER": value} for value in ("0", "5", "-1", "kOrder", "1 + 1")]),
-    "COARSEN_BOUNDARY must be": ({"STENCIL"}, [{"COARSEN_BOUNDARY": value} for value in ("3", "-1")]),
+    "COARSEN_BOUNDARY must be": ({"STENCIL"}, [{"COARSEN_BOUNDARY": value} for value in ("0", "4", "-1", "COARSEN_CLAMP")]),
     "define COARSEN_MAP": ({"MAP", "FUSE"}, [{"COARSEN_MAP": None}]),
     "COARSEN_INPUTS must be": ({"MAP", "FUSE"}, [{"COARSEN_INPUTS": value} for value in ("0", "4", "-1", "kInputs", "1 + 1")]),
     "COARSEN_RADIUS must be": ({"BLUR"}, [{"COARSEN_RADIUS": value} for value in ("0", "32", "-1", "kRadius", "1 + 2")]),

@@ -31,8 +31,8 @@
 // or overflowing array, or more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
 // Price paid: memory traffic. A cell is loaded 6 COARSEN_ORDER + 1 times, by as many threads: with 7
-// coefficients 13 operations for 28 bytes of floats, 0.46 per byte. Caches serve most of these loads,
-// which is not told by the kernel: it is as good as the device's cache.
+// coefficients 13 operations for 28 bytes of floats, 0.46 per byte. Caches answer most of these loads,
+// so the kernel is as good as they are.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 8.2.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
@@ -54,24 +54,22 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
     if (x >= extent.nx || y >= extent.ny || z >= extent.nz)
         return;
 
-    const size_t slice = z * extent.slice_pitch, row = slice + y * extent.pitch;
+    const long long here_x = (long long)x, here_y = (long long)y, here_z = (long long)z;
+    const size_t here = z * extent.slice_pitch + y * extent.pitch + x;
     COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
-    const COARSEN_TYPE centre = in[row + x];
+    const COARSEN_TYPE centre = in[here];
     if (COARSEN_(at_edge)(extent, x, y, z)) {
-        out[row + x] = centre;
+        out[here] = centre;
         return;
     }
 #pragma unroll
     for (int i = 0; i < COARSEN_SPAN; i++) {
         const int d = i - COARSEN_ORDER;
-        const size_t other_x = COARSEN_(place)((long long)x + d, extent.nx);
-        const size_t other_y = COARSEN_(place)((long long)y + d, extent.ny);
-        const size_t other_z = COARSEN_(place)((long long)z + d, extent.nz);
-        along_x[i] = d == 0 ? centre : in[row + other_x];
-        along_y[i] = d == 0 ? centre : in[slice + other_y * extent.pitch + x];
-        along_z[i] = d == 0 ? centre : in[other_z * extent.slice_pitch + y * extent.pitch + x];
+        along_x[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x + d, here_y, here_z);
+        along_y[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x, here_y + d, here_z);
+        along_z[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x, here_y, here_z + d);
     }
-    out[row + x] =
+    out[here] =
         COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER, along_z + COARSEN_ORDER);
 }
 
@@ -81,14 +79,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           cudaStream_t stream)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, in, out, extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
-    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent);
+    return COARSEN_(launch_tiles)(COARSEN_(kernel), in, out, extent, TILE_WIDTH, TILE_WIDTH,
+                                  dim3(TILE_WIDTH, TILE_WIDTH, TILE_WIDTH), stream);
 }
 #endif
 

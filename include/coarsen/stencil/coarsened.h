@@ -66,14 +66,12 @@ COARSEN_DEVICE void COARSEN_(load_slice)(COARSEN_TYPE slice[COARSEN_SIDE][COARSE
                                          const COARSEN_TYPE *in, COARSEN_(extent) extent,
                                          size_t left, size_t top, long long z)
 {
-    const COARSEN_TYPE *const from = in + COARSEN_(place)(z, extent.nz) * extent.slice_pitch;
     for (unsigned int i = threadIdx.y * TILE_WIDTH + threadIdx.x; i < COARSEN_SIDE * COARSEN_SIDE;
          i += TILE_WIDTH * TILE_WIDTH) {
         const unsigned int x = i % COARSEN_SIDE, y = i / COARSEN_SIDE;
         if (left + x < extent.nx + 2 * COARSEN_ORDER && top + y < extent.ny + 2 * COARSEN_ORDER)
-            slice[y][x] = from[COARSEN_(place)((long long)(top + y) - COARSEN_ORDER, extent.ny) *
-                                   extent.pitch +
-                               COARSEN_(place)((long long)(left + x) - COARSEN_ORDER, extent.nx)];
+            slice[y][x] = *COARSEN_(cell_at)(in, extent, (long long)(left + x) - COARSEN_ORDER,
+                                             (long long)(top + y) - COARSEN_ORDER, z);
     }
 }
 
@@ -125,14 +123,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           cudaStream_t stream)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, in, out, extent, TILE_WIDTH, TILE_WIDTH, COARSE_FACTOR);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
-    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent);
+    return COARSEN_(launch_tiles)(COARSEN_(kernel), in, out, extent, TILE_WIDTH, COARSE_FACTOR,
+                                  dim3(TILE_WIDTH, TILE_WIDTH), stream);
 }
 #endif
 

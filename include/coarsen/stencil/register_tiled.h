@@ -70,16 +70,14 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
 
     // Beyond the last cells there may be threads whose cells are the halo of these.
     const bool needed = x < extent.nx + COARSEN_ORDER && y < extent.ny + COARSEN_ORDER;
-    const COARSEN_TYPE *const from = in + COARSEN_(place)((long long)y, extent.ny) * extent.pitch +
-                                     COARSEN_(place)((long long)x, extent.nx);
+    const long long here_x = (long long)x, here_y = (long long)y;
 
     COARSEN_TYPE along_z[COARSEN_SPAN];
 #pragma unroll
     for (int i = 1; i < COARSEN_SPAN; i++)
         if (needed)
-            along_z[i] =
-                from[COARSEN_(place)((long long)first_z + i - 1 - COARSEN_ORDER, extent.nz) *
-                     extent.slice_pitch];
+            along_z[i] = *COARSEN_(cell_at)(in, extent, here_x, here_y,
+                                            (long long)first_z + i - 1 - COARSEN_ORDER);
     for (unsigned int step = 0; step < made; step++) {
         const size_t z = first_z + step;
 #pragma unroll
@@ -87,7 +85,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
             along_z[i] = along_z[i + 1];
         if (needed) {
             along_z[COARSEN_SPAN - 1] =
-                from[COARSEN_(place)((long long)z + COARSEN_ORDER, extent.nz) * extent.slice_pitch];
+                *COARSEN_(cell_at)(in, extent, here_x, here_y, (long long)z + COARSEN_ORDER);
             slice[threadIdx.y + COARSEN_ORDER][threadIdx.x + COARSEN_ORDER] =
                 along_z[COARSEN_ORDER];
         }
@@ -103,10 +101,8 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
             if (left + halo_x < extent.nx + 2 * COARSEN_ORDER &&
                 top + halo_y < extent.ny + 2 * COARSEN_ORDER)
                 slice[halo_y][halo_x] =
-                    in[z * extent.slice_pitch +
-                       COARSEN_(place)((long long)(top + halo_y) - COARSEN_ORDER, extent.ny) *
-                           extent.pitch +
-                       COARSEN_(place)((long long)(left + halo_x) - COARSEN_ORDER, extent.nx)];
+                    *COARSEN_(cell_at)(in, extent, (long long)(left + halo_x) - COARSEN_ORDER,
+                                       (long long)(top + halo_y) - COARSEN_ORDER, (long long)z);
         }
         __syncthreads();
         if (inside) {
@@ -132,14 +128,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           cudaStream_t stream)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, in, out, extent, TILE_WIDTH, TILE_WIDTH, COARSE_FACTOR);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
-    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent);
+    return COARSEN_(launch_tiles)(COARSEN_(kernel), in, out, extent, TILE_WIDTH, COARSE_FACTOR,
+                                  dim3(TILE_WIDTH, TILE_WIDTH), stream);
 }
 #endif
 

@@ -66,11 +66,9 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
         const unsigned int z = i / COARSEN_SIDE / COARSEN_SIDE;
         if (left + x < extent.nx + 2 * COARSEN_ORDER && top + y < extent.ny + 2 * COARSEN_ORDER &&
             first_z + z < extent.nz + 2 * COARSEN_ORDER)
-            tile[z][y][x] =
-                in[COARSEN_(place)((long long)(first_z + z) - COARSEN_ORDER, extent.nz) *
-                       extent.slice_pitch +
-                   COARSEN_(place)((long long)(top + y) - COARSEN_ORDER, extent.ny) * extent.pitch +
-                   COARSEN_(place)((long long)(left + x) - COARSEN_ORDER, extent.nx)];
+            tile[z][y][x] = *COARSEN_(cell_at)(in, extent, (long long)(left + x) - COARSEN_ORDER,
+                                               (long long)(top + y) - COARSEN_ORDER,
+                                               (long long)(first_z + z) - COARSEN_ORDER);
     }
     __syncthreads();
 
@@ -100,14 +98,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           cudaStream_t stream)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, in, out, extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
-    config.blockDim = dim3(TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent);
+    return COARSEN_(launch_tiles)(COARSEN_(kernel), in, out, extent, TILE_WIDTH, TILE_WIDTH,
+                                  dim3(TILE_WIDTH, TILE_WIDTH, TILE_WIDTH), stream);
 }
 #endif
 

@@ -79,10 +79,13 @@ COARSEN_DEVICE void COARSEN_(load_cell)(COARSEN_TYPE *to, const COARSEN_TYPE *ro
 {
     const bool needed = x >= -(long long)COARSEN_ORDER && x < (long long)nx + COARSEN_ORDER;
     const COARSEN_TYPE *const from = row + (needed ? COARSEN_(place)(x, nx) : 0);
-    if (needed && (sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8))
+    const COARSEN_TYPE nothing = {};
+    // Two floats in a struct are 8 bytes, and need not be aligned to 8.
+    if (needed && __alignof__(COARSEN_TYPE) == sizeof(COARSEN_TYPE) &&
+        (sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8))
         COARSEN_(copy_async)(to, from, sizeof(COARSEN_TYPE));
     else
-        *to = needed ? *from : (COARSEN_TYPE)0;
+        *to = needed ? *from : nothing;
 }
 
 // Begins to copy COARSEN_WIDTH cells of a row, by a warp. x: the place of the first one.
