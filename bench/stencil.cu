@@ -123,7 +123,8 @@ template <typename T> struct rung {
 
 // ---- The reference ----------------------------------------------------------------------------------
 
-// Cells near an edge keep their values. The others may be off by what the sums of a star in T round.
+// Cells near an edge keep their values; an axis of one cell has no edge. The others may be off by what the sums of a
+// star in T round.
 template <typename T>
 __global__ void wrong_kernel(const T *in, const T *out, size_t nx, size_t ny, size_t nz, int order,
                              unsigned long long *first)
@@ -136,16 +137,22 @@ __global__ void wrong_kernel(const T *in, const T *out, size_t nx, size_t ny, si
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < cells;
          i += (size_t)gridDim.x * blockDim.x) {
         const size_t x = i % nx, y = i / nx % ny, z = i / nx / ny;
+        const size_t places[] = {x, y, z}, extents[] = {nx, ny, nz};
         double wanted = in[i], magnitude = 0;
-        if (x >= r && x + r < nx && y >= r && y + r < ny && z >= r && z + r < nz) {
+        bool kept = false;
+        for (int axis = 0; axis < 3; axis++)
+            kept |= extents[axis] > 1 && (places[axis] < r || places[axis] + r >= extents[axis]);
+        if (!kept) {
             wanted *= c[0];
             magnitude = fabs(wanted);
             for (int d = 1; d <= order; d++)
-                for (size_t step : steps)
-                    for (const T other : {in[i - step * d], in[i + step * d]}) {
+                for (int axis = 0; axis < 3; axis++) {
+                    const size_t step = extents[axis] > 1 ? steps[axis] * d : 0;
+                    for (const T other : {in[i - step], in[i + step]}) {
                         wanted += (double)c[d] * other;
                         magnitude += fabs((double)c[d] * other);
                     }
+                }
         }
         if (!(fabs((double)out[i] - wanted) <= epsilon * magnitude))
             atomicMin(first, (unsigned long long)i);

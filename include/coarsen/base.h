@@ -1069,6 +1069,10 @@ typedef struct {
     size_t pitch, slice_pitch; // elements from a row to the next, and from a slice to the next
 } COARSEN_(extent);
 
+typedef struct {
+    size_t left, top, first_z;
+} COARSEN_(corner);
+
 // What a cell becomes. x[d] is the cell d further along x, and so are y[d] and z[d]; x[0], y[0] and z[0] are the cell.
 COARSEN_DEVICE COARSEN_TYPE COARSEN_(cell)(const COARSEN_TYPE *coarsen_x,
                                            const COARSEN_TYPE *coarsen_y,
@@ -1115,17 +1119,32 @@ COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(cell_at)(const COARSEN_TYPE *in,
            COARSEN_(place)(y, extent.ny) * extent.pitch + COARSEN_(place)(x, extent.nx);
 }
 
-// Whether a cell has too few others beyond it, so that it keeps its value. An axis of one cell has no edges.
+// The first cell of the block's tile. Tiles are numbered along x, then y, then z. There are fewer than 2^31, so 32 bits
+// do: a division of 64 bits takes a hundred instructions.
+COARSEN_DEVICE COARSEN_(corner) COARSEN_(find_corner)(COARSEN_(extent) extent, unsigned int width,
+                                                      unsigned int height, size_t depth)
+{
+    const unsigned int tiles_x = (unsigned int)coarsen_ceil_div(extent.nx, width);
+    const unsigned int tiles_y = (unsigned int)coarsen_ceil_div(extent.ny, height);
+    COARSEN_(corner) corner;
+    corner.left = blockIdx.x % tiles_x * (size_t)width;
+    corner.top = blockIdx.x / tiles_x % tiles_y * (size_t)height;
+    corner.first_z = blockIdx.x / tiles_x / tiles_y * depth;
+    return corner;
+}
+
+// Whether place, of n along an axis, has too few others beyond it, so that the cell keeps its value. An axis of one
+// cell has no edges.
+COARSEN_DEVICE bool COARSEN_(near_edge)(size_t place, size_t n)
+{
+    return COARSEN_BOUNDARY == COARSEN_COPIED && n > 1 &&
+           (place < COARSEN_ORDER || place + COARSEN_ORDER >= n);
+}
+
 COARSEN_DEVICE bool COARSEN_(at_edge)(COARSEN_(extent) extent, size_t x, size_t y, size_t z)
 {
-#if COARSEN_BOUNDARY == COARSEN_COPIED
-    return (extent.nx > 1 && (x < COARSEN_ORDER || x + COARSEN_ORDER >= extent.nx)) ||
-           (extent.ny > 1 && (y < COARSEN_ORDER || y + COARSEN_ORDER >= extent.ny)) ||
-           (extent.nz > 1 && (z < COARSEN_ORDER || z + COARSEN_ORDER >= extent.nz));
-#else
-    (void)extent, (void)x, (void)y, (void)z;
-    return false;
-#endif
+    return COARSEN_(near_edge)(x, extent.nx) || COARSEN_(near_edge)(y, extent.ny) ||
+           COARSEN_(near_edge)(z, extent.nz);
 }
 
 #ifndef __CUDACC_RTC__

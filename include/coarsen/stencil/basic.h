@@ -46,11 +46,10 @@
 COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
 {
-    const size_t tiles_x = coarsen_ceil_div(extent.nx, TILE_WIDTH);
-    const size_t tiles_y = coarsen_ceil_div(extent.ny, TILE_WIDTH);
-    const size_t x = blockIdx.x % tiles_x * TILE_WIDTH + threadIdx.x;
-    const size_t y = blockIdx.x / tiles_x % tiles_y * TILE_WIDTH + threadIdx.y;
-    const size_t z = blockIdx.x / tiles_x / tiles_y * TILE_WIDTH + threadIdx.z;
+    const COARSEN_(corner) corner =
+        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
+    const size_t x = corner.left + threadIdx.x, y = corner.top + threadIdx.y;
+    const size_t z = corner.first_z + threadIdx.z;
     if (x >= extent.nx || y >= extent.ny || z >= extent.nz)
         return;
 

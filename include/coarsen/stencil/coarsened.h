@@ -80,11 +80,9 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
 {
     // Slice z is at slices[(z - first_z + COARSEN_ORDER) % COARSEN_SPAN].
     __shared__ COARSEN_TYPE slices[COARSEN_SPAN][COARSEN_SIDE][COARSEN_SIDE];
-    const size_t tiles_x = coarsen_ceil_div(extent.nx, TILE_WIDTH);
-    const size_t tiles_y = coarsen_ceil_div(extent.ny, TILE_WIDTH);
-    const size_t left = blockIdx.x % tiles_x * TILE_WIDTH;
-    const size_t top = blockIdx.x / tiles_x % tiles_y * TILE_WIDTH;
-    const size_t first_z = blockIdx.x / tiles_x / tiles_y * COARSE_FACTOR;
+    const COARSEN_(corner) corner =
+        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, COARSE_FACTOR);
+    const size_t left = corner.left, top = corner.top, first_z = corner.first_z;
     const unsigned int made = (unsigned int)coarsen_min(COARSE_FACTOR, extent.nz - first_z);
     const size_t x = left + threadIdx.x, y = top + threadIdx.y;
     const bool inside = x < extent.nx && y < extent.ny;

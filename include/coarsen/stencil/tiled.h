@@ -53,11 +53,9 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
 {
     __shared__ COARSEN_TYPE tile[COARSEN_SIDE][COARSEN_SIDE][COARSEN_SIDE]; // [z][y][x]
-    const size_t tiles_x = coarsen_ceil_div(extent.nx, TILE_WIDTH);
-    const size_t tiles_y = coarsen_ceil_div(extent.ny, TILE_WIDTH);
-    const size_t left = blockIdx.x % tiles_x * TILE_WIDTH;
-    const size_t top = blockIdx.x / tiles_x % tiles_y * TILE_WIDTH;
-    const size_t first_z = blockIdx.x / tiles_x / tiles_y * TILE_WIDTH;
+    const COARSEN_(corner) corner =
+        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
+    const size_t left = corner.left, top = corner.top, first_z = corner.first_z;
 
     const unsigned int thread = (threadIdx.z * TILE_WIDTH + threadIdx.y) * TILE_WIDTH + threadIdx.x;
     for (unsigned int i = thread; i < COARSEN_SIDE * COARSEN_SIDE * COARSEN_SIDE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/stencil/vectorized.h: fifth rung, register_tiled.h + 16-byte accesses, several rows per thread,
-// and slices that are copied ahead. stencil.h is this rung.
+// coarsen/stencil/vectorized.h: fifth rung, register_tiled.h + 16-byte accesses, and the cache in place of
+// shared memory. stencil.h is this rung.
 //     out[z][y][x] = STENCIL(in[z][y][x - order .. x + order], and so along y and z)
 //
 //     #define COARSEN_NAME         heat
@@ -17,209 +17,251 @@
 // | COARSEN_COEFFICIENTS | this or _STENCIL | COARSEN_ORDER + 1 numbers: of the cell, of those at distance 1, ... |
 // | COARSEN_STENCIL      | this or the above | (x, y, z): what a cell becomes, an expression of x[0], x[-1], y[2], ... |
 // | COARSEN_BOUNDARY     | COARSEN_COPIED   | or COARSEN_CLAMPED, COARSEN_PERIODIC                 |
-// | BLOCK_DIM            | 256              | threads per block, a multiple of 32 from 32 to 1024  |
-// | COARSEN_THREAD_ROWS  | 2                | neighbouring rows per thread, from 1 to 8            |
+// | BLOCK_DIM            | 128              | threads per block, a multiple of 32 from 32 to 1024  |
+// | COARSEN_THREAD_ROWS  | 1                | neighbouring rows per thread, from 1 to 8            |
 // | COARSE_FACTOR        | by the device    | slices per block, from 1 to 65536                    |
-// | COARSEN_STAGES       | 2                | slices copied ahead, from 1 to 7                     |
-// Defines NAME_kernel, NAME_any_kernel (for any alignment) and
+// Defines NAME_kernel, NAME_any_kernel (for any alignment and width) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
 // in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
 // elements: pitch >= nx, slice_pitch >= (ny - 1) * pitch + nx. Any size, including 0, at element
-// alignment; faster if in, out, and the pitches in bytes are multiples of 16. What lies between rows is
-// neither read nor written. out must not overlap in.
+// alignment; faster if in, out, and nx and the pitches in bytes are multiples of 16. What lies between
+// rows is neither read nor written. out must not overlap in.
 // Boundary: where a neighbour would lie beyond an edge, the cell keeps its value (COARSEN_COPIED), or
 // the neighbour is the cell at the edge (COARSEN_CLAMPED) or the one that far from the other edge
 // (COARSEN_PERIODIC). An axis of one cell has no edge: the cell is its own neighbour there. So nz = 1
-// is a plane, and ny = nz = 1 a line.
+// is a plane, and ny = nz = 1 a line. COARSEN_STENCIL may also be computed where a cell keeps its value.
 // Errors: cudaErrorInvalidValue, with nothing written, for a pitch below the width, a null, misaligned
-// or overflowing array, or more than 2^31 - 1 blocks; what the device says of a block that needs more
-// shared memory than there is. No scratch. Deterministic.
+// or overflowing array, or more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// Price saved: waiting. While a block works on a slice, the next ones are on their way to shared memory,
-// not through registers, and one barrier per slice is enough. A lane has 16 bytes of cells, of
-// COARSEN_THREAD_ROWS rows, which are their own neighbours along y, and a warp loads and stores whole lines.
-// Price paid: COARSEN_ORDER + 1 + COARSEN_STAGES slices of shared memory, and a thread's cells of
-// 2 COARSEN_ORDER + 1 slices in registers. Fewer blocks: small arrays do not fill the device.
+// Price saved: the two barriers per slice, and the way of each cell through shared memory. A lane has 16
+// bytes of cells. Its neighbours along x and y were loaded by other warps a moment ago, so the first-level
+// cache has them: no thread waits for another one. The next slice is asked for a step ahead.
+// Price paid: 2 COARSEN_ORDER + 2 slices of 16 bytes per row in registers, so few threads per
+// multiprocessor at order 4. A block's first slices give no results; the cache has them, too, if a block
+// takes so few slices that the block below it left them there.
 // Source: Micikevicius, 3D Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009, for the
 // walk along z.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
 #include "../base.h"
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 256
+#define BLOCK_DIM 128
 #endif
 #ifndef COARSEN_THREAD_ROWS
-#define COARSEN_THREAD_ROWS 2
+#define COARSEN_THREAD_ROWS 1
 #elif !COARSEN_NUMBER(COARSEN_THREAD_ROWS) || COARSEN_THREAD_ROWS < 1 || COARSEN_THREAD_ROWS > 8
 #error "coarsen/stencil: COARSEN_THREAD_ROWS must be from 1 to 8"
-#endif
-#ifndef COARSEN_STAGES
-#define COARSEN_STAGES 2
-#elif !COARSEN_NUMBER(COARSEN_STAGES) || COARSEN_STAGES < 1 || COARSEN_STAGES > 7
-#error "coarsen/stencil: COARSEN_STAGES must be from 1 to 7"
 #endif
 #if defined(COARSE_FACTOR) && (COARSE_FACTOR < 1 || COARSE_FACTOR > 65536)
 #error "coarsen/stencil: COARSE_FACTOR must be from 1 to 65536"
 #endif
-#include "../block/copy.h"
 #include "../block/vector.h"
 
-// A block's cells of a slice, and those that it loads: whole vectors before and after a row.
-#define COARSEN_CELLS  (32 * COARSEN_ITEMS)
-#define COARSEN_HALO   ((COARSEN_ORDER + COARSEN_ITEMS - 1) / COARSEN_ITEMS * COARSEN_ITEMS)
-#define COARSEN_WIDTH  (COARSEN_CELLS + 2 * COARSEN_HALO)
-#define COARSEN_TALL   (BLOCK_DIM / 32 * COARSEN_THREAD_ROWS)
-#define COARSEN_HEIGHT (COARSEN_TALL + 2 * COARSEN_ORDER)
-#define COARSEN_SLOTS  (COARSEN_ORDER + 1 + COARSEN_STAGES) // slices in shared memory
+#define COARSEN_CELLS (32 * COARSEN_ITEMS) // of a block along x, and along y:
+#define COARSEN_TALL  (BLOCK_DIM / 32 * COARSEN_THREAD_ROWS)
+#define COARSEN_AROUND                                                                             \
+    (COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER) // a thread's rows, and those around
+#define COARSEN_BESIDE   ((COARSEN_ORDER + COARSEN_ITEMS - 1) / COARSEN_ITEMS) // vectors on each side
 
-// Begins to copy the cell at place x of a row, or the one that stands for it; zero if no result needs it.
-COARSEN_DEVICE void COARSEN_(load_cell)(COARSEN_TYPE *to, const COARSEN_TYPE *row, long long x,
-                                        size_t nx)
-{
-    const bool needed = x >= -(long long)COARSEN_ORDER && x < (long long)nx + COARSEN_ORDER;
-    const COARSEN_TYPE *const from = row + (needed ? COARSEN_(place)(x, nx) : 0);
-    const COARSEN_TYPE nothing = {};
-    // Two floats in a struct are 8 bytes, and need not be aligned to 8.
-    if (needed && __alignof__(COARSEN_TYPE) == sizeof(COARSEN_TYPE) &&
-        (sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8))
-        COARSEN_(copy_async)(to, from, sizeof(COARSEN_TYPE));
-    else
-        *to = needed ? *from : nothing;
-}
+// How many threads a multiprocessor should have, and so how many registers each may: more threads hide more latency.
+#define COARSEN_RESIDENT (COARSEN_ORDER <= 2 ? 1024 : 512)
+#if COARSEN_ORDER == 1 && COARSEN_PTX >= 800
+#define COARSEN_RESIDENT_ALIGNED 1280
+#else
+#define COARSEN_RESIDENT_ALIGNED COARSEN_RESIDENT
+#endif
+#define COARSEN_BLOCKS(threads) ((threads) / COARSEN_THREAD_ROWS / BLOCK_DIM)
+#define COARSEN_BOUNDS(threads)                                                                    \
+    __launch_bounds__(BLOCK_DIM, sizeof(COARSEN_(vector)) == 16 && COARSEN_BLOCKS(threads) > 0     \
+                                     ? COARSEN_BLOCKS(threads)                                     \
+                                     : 1)
 
-// Begins to copy COARSEN_WIDTH cells of a row, by a warp. x: the place of the first one.
-COARSEN_DEVICE void COARSEN_(load_row)(COARSEN_TYPE *to, const COARSEN_TYPE *row, long long x,
-                                       size_t nx, const bool aligned)
+// A thread's cells of a row: a vector of them, or, unless aligned, so many that are 32 apart; the first one stands for
+// those beyond the row.
+COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+    COARSEN_(take)(const COARSEN_TYPE *row, unsigned int cells, const bool aligned)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    if (aligned) {
-        const long long last = (long long)nx - (long long)COARSEN_ITEMS; // place of a vector
-        for (unsigned int i = lane * COARSEN_ITEMS; i < COARSEN_WIDTH; i += COARSEN_CELLS)
-            if (x + i >= 0 && x + i <= last)
-                COARSEN_(copy_async)(to + i, row + x + i, 16);
-            else
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    COARSEN_(load_cell)(to + i + j, row, x + i + j, nx);
-    } else {
-        for (unsigned int i = lane; i < COARSEN_WIDTH; i += 32)
-            COARSEN_(load_cell)(to + i, row, x + i, nx);
-    }
-}
-
-// Begins to copy what a block needs of a slice; z: its place. left, top: the first cell of the block.
-COARSEN_DEVICE void COARSEN_(load_slice)(COARSEN_TYPE to[COARSEN_HEIGHT][COARSEN_WIDTH],
-                                         const COARSEN_TYPE *in, COARSEN_(extent) extent,
-                                         size_t left, size_t top, long long z, const bool aligned)
-{
-    const COARSEN_TYPE *const slice = in + COARSEN_(place)(z, extent.nz) * extent.slice_pitch;
+    COARSEN_(vector) taken;
+    if (aligned)
+        return *(const COARSEN_(vector) *)row;
+    const COARSEN_TYPE first = *row;
 #pragma unroll
-    for (unsigned int row = threadIdx.x / 32; row < COARSEN_HEIGHT; row += BLOCK_DIM / 32) {
-        const long long y = (long long)(top + row) - COARSEN_ORDER;
-        const COARSEN_TYPE *const from = slice + COARSEN_(place)(y, extent.ny) * extent.pitch;
-        const long long x = (long long)left - (long long)COARSEN_HALO;
-        if (y < (long long)extent.ny + COARSEN_ORDER)
-            COARSEN_(load_row)(to[row], from, x, extent.nx, aligned);
-    }
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+        taken.item[v] = v > 0 && v < cells ? row[32 * v] : first;
+    return taken;
 }
 
-// Walks depth slices along z. aligned: in, out and the pitches are multiples of 16 bytes.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(walk)(const COARSEN_TYPE *in,
-                                                                  COARSEN_TYPE *out,
-                                                                  COARSEN_(extent) extent,
-                                                                  size_t depth, const bool aligned)
+// A vector beside a thread's own. beyond: it would lie beyond an edge, and the one there stands for it, in which item
+// edge is the cell at the edge.
+COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+    COARSEN_(beside)(const COARSEN_TYPE *from, COARSEN_UNUSED bool beyond,
+                     COARSEN_UNUSED unsigned int edge)
 {
-    typedef COARSEN_TYPE slice_type[COARSEN_HEIGHT][COARSEN_WIDTH];
-    slice_type *const slices = (slice_type *)coarsen_shared;
-    const unsigned int column = threadIdx.x % 32 * COARSEN_ITEMS + COARSEN_HALO; // in a slice
-    const unsigned int row = threadIdx.x / 32 * COARSEN_THREAD_ROWS + COARSEN_ORDER;
-    const size_t columns_x = coarsen_ceil_div(extent.nx, COARSEN_CELLS);
-    const size_t columns_y = coarsen_ceil_div(extent.ny, COARSEN_TALL);
-    const size_t left = blockIdx.x % columns_x * COARSEN_CELLS;
-    const size_t top = blockIdx.x / columns_x % columns_y * COARSEN_TALL;
-    const size_t first_z = blockIdx.x / columns_x / columns_y * depth;
-    const size_t x = left + column - COARSEN_HALO, y = top + row - COARSEN_ORDER;
-    const bool inside = x < extent.nx && y < extent.ny;
+    COARSEN_(vector) cells = *(const COARSEN_(vector) *)from;
+#if COARSEN_BOUNDARY == COARSEN_CLAMPED
+    const COARSEN_TYPE last = cells.item[edge];
+#pragma unroll
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+        if (beyond)
+            cells.item[v] = last;
+#endif
+    return cells;
+}
 
-    // Step i takes slice first_z - COARSEN_ORDER + i, and makes the results of the slice COARSEN_ORDER below.
-    const long long z = (long long)first_z - COARSEN_ORDER;
-    const unsigned int steps =
-        (unsigned int)coarsen_min(depth, extent.nz - first_z) + 2 * COARSEN_ORDER;
-    COARSEN_(vector) along_z[COARSEN_THREAD_ROWS][COARSEN_SPAN];
-    for (unsigned int i = 0; i < COARSEN_STAGES; i++) {
-        if (i < steps)
-            COARSEN_(load_slice)(slices[i], in, extent, left, top, z + i, aligned);
-        COARSEN_(copies_end)();
+// Walks depth slices along z. aligned: rows begin at multiples of 16 bytes, and are whole vectors.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ out,
+               COARSEN_(extent) extent, size_t depth, const bool aligned)
+{
+    const COARSEN_(corner) corner =
+        COARSEN_(find_corner)(extent, COARSEN_CELLS, COARSEN_TALL, depth);
+    const size_t first_z = corner.first_z;
+    const unsigned int apart = aligned ? 1 : 32;
+    const size_t x = corner.left + threadIdx.x % 32 * (aligned ? COARSEN_ITEMS : 1);
+    const size_t y = corner.top + threadIdx.x / 32 * COARSEN_THREAD_ROWS;
+    if (x >= extent.nx || y >= extent.ny)
+        return;
+    const unsigned int cells =
+        (unsigned int)coarsen_min(coarsen_ceil_div(extent.nx - x, apart), COARSEN_ITEMS);
+    const unsigned int made = (unsigned int)coarsen_min(depth, extent.nz - first_z);
+
+    // How far from the thread's first cell the rows around are, and the vectors beside.
+    long long around[COARSEN_AROUND], beside[2 * COARSEN_BESIDE + 1];
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_AROUND; r++)
+        around[r] = ((long long)COARSEN_(place)((long long)(y + r) - COARSEN_ORDER, extent.ny) -
+                     (long long)y) *
+                    (long long)extent.pitch;
+#pragma unroll
+    for (unsigned int h = 0; h < 2 * COARSEN_BESIDE + 1; h++)
+        if (aligned)
+            beside[h] =
+                (long long)(COARSEN_(place)((long long)(x / COARSEN_ITEMS + h) - COARSEN_BESIDE,
+                                            extent.nx / COARSEN_ITEMS) *
+                            COARSEN_ITEMS) -
+                (long long)x;
+
+    // A bit for each cell, and each row, that keeps its value; and for each cell with all neighbours in its row.
+    unsigned int kept_x = 0, kept_y = 0, inner_x = 0;
+#pragma unroll
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++) {
+        const size_t at = x + apart * v;
+        kept_x |= (unsigned int)COARSEN_(near_edge)(at, extent.nx) << v;
+        inner_x |= (unsigned int)(at >= COARSEN_ORDER && at + COARSEN_ORDER < extent.nx) << v;
     }
-    for (unsigned int i = 0; i < steps; i++) {
-        COARSEN_(copies_wait)(COARSEN_STAGES - 1);
-        __syncthreads(); // until slice i is there, and nobody reads the one that the next copy overwrites
-        slice_type *const next = slices + (i + COARSEN_STAGES) % COARSEN_SLOTS;
-        if (i + COARSEN_STAGES < steps)
-            COARSEN_(load_slice)(*next, in, extent, left, top, z + i + COARSEN_STAGES, aligned);
-        COARSEN_(copies_end)();
-        if (!inside)
-            continue;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
+        kept_y |= (unsigned int)COARSEN_(near_edge)(y + r, extent.ny) << r;
+
+    // The thread's cells of slices z - COARSEN_ORDER to z + COARSEN_ORDER + 1: the last one is for the next step.
+    COARSEN_(vector) along_z[COARSEN_THREAD_ROWS][COARSEN_SPAN + 1];
+    const size_t first = y * extent.pitch + x;
+    const COARSEN_TYPE *newest = in;
+    size_t newest_z = 0;
+#pragma unroll
+    for (unsigned int s = 1; s < COARSEN_SPAN + 1; s++) {
+        newest_z = COARSEN_(place)((long long)(first_z + s) - 1 - COARSEN_ORDER, extent.nz);
+        newest = in + newest_z * extent.slice_pitch + first;
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
+            along_z[r][s] = COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
+    }
+    const COARSEN_TYPE *here = in + first_z * extent.slice_pitch + first;
+    COARSEN_TYPE *to = out + first_z * extent.slice_pitch + first;
+#pragma unroll 1 // more would need registers, and so cost threads
+    for (unsigned int step = 0; step < made; step++) {
+        if (newest_z + 1 < extent.nz) {
+            newest += extent.slice_pitch;
+            newest_z++;
+        } else if (COARSEN_BOUNDARY == COARSEN_PERIODIC) {
+            newest -= newest_z * extent.slice_pitch;
+            newest_z = 0;
+        }
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++) {
 #pragma unroll
-            for (unsigned int s = 0; s + 1 < COARSEN_SPAN; s++)
+            for (unsigned int s = 0; s < COARSEN_SPAN; s++)
                 along_z[r][s] = along_z[r][s + 1];
-            if (y + r < extent.ny + COARSEN_ORDER) // beyond ny it is a neighbour
-                along_z[r][COARSEN_SPAN - 1] =
-                    *(const COARSEN_(vector) *)&slices[i % COARSEN_SLOTS][row + r][column];
+            if (step + 1 < made)
+                along_z[r][COARSEN_SPAN] =
+                    COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
         }
-        if (i < 2 * COARSEN_ORDER)
-            continue;
-
-        // The rows around the results, of which some are the thread's own.
-        slice_type *const slice = slices + (i - COARSEN_ORDER) % COARSEN_SLOTS;
-        COARSEN_(vector) rows[COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER];
+        COARSEN_(vector) rows[COARSEN_AROUND];
 #pragma unroll
-        for (unsigned int r = 0; r < COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER; r++)
-            if (r >= COARSEN_ORDER && r < COARSEN_THREAD_ROWS + COARSEN_ORDER)
-                rows[r] = along_z[r - COARSEN_ORDER][COARSEN_ORDER];
-            else if (y + r < extent.ny + 2 * COARSEN_ORDER)
-                rows[r] = *(const COARSEN_(vector) *)&(*slice)[row + r - COARSEN_ORDER][column];
-        const size_t out_z = first_z + i - 2 * COARSEN_ORDER;
+        for (unsigned int r = 0; r < COARSEN_AROUND; r++)
+            rows[r] = r >= COARSEN_ORDER && r < COARSEN_THREAD_ROWS + COARSEN_ORDER
+                          ? along_z[r - COARSEN_ORDER][COARSEN_ORDER]
+                          : COARSEN_(take)(here + around[r], cells, aligned);
+        const bool kept_z = COARSEN_(near_edge)(first_z + step, extent.nz);
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++) {
             if (y + r >= extent.ny)
                 break;
-            __attribute__((aligned(16))) COARSEN_TYPE along_x[COARSEN_ITEMS + 2 * COARSEN_HALO];
+            const COARSEN_TYPE *const row = here + r * extent.pitch;
+            const COARSEN_(vector) own = along_z[r][COARSEN_ORDER];
+            const unsigned int kept = kept_z || kept_y >> r & 1 ? ~0u : kept_x;
+            __attribute__((aligned(16)))
+            COARSEN_TYPE line[(2 * COARSEN_BESIDE + 1) * COARSEN_ITEMS];
+            if (aligned)
 #pragma unroll
-            for (unsigned int v = 0; v < COARSEN_ITEMS + 2 * COARSEN_HALO; v += COARSEN_ITEMS)
-                *(COARSEN_(vector) *)(along_x + v) =
-                    v == COARSEN_HALO
-                        ? along_z[r][COARSEN_ORDER]
-                        : *(COARSEN_(vector) *)&(*slice)[row + r][column - COARSEN_HALO + v];
+                for (unsigned int h = 0; h < 2 * COARSEN_BESIDE + 1; h++)
+                    *(COARSEN_(vector) *)(line + h * COARSEN_ITEMS) =
+                        h < COARSEN_BESIDE
+                            ? COARSEN_(beside)(row + beside[h],
+                                               x < (COARSEN_BESIDE - h) * COARSEN_ITEMS, 0)
+                        : h == COARSEN_BESIDE
+                            ? own
+                            : COARSEN_(beside)(row + beside[h],
+                                               x + (h - COARSEN_BESIDE) * COARSEN_ITEMS >=
+                                                   extent.nx,
+                                               COARSEN_ITEMS - 1);
             COARSEN_(vector) results;
 #pragma unroll
             for (unsigned int v = 0; v < COARSEN_ITEMS; v++) {
-                COARSEN_TYPE along_y[COARSEN_SPAN], above[COARSEN_SPAN];
+                COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], above[COARSEN_SPAN];
+                const int at = (int)(apart * v) - COARSEN_ORDER; // the farthest neighbour, from x
 #pragma unroll
-                for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
+                for (int s = 0; s < COARSEN_SPAN; s++) {
+                    if (aligned)
+                        along_x[s] = line[COARSEN_BESIDE * COARSEN_ITEMS + at + s];
+                    else if (s == COARSEN_ORDER)
+                        along_x[s] = own.item[v];
+                    else if (inner_x >> v & 1)
+                        along_x[s] = row[at + s];
+                    else if (COARSEN_BOUNDARY == COARSEN_COPIED || v >= cells)
+                        along_x[s] = own.item[v]; // kept, or not stored, or alone on its axis
+                    else
+                        along_x[s] =
+                            row[(long long)COARSEN_(place)((long long)x + at + s, extent.nx) -
+                                (long long)x];
                     along_y[s] = rows[r + s].item[v];
                     above[s] = along_z[r][s].item[v];
                 }
-                results.item[v] =
-                    COARSEN_(at_edge)(extent, x + v, y + r, out_z)
-                        ? along_x[COARSEN_HALO + v]
-                        : COARSEN_(cell)(along_x + COARSEN_HALO + v, along_y + COARSEN_ORDER,
-                                         above + COARSEN_ORDER);
+                results.item[v] = COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
+                                                 above + COARSEN_ORDER);
             }
-            COARSEN_TYPE *const to = out + out_z * extent.slice_pitch + (y + r) * extent.pitch + x;
-            if (aligned && x + COARSEN_ITEMS <= extent.nx)
-                *(COARSEN_(vector) *)to = results;
+            if (kept != 0)
+#pragma unroll
+                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+                    if (kept >> v & 1)
+                        results.item[v] = own.item[v];
+            COARSEN_TYPE *const to_row = to + r * extent.pitch;
+            if (aligned)
+                *(COARSEN_(vector) *)to_row = results;
             else
-                for (unsigned int v = 0; v < COARSEN_ITEMS && x + v < extent.nx; v++)
-                    to[v] = results.item[v];
+#pragma unroll
+                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+                    if (v < cells)
+                        to_row[32 * v] = results.item[v];
         }
+        here += extent.slice_pitch;
+        to += extent.slice_pitch;
     }
 }
 
 // depth: slices per block.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ALIGNED)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
                      size_t depth)
 {
@@ -227,7 +269,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 // The same for any alignment, cell by cell.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT)
     COARSEN_(any_kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
                          size_t depth)
 {
@@ -235,22 +277,15 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-// How many slices a block takes. A block begins with 2 COARSEN_ORDER slices that give no results, so the fewest blocks
-// would be best, but that the last wave of them should fill the device like the others.
-COARSEN_HOST size_t COARSEN_(depth)(size_t columns, size_t nz, size_t wave)
+// How many slices a block takes. It begins with 2 COARSEN_ORDER that give no results. The block below it left these
+// in the cache, if the cache holds what all blocks of as many slices move; if not, few of them should be needed. In
+// a small array there should be a block for each place on the device.
+COARSEN_HOST size_t COARSEN_(depth)(size_t columns, size_t nz, size_t slice_bytes, size_t places,
+                                    size_t cache_bytes)
 {
-    size_t best = nz, least = (size_t)-1;
-    for (size_t waves = 1; waves <= 8; waves++) {
-        const size_t parts = waves * wave / columns; // of each column
-        const size_t depth = coarsen_ceil_div(nz, coarsen_min(parts > 0 ? parts : 1, nz));
-        const size_t taken = coarsen_ceil_div(columns * coarsen_ceil_div(nz, depth), wave);
-        const size_t cost = taken * (depth + 2 * COARSEN_ORDER + COARSEN_STAGES);
-        if (cost < least) {
-            least = cost;
-            best = depth;
-        }
-    }
-    return best;
+    const size_t cached = 8 * COARSEN_ORDER;
+    const size_t most = slice_bytes <= cache_bytes / 2 / cached ? cached : 8 * cached;
+    return coarsen_min(columns / places >= nz ? nz : columns * nz / places + 1, most);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
@@ -258,8 +293,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           cudaStream_t stream)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
-    const size_t shared_bytes =
-        COARSEN_SLOTS * COARSEN_HEIGHT * COARSEN_WIDTH * sizeof(COARSEN_TYPE);
     size_t columns = 0, blocks = 0;
     cudaError_t status =
         COARSEN_(count_tiles)(&columns, in, out, extent, COARSEN_CELLS, COARSEN_TALL, nz);
@@ -267,39 +300,39 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
         return status;
     const size_t bytes = sizeof(COARSEN_TYPE);
     const bool aligned =
-        ((size_t)in | (size_t)out | pitch * bytes | slice_pitch * bytes) % 16 == 0 &&
+        ((size_t)in | (size_t)out | (nx | pitch | slice_pitch) * bytes) % 16 == 0 &&
         sizeof(COARSEN_(vector)) == 16;
     void (*const kernel)(const COARSEN_TYPE *, COARSEN_TYPE *, COARSEN_(extent), size_t) =
         aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
-    status = coarsen_let_share((const void *)kernel, shared_bytes, 0);
-    if (status != cudaSuccess)
-        return status;
 #ifdef COARSE_FACTOR
     const size_t depth = COARSE_FACTOR;
 #else
     int resident = 0; // per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t cache_bytes =
+        status == cudaSuccess ? coarsen_attribute(cudaDevAttrL2CacheSize, &status) : 0;
     if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM,
-                                                               shared_bytes);
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    const size_t depth = COARSEN_(depth)(columns, nz, processors * (size_t)(resident + !resident));
+    const size_t places = processors * (size_t)(resident + !resident);
+    const size_t depth = COARSEN_(depth)(columns, nz, nx * ny * bytes, places, cache_bytes);
 #endif
     status = COARSEN_(count_tiles)(&blocks, in, out, extent, COARSEN_CELLS, COARSEN_TALL, depth);
     if (status != cudaSuccess)
         return status;
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, kernel, in, out, extent, depth);
 }
 #endif
 
 #undef COARSEN_CELLS
-#undef COARSEN_HALO
-#undef COARSEN_WIDTH
 #undef COARSEN_TALL
-#undef COARSEN_HEIGHT
-#undef COARSEN_SLOTS
+#undef COARSEN_AROUND
+#undef COARSEN_BESIDE
+#undef COARSEN_RESIDENT
+#undef COARSEN_RESIDENT_ALIGNED
+#undef COARSEN_BLOCKS
+#undef COARSEN_BOUNDS
 #define COARSEN_END
 #include "../base.h"
