@@ -2,40 +2,40 @@
 //
 // bench/stencil.cu: stars of order 1, 2 and 4 on grids of float and double cells. Each rung of the stencil's ladder and
 // stencil.h beside a device copy, which no stencil can beat: it, too, reads and writes each cell once. With --sweep:
-// stencil.h's threads per block and rows per thread, and the slices per block of register_tiled.h.
+// stencil.h's threads and slices per block, and two rows per thread.
 //
 // n counts cells. The file includes itself, once for each type and order, and once for each pair of knobs.
 
 #if defined(SWEEP_BLOCK_DIM) // ---- one pair of knobs --------------------------------------------
 
-#if SWEEP_BLOCK_DIM <= 512 && SWEEP_COARSE_FACTOR <= 4
-#define COARSEN_NAME         SWEEP_NAME(rows)
+#if SWEEP_BLOCK_DIM <= 512
+#define COARSEN_NAME         SWEEP_NAME(near)
 #define COARSEN_TYPE         float
 #define COARSEN_COEFFICIENTS 0.4f, 0.1f
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
-#define COARSEN_THREAD_ROWS  SWEEP_COARSE_FACTOR
+#define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil.h>
-VARIANT(rows, "stencil.h", 1,
-        "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSEN_THREAD_ROWS=" SWEEP_TEXT(
-            SWEEP_COARSE_FACTOR));
+VARIANT(near, "stencil.h", 1);
 
-#define COARSEN_NAME         SWEEP_NAME(far_rows)
+#define COARSEN_NAME         SWEEP_NAME(far)
 #define COARSEN_TYPE         float
 #define COARSEN_ORDER        4
 #define COARSEN_COEFFICIENTS 0.3f, 0.07f, 0.03f, 0.01f, 0.005f
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
-#define COARSEN_THREAD_ROWS  SWEEP_COARSE_FACTOR
+#define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil.h>
-VARIANT(far_rows, "stencil.h", 4,
-        "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSEN_THREAD_ROWS=" SWEEP_TEXT(
-            SWEEP_COARSE_FACTOR));
-#elif SWEEP_BLOCK_DIM == 1024
-#define COARSEN_NAME         SWEEP_NAME(slices)
+VARIANT(far, "stencil.h", 4);
+#endif
+
+#if SWEEP_BLOCK_DIM == 128
+#define COARSEN_NAME         SWEEP_NAME(two_rows)
 #define COARSEN_TYPE         float
 #define COARSEN_COEFFICIENTS 0.4f, 0.1f
-#define COARSE_FACTOR        (8 * SWEEP_COARSE_FACTOR)
-#include <coarsen/stencil/register_tiled.h>
-VARIANT(slices, "register_tiled", 1, "COARSE_FACTOR=8*" SWEEP_TEXT(SWEEP_COARSE_FACTOR));
+#define COARSEN_THREAD_ROWS  2
+#define BLOCK_DIM            SWEEP_BLOCK_DIM
+#define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
+#include <coarsen/stencil.h>
+VARIANT(two_rows, "two rows per thread", 1);
 #endif
 
 #elif defined(                                                                                     \
@@ -108,10 +108,13 @@ template <typename T> struct rung {
     static const bool COARSEN_JOIN(STENCIL_NAME(order), _added) =                                  \
         bench_add(bench_rungs<rung<STENCIL_TYPE>>(),                                               \
                   {STENCIL_KERNEL, "", order, COARSEN_JOIN(STENCIL_NAME(order), _launch)})
-#define VARIANT(stem, kernel, order, knobs)                                                        \
+#define VARIANT(stem, kernel, order)                                                               \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
         bench_add(bench_variants<rung<float>>(),                                                   \
-                  {kernel, knobs, order, COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
+                  {kernel,                                                                         \
+                   "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSE_FACTOR=" +                    \
+                       std::to_string(4 * SWEEP_COARSE_FACTOR),                                    \
+                   order, COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
 
 #define STENCIL_TYPE float
 #include "stencil.cu"

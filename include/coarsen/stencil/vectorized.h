@@ -62,33 +62,32 @@
 #define COARSEN_TALL  (BLOCK_DIM / 32 * COARSEN_THREAD_ROWS)
 #define COARSEN_AROUND                                                                             \
     (COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER) // a thread's rows, and those around
-#define COARSEN_BESIDE   ((COARSEN_ORDER + COARSEN_ITEMS - 1) / COARSEN_ITEMS) // vectors on each side
+#define COARSEN_BESIDE ((COARSEN_ORDER + COARSEN_ITEMS - 1) / COARSEN_ITEMS) // vectors on each side
 
 // How many threads a multiprocessor should have, and so how many registers each may: more threads hide more latency.
-#define COARSEN_RESIDENT (COARSEN_ORDER <= 2 ? 1024 : 512)
-#if COARSEN_ORDER == 1 && COARSEN_PTX >= 800
-#define COARSEN_RESIDENT_ALIGNED 1280
+#if COARSEN_PTX >= 800
+#define COARSEN_RESIDENT (COARSEN_ORDER == 1 ? 1280 : COARSEN_ORDER == 2 ? 1024 : 512)
 #else
-#define COARSEN_RESIDENT_ALIGNED COARSEN_RESIDENT
+#define COARSEN_RESIDENT (COARSEN_ORDER <= 2 ? 1024 : 512)
 #endif
+#define COARSEN_RESIDENT_ANY    (COARSEN_ORDER == 1 ? 1024 : COARSEN_ORDER == 2 ? 768 : 384)
 #define COARSEN_BLOCKS(threads) ((threads) / COARSEN_THREAD_ROWS / BLOCK_DIM)
 #define COARSEN_BOUNDS(threads)                                                                    \
     __launch_bounds__(BLOCK_DIM, sizeof(COARSEN_(vector)) == 16 && COARSEN_BLOCKS(threads) > 0     \
                                      ? COARSEN_BLOCKS(threads)                                     \
                                      : 1)
 
-// A thread's cells of a row: a vector of them, or, unless aligned, so many that are 32 apart; the first one stands for
-// those beyond the row.
+// A thread's cells of a row: a vector of them, or, unless aligned, so many that are 32 apart.
 COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
     COARSEN_(take)(const COARSEN_TYPE *row, unsigned int cells, const bool aligned)
 {
-    COARSEN_(vector) taken;
+    COARSEN_(vector) taken = {};
     if (aligned)
         return *(const COARSEN_(vector) *)row;
-    const COARSEN_TYPE first = *row;
 #pragma unroll
     for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-        taken.item[v] = v > 0 && v < cells ? row[32 * v] : first;
+        if (v < cells)
+            taken.item[v] = row[32 * v];
     return taken;
 }
 
@@ -122,8 +121,10 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     const size_t y = corner.top + threadIdx.x / 32 * COARSEN_THREAD_ROWS;
     if (x >= extent.nx || y >= extent.ny)
         return;
-    const unsigned int cells =
-        (unsigned int)coarsen_min(coarsen_ceil_div(extent.nx - x, apart), COARSEN_ITEMS);
+    // How many cells of its row are before the thread's first one and behind it, or very many.
+    const unsigned int before = (unsigned int)coarsen_min(x, 1u << 30);
+    const unsigned int behind = (unsigned int)coarsen_min(extent.nx - 1 - x, 1u << 30);
+    const unsigned int cells = (unsigned int)coarsen_min(behind / apart + 1, COARSEN_ITEMS);
     const unsigned int made = (unsigned int)coarsen_min(depth, extent.nz - first_z);
 
     // How far from the thread's first cell the rows around are, and the vectors beside.
@@ -142,14 +143,14 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
                             COARSEN_ITEMS) -
                 (long long)x;
 
-    // A bit for each cell, and each row, that keeps its value; and for each cell with all neighbours in its row.
-    unsigned int kept_x = 0, kept_y = 0, inner_x = 0;
+    // A bit for each cell with all neighbours in its row, and for each cell and each row that keep their values.
+    unsigned int inner_x = 0, kept_y = 0;
 #pragma unroll
-    for (unsigned int v = 0; v < COARSEN_ITEMS; v++) {
-        const size_t at = x + apart * v;
-        kept_x |= (unsigned int)COARSEN_(near_edge)(at, extent.nx) << v;
-        inner_x |= (unsigned int)(at >= COARSEN_ORDER && at + COARSEN_ORDER < extent.nx) << v;
-    }
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+        inner_x |= (unsigned int)(before + apart * v >= COARSEN_ORDER &&
+                                  behind >= apart * v + COARSEN_ORDER)
+                   << v;
+    const unsigned int kept_x = COARSEN_BOUNDARY == COARSEN_COPIED && extent.nx > 1 ? ~inner_x : 0;
 #pragma unroll
     for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
         kept_y |= (unsigned int)COARSEN_(near_edge)(y + r, extent.ny) << r;
@@ -183,9 +184,6 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
 #pragma unroll
             for (unsigned int s = 0; s < COARSEN_SPAN; s++)
                 along_z[r][s] = along_z[r][s + 1];
-            if (step + 1 < made)
-                along_z[r][COARSEN_SPAN] =
-                    COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
         }
         COARSEN_(vector) rows[COARSEN_AROUND];
 #pragma unroll
@@ -193,6 +191,11 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
             rows[r] = r >= COARSEN_ORDER && r < COARSEN_THREAD_ROWS + COARSEN_ORDER
                           ? along_z[r - COARSEN_ORDER][COARSEN_ORDER]
                           : COARSEN_(take)(here + around[r], cells, aligned);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
+            if (!aligned || step + 1 < made) // cell by cell, to ask costs more than the loads
+                along_z[r][COARSEN_SPAN] =
+                    COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
         const bool kept_z = COARSEN_(near_edge)(first_z + step, extent.nz);
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++) {
@@ -201,45 +204,54 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
             const COARSEN_TYPE *const row = here + r * extent.pitch;
             const COARSEN_(vector) own = along_z[r][COARSEN_ORDER];
             const unsigned int kept = kept_z || kept_y >> r & 1 ? ~0u : kept_x;
-            __attribute__((aligned(16)))
-            COARSEN_TYPE line[(2 * COARSEN_BESIDE + 1) * COARSEN_ITEMS];
-            if (aligned)
+            COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN];
+            if (aligned) {
+                COARSEN_(vector) line[2 * COARSEN_BESIDE + 1];
 #pragma unroll
-                for (unsigned int h = 0; h < 2 * COARSEN_BESIDE + 1; h++)
-                    *(COARSEN_(vector) *)(line + h * COARSEN_ITEMS) =
-                        h < COARSEN_BESIDE
-                            ? COARSEN_(beside)(row + beside[h],
-                                               x < (COARSEN_BESIDE - h) * COARSEN_ITEMS, 0)
-                        : h == COARSEN_BESIDE
-                            ? own
-                            : COARSEN_(beside)(row + beside[h],
-                                               x + (h - COARSEN_BESIDE) * COARSEN_ITEMS >=
-                                                   extent.nx,
-                                               COARSEN_ITEMS - 1);
+                for (unsigned int h = 0; h < COARSEN_BESIDE; h++) {
+                    const unsigned int reach = (COARSEN_BESIDE - h) * COARSEN_ITEMS;
+                    line[h] = COARSEN_(beside)(row + beside[h], before < reach, 0);
+                    line[2 * COARSEN_BESIDE - h] = COARSEN_(beside)(
+                        row + beside[2 * COARSEN_BESIDE - h], behind < reach, COARSEN_ITEMS - 1);
+                }
+                line[COARSEN_BESIDE] = own;
+#pragma unroll
+                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+#pragma unroll
+                    for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
+                        const unsigned int at =
+                            COARSEN_BESIDE * COARSEN_ITEMS + v + s - COARSEN_ORDER;
+                        along_x[v][s] = line[at / COARSEN_ITEMS].item[at % COARSEN_ITEMS];
+                    }
+            } else {
+#pragma unroll
+                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+#pragma unroll
+                    for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
+                        const int at = (int)(32 * v + s) - COARSEN_ORDER; // from x
+                        along_x[v][s] = own.item[v]; // of a cell that is kept, or alone on its axis
+                        if (s == COARSEN_ORDER)
+                            continue;
+                        if (inner_x >> v & 1)
+                            along_x[v][s] = row[at];
+                        else if (COARSEN_BOUNDARY != COARSEN_COPIED && v < cells)
+                            along_x[v][s] =
+                                row[(long long)COARSEN_(place)((long long)x + at, extent.nx) -
+                                    (long long)x];
+                    }
+            }
             COARSEN_(vector) results;
 #pragma unroll
             for (unsigned int v = 0; v < COARSEN_ITEMS; v++) {
-                COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], above[COARSEN_SPAN];
-                const int at = (int)(apart * v) - COARSEN_ORDER; // the farthest neighbour, from x
+                COARSEN_TYPE along_y[COARSEN_SPAN], above[COARSEN_SPAN];
 #pragma unroll
-                for (int s = 0; s < COARSEN_SPAN; s++) {
-                    if (aligned)
-                        along_x[s] = line[COARSEN_BESIDE * COARSEN_ITEMS + at + s];
-                    else if (s == COARSEN_ORDER)
-                        along_x[s] = own.item[v];
-                    else if (inner_x >> v & 1)
-                        along_x[s] = row[at + s];
-                    else if (COARSEN_BOUNDARY == COARSEN_COPIED || v >= cells)
-                        along_x[s] = own.item[v]; // kept, or not stored, or alone on its axis
-                    else
-                        along_x[s] =
-                            row[(long long)COARSEN_(place)((long long)x + at + s, extent.nx) -
-                                (long long)x];
+                for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
                     along_y[s] = rows[r + s].item[v];
                     above[s] = along_z[r][s].item[v];
                 }
-                results.item[v] = COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
-                                                 above + COARSEN_ORDER);
+                if (aligned || v < cells)
+                    results.item[v] = COARSEN_(cell)(
+                        along_x[v] + COARSEN_ORDER, along_y + COARSEN_ORDER, above + COARSEN_ORDER);
             }
             if (kept != 0)
 #pragma unroll
@@ -261,7 +273,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
 }
 
 // depth: slices per block.
-COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ALIGNED)
+COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
                      size_t depth)
 {
@@ -269,7 +281,7 @@ COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ALIGNED)
 }
 
 // The same for any alignment, cell by cell.
-COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT)
+COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ANY)
     COARSEN_(any_kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
                          size_t depth)
 {
@@ -331,7 +343,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
 #undef COARSEN_AROUND
 #undef COARSEN_BESIDE
 #undef COARSEN_RESIDENT
-#undef COARSEN_RESIDENT_ALIGNED
+#undef COARSEN_RESIDENT_ANY
 #undef COARSEN_BLOCKS
 #undef COARSEN_BOUNDS
 #define COARSEN_END
