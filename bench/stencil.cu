@@ -100,6 +100,8 @@ template <typename T> struct rung {
     std::string kernel, knobs;
     int order;
     cudaError_t (*launch)(const T *, T *, size_t, size_t, size_t, size_t, size_t, cudaStream_t);
+    const void *function = nullptr; // the kernel, in a sweep
+    int threads = 0;
 };
 
 #define STENCIL_NAME(order)                                                                        \
@@ -114,7 +116,8 @@ template <typename T> struct rung {
                   {kernel,                                                                         \
                    "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSE_FACTOR=" +                    \
                        std::to_string(4 * SWEEP_COARSE_FACTOR),                                    \
-                   order, COARSEN_JOIN(SWEEP_NAME(stem), _launch)})
+                   order, COARSEN_JOIN(SWEEP_NAME(stem), _launch),                                 \
+                   (const void *)COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM})
 
 #define STENCIL_TYPE float
 #include "stencil.cu"
@@ -171,7 +174,7 @@ static void contest(bench &b, const char *type, size_t nx, size_t ny, size_t nz,
     const size_t cells = nx * ny * nz, bytes = cells * sizeof(T);
     bench_contest contest("stencil", type, cells);
     contest.data = std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) +
-                   ", order " + std::to_string(order);
+                   " of order " + std::to_string(order);
     if (!b.fits(2.0 * (double)bytes, contest.data.c_str()))
         return;
     const std::shared_ptr<void> from = bench_alloc(bytes), to = bench_alloc(bytes);
@@ -187,6 +190,8 @@ static void contest(bench &b, const char *type, size_t nx, size_t ny, size_t nz,
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
         entry.work = (double)cells;
+        if (r.function)
+            bench_occupancy(&entry, r.function, r.threads);
         const auto launch = r.launch;
         entry.launch = [=](cudaStream_t stream) {
             return launch(in, out, nx, ny, nz, nx, nx * ny, stream);

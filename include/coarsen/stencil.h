@@ -16,6 +16,6 @@
 //     tiled.h             + what a block needs is in shared memory
 //     coarsened.h         + a thread makes COARSE_FACTOR cells, one above the other
 //     register_tiled.h    + neighbours above and below are in registers
-//     vectorized.h        + 16-byte accesses, several rows per thread, slices copied ahead
+//     vectorized.h        + 16-byte accesses, and the cache in place of shared memory
 
 #include "stencil/vectorized.h"
