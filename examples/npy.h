@@ -41,7 +41,7 @@ typedef struct {
     npy_type type;
     size_t count;      // elements, all dimensions multiplied
     size_t dimensions; // how many
-    size_t shape[2];   // the first two of them
+    size_t shape[3];   // the first three of them
     bool fortran;      // the first index is the one that changes fastest
     void *data;        // from malloc; NULL when count is 0
 } npy_array;
@@ -147,7 +147,7 @@ static inline const char *npy_shape(const char *p, npy_array *array, bool *overf
         p += *p == 'L'; // Python 2 wrote 3L
         *overflow |= too_long || __builtin_mul_overflow(array->count, length, &array->count);
         empty |= length == 0 && !too_long;
-        if (array->dimensions < 2)
+        if (array->dimensions < 3)
             array->shape[array->dimensions] = length;
         array->dimensions++;
         p = npy_skip(p);

@@ -4,9 +4,12 @@ import ctypes
 import os
 import shlex
 import shutil
+import struct
 import subprocess
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,10 +56,38 @@ def build_wrong(name, faults, folder):
     compiler = shlex.split(os.environ.get("CXX") or "g++")
     subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{folder}/include/simt", f"-I{folder}/include",
                     "-o", folder / f"{name}.o", folder / f"examples/{name}.cu"], check=True)
-    subprocess.run([*compiler, "-o", folder / name, folder / f"{name}.o", library, "-lpthread", "-ldl"], check=True)
+    stb = [folder / "examples/stb.c"] if "picture.h" in (folder / f"examples/{name}.cu").read_text() else []
+    subprocess.run([*compiler, "-w", "-o", folder / name, folder / f"{name}.o", *stb, library, "-lpthread", "-ldl"],
+                   check=True)
     return folder / name
 
 
 def run(name, *arguments, cwd=ROOT):
     return subprocess.run([EXAMPLES / name, *map(str, arguments)], cwd=cwd, text=True,
                           capture_output=True)
+
+
+def pixels(path):
+    """The bytes of a PNG of 8-bit gray or RGB, as height x width x channels."""
+    data = path.read_bytes()
+    at, parts = 8, {}
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        parts[kind] = parts.get(kind, b"") + data[at + 8:at + 8 + size]
+        at += size + 12
+    width, height, depth, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
+    channels = {0: 1, 2: 3}[colour]
+    assert depth == 8
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, -1)
+    before = np.zeros(channels * width, int)
+    out = []
+    for row in rows:
+        line, (kind, *rest) = [0] * channels, map(int, row)
+        corner = [*[0] * channels, *before]
+        for i, value in enumerate(rest):  # PNG's filters: none, left, above, mean, Paeth
+            left, above, both = line[i], int(before[i]), int(corner[i])
+            near = min((left, above, both), key=lambda x: abs(left + above - both - x))
+            line.append((value + [0, left, above, (left + above) // 2, near][kind]) % 256)
+        out.append(line[channels:])
+        before = np.array(line[channels:])
+    return np.array(out).reshape(height, width, channels)

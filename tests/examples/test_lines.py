@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """examples/lines beside NumPy's sums, and the average line of pictures whose every byte is known."""
 import random
-import struct
-import zlib
 
 import numpy as np
 import pytest
-from programs import ALL_DEVICES, DEVICES, ROOT, run
+from programs import ALL_DEVICES, DEVICES, ROOT, pixels, run
 
 
 def check(path, wanted, done):
@@ -29,30 +27,6 @@ def test_shapes(device, order, shape, tmp_path):
     matrix = np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asarray(matrix, order=order))
     check(shape, matrix.astype(np.float64).sum(axis=1), run(f"lines-{device}", tmp_path / "x.npy"))
-
-
-def pixels(path):
-    """The bytes of a PNG of 8-bit RGB."""
-    data = path.read_bytes()
-    at, parts = 8, {}
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
-        parts[kind] = parts.get(kind, b"") + data[at + 8:at + 8 + size]
-        at += size + 12
-    width, height, depth, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
-    assert (depth, colour) == (8, 2)
-    rows, before = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, -1), np.zeros(3 * width, int)
-    out = []
-    for row in rows:
-        line, (kind, *rest) = [0, 0, 0], map(int, row)
-        corner = [0, 0, 0, *before]
-        for i, value in enumerate(rest):  # PNG's filters: none, left, above, mean, Paeth
-            left, above, both = line[i], int(before[i]), int(corner[i])
-            near = min((left, above, both), key=lambda x: abs(left + above - both - x))
-            line.append((value + [0, left, above, (left + above) // 2, near][kind]) % 256)
-        out.append(line[3:])
-        before = np.array(line[3:])
-    return np.array(out).reshape(height, width, 3)
 
 
 def mean_line(device, picture, line):
