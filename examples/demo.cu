@@ -20,6 +20,7 @@
 #include "demo/segmented.h"
 #include "demo/select.h"
 #include "demo/sort.h"
+#include "demo/stencil.h"
 #include "demo/top_k.h"
 #include "npy.h"
 
@@ -28,10 +29,10 @@
 #include <math.h>
 #include <unistd.h>
 
-static const ladder *const ladders[] = {&reduce_ladder,    &scan_ladder,   &select_ladder,
-                                        &merge_ladder,     &sort_ladder,   &top_k_ladder,
-                                        &segmented_ladder, &matmul_ladder, &histogram_ladder,
-                                        &map_ladder,       &image_ladder,  &fuse_ladder};
+static const ladder *const ladders[] = {
+    &reduce_ladder, &scan_ladder,      &select_ladder, &merge_ladder,     &sort_ladder,
+    &top_k_ladder,  &segmented_ladder, &matmul_ladder, &histogram_ladder, &map_ladder,
+    &image_ladder,  &stencil_ladder,   &fuse_ladder};
 
 // ---- Progress: what is running, on a terminal ---------------------------------------------------
 

@@ -14,6 +14,7 @@ LADDERS = {
     "Sort": ["single_bit", "local", "multi_bit", "coarsened", "onesweep", "merge_sort"],
     "The k greatest": ["sort", "top_k"],
     "Segments": ["rows", "columns", "offsets", "runs", "segmented", "sort_segments"],
+    "Stencil": ["basic", "tiled", "coarsened", "register_tiled", "vectorized"],
 }
 
 
@@ -24,6 +25,13 @@ def wanted(ladder, array):
     if ladder == "Segments":
         years = array[:array.size // 12 * 12].reshape(-1, 12)
         return years.max(axis=1).mean(dtype="f8") if years.size else 0
+    if ladder == "Stencil":
+        side = max(side for side in range(33) if side**3 <= array.size)
+        old = array[:side**3].reshape(side, side, side).astype("f8")
+        new = old.copy()
+        new[1:-1, 1:-1, 1:-1] += 0.125 * sum(np.roll(old, by, axis) - old for by in (-1, 1) for axis in range(3)
+                                            )[1:-1, 1:-1, 1:-1]
+        return new.sum()
     ordered = np.sort(array)
     return ordered[ordered.size // 2 if ladder == "Sort" else -min(100, ordered.size)] if ordered.size else 0
 
@@ -148,9 +156,10 @@ def test_a_wrong_rung_is_seen(tmp_path):
                      ("segmented/runs.h", "*arrays.count = count;", "*arrays.count = count + 1;"),
                      ("scan/segmented.h", "if (delta <= reach[r])", "if (delta < reach[r])"),
                      ("sort_segments.h", "row <= lanes; row *= 2", "row < lanes; row *= 2")],
+        "Stencil": [("stencil/coarsened.h", "slices[(step + i) % COARSEN_SPAN]", "slices[i]")],
     }
     done = run(build_wrong("demo", sum(wrong.values(), []), tmp_path), "--n", "1000")
-    assert done.returncode == 1 and "16 results are wrong" in done.stderr
+    assert done.returncode == 1 and "18 results are wrong" in done.stderr
     for ladder, rungs in LADDERS.items():
         assert [row[2] for row in rows(done.stdout, ladder)] == \
             ["NO" if name in [Path(rung).stem for rung, _, _ in wrong[ladder]] else "yes" for name in rungs] * 2

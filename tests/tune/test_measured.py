@@ -162,8 +162,10 @@ def test_interrupt(number, gpu):
     os.killpg(process.pid, number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "\nInterrupted: the best so far is marked >\n" in out
-    assert gpu.rows() == {**{factor: RIGHT[factor] for factor in FACTORS[:3]}, "8": ("pending", ""),
-                          "16": ("pending", "")}
+    # Each setting is measured when it is built, so on a busy machine 8 may come before 2.
+    before = set(gpu.noted("launch")) - {"8"}
+    assert gpu.rows() == {factor: RIGHT[factor] if factor in before else ("pending", "") for factor in FACTORS}
+    gpu.log.write_text("")
     assert gpu.tune().returncode == 0 and gpu.rows() == RIGHT
     # Those before were known, but for the leaders' second time; the others were not.
-    assert {"8", "16"} <= set(gpu.noted("launch"))
+    assert set(FACTORS) - before <= set(gpu.noted("launch"))
