@@ -575,7 +575,7 @@ FAULTS = {
         ("take x's neighbours in the first row", "row = here + r * extent.pitch;", "row = here;"),
         ("take x's neighbours late", "COARSEN_BESIDE * COARSEN_ITEMS + v + s - COARSEN_ORDER;", "COARSEN_BESIDE * COARSEN_ITEMS + v + s - COARSEN_ORDER + 1;"),
         ("take x's neighbours late, cell by cell", "along_x[v][s] = row[at];", "along_x[v][s] = row[at + 1];"),
-        ("know no boundary, cell by cell", "COARSEN_(place)((long long)x + at, extent.nx)", "((long long)x + at)"),
+        ("know no boundary, cell by cell", "COARSEN_(place)((long long)x + at, nx)", "((long long)x + at)"),
         ("clamp too few vectors before", "before < reach, 0)", "false, 0)"),
         ("clamp too few vectors behind", "behind < reach,", "false,"),
         ("take a row's neighbours along y", "along_y[s] = rows[r + s].item[v];", "along_y[s] = rows[s].item[v];"),

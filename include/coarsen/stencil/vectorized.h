@@ -58,10 +58,9 @@
 #endif
 #include "../block/vector.h"
 
-#define COARSEN_CELLS (32 * COARSEN_ITEMS) // of a block along x, and along y:
-#define COARSEN_TALL  (BLOCK_DIM / 32 * COARSEN_THREAD_ROWS)
-#define COARSEN_AROUND                                                                             \
-    (COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER) // a thread's rows, and those around
+#define COARSEN_CELLS  (32 * COARSEN_ITEMS) // of a block along x, and along y:
+#define COARSEN_TALL   (BLOCK_DIM / 32 * COARSEN_THREAD_ROWS)
+#define COARSEN_AROUND (COARSEN_THREAD_ROWS + 2 * COARSEN_ORDER) // rows that a thread needs
 #define COARSEN_BESIDE ((COARSEN_ORDER + COARSEN_ITEMS - 1) / COARSEN_ITEMS) // vectors on each side
 
 // How many threads a multiprocessor should have, and so how many registers each may: more threads hide more latency.
@@ -108,6 +107,54 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
     return cells;
 }
 
+// The neighbours along x of each of a thread's own cells, where rows are whole vectors. row: its first cell; beside:
+// the distances to the vectors around; before, behind: how many cells there are in the row.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(line_of_vectors)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
+                          const COARSEN_TYPE *row, COARSEN_(vector) own, const long long *beside,
+                          unsigned int before, unsigned int behind)
+{
+    COARSEN_(vector) line[2 * COARSEN_BESIDE + 1];
+#pragma unroll
+    for (unsigned int h = 0; h < COARSEN_BESIDE; h++) {
+        const unsigned int reach = (COARSEN_BESIDE - h) * COARSEN_ITEMS;
+        line[h] = COARSEN_(beside)(row + beside[h], before < reach, 0);
+        line[2 * COARSEN_BESIDE - h] = COARSEN_(beside)(row + beside[2 * COARSEN_BESIDE - h],
+                                                        behind < reach, COARSEN_ITEMS - 1);
+    }
+    line[COARSEN_BESIDE] = own;
+#pragma unroll
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+#pragma unroll
+        for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
+            const unsigned int at = COARSEN_BESIDE * COARSEN_ITEMS + v + s - COARSEN_ORDER;
+            along_x[v][s] = line[at / COARSEN_ITEMS].item[at % COARSEN_ITEMS];
+        }
+}
+
+// The same, cell by cell. inner: a bit for each cell with all neighbours in its row. A cell that has not, and keeps its
+// value or is alone in its row, is its own neighbour.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(line_of_cells)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], const COARSEN_TYPE *row,
+                        COARSEN_(vector) own, unsigned int inner, size_t x, unsigned int cells,
+                        size_t nx)
+{
+#pragma unroll
+    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+#pragma unroll
+        for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
+            const int at = (int)(32 * v + s) - COARSEN_ORDER; // from x
+            along_x[v][s] = own.item[v];
+            if (s == COARSEN_ORDER)
+                continue;
+            if (inner >> v & 1)
+                along_x[v][s] = row[at];
+            else if (COARSEN_BOUNDARY != COARSEN_COPIED && v < cells)
+                along_x[v][s] =
+                    row[(long long)COARSEN_(place)((long long)x + at, nx) - (long long)x];
+        }
+}
+
 // Walks depth slices along z. aligned: rows begin at multiples of 16 bytes, and are whole vectors.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ out,
@@ -121,6 +168,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     const size_t y = corner.top + threadIdx.x / 32 * COARSEN_THREAD_ROWS;
     if (x >= extent.nx || y >= extent.ny)
         return;
+
     // How many cells of its row are before the thread's first one and behind it, or very many.
     const unsigned int before = (unsigned int)coarsen_min(x, 1u << 30);
     const unsigned int behind = (unsigned int)coarsen_min(extent.nx - 1 - x, 1u << 30);
@@ -205,41 +253,10 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
             const COARSEN_(vector) own = along_z[r][COARSEN_ORDER];
             const unsigned int kept = kept_z || kept_y >> r & 1 ? ~0u : kept_x;
             COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN];
-            if (aligned) {
-                COARSEN_(vector) line[2 * COARSEN_BESIDE + 1];
-#pragma unroll
-                for (unsigned int h = 0; h < COARSEN_BESIDE; h++) {
-                    const unsigned int reach = (COARSEN_BESIDE - h) * COARSEN_ITEMS;
-                    line[h] = COARSEN_(beside)(row + beside[h], before < reach, 0);
-                    line[2 * COARSEN_BESIDE - h] = COARSEN_(beside)(
-                        row + beside[2 * COARSEN_BESIDE - h], behind < reach, COARSEN_ITEMS - 1);
-                }
-                line[COARSEN_BESIDE] = own;
-#pragma unroll
-                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-#pragma unroll
-                    for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
-                        const unsigned int at =
-                            COARSEN_BESIDE * COARSEN_ITEMS + v + s - COARSEN_ORDER;
-                        along_x[v][s] = line[at / COARSEN_ITEMS].item[at % COARSEN_ITEMS];
-                    }
-            } else {
-#pragma unroll
-                for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
-#pragma unroll
-                    for (unsigned int s = 0; s < COARSEN_SPAN; s++) {
-                        const int at = (int)(32 * v + s) - COARSEN_ORDER; // from x
-                        along_x[v][s] = own.item[v]; // of a cell that is kept, or alone on its axis
-                        if (s == COARSEN_ORDER)
-                            continue;
-                        if (inner_x >> v & 1)
-                            along_x[v][s] = row[at];
-                        else if (COARSEN_BOUNDARY != COARSEN_COPIED && v < cells)
-                            along_x[v][s] =
-                                row[(long long)COARSEN_(place)((long long)x + at, extent.nx) -
-                                    (long long)x];
-                    }
-            }
+            if (aligned)
+                COARSEN_(line_of_vectors)(along_x, row, own, beside, before, behind);
+            else
+                COARSEN_(line_of_cells)(along_x, row, own, inner_x, x, cells, extent.nx);
             COARSEN_(vector) results;
 #pragma unroll
             for (unsigned int v = 0; v < COARSEN_ITEMS; v++) {
@@ -297,7 +314,7 @@ COARSEN_HOST size_t COARSEN_(depth)(size_t columns, size_t nz, size_t slice_byte
 {
     const size_t cached = 8 * COARSEN_ORDER;
     const size_t most = slice_bytes <= cache_bytes / 2 / cached ? cached : 8 * cached;
-    return coarsen_min(columns / places >= nz ? nz : columns * nz / places + 1, most);
+    return coarsen_min(columns * nz / places + 1, most);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
