@@ -558,7 +558,7 @@ FAULTS = {
         ("have a cell too few", "coarsen_min(behind / apart + 1,", "coarsen_min((behind + 31) / apart,"),
         ("make more slices than there are", "(unsigned int)coarsen_min(depth, extent.nz - first_z)", "(unsigned int)depth"),
         ("take the rows above", "(long long)(y + r) - COARSEN_ORDER, extent.ny)", "(long long)(y + r) - COARSEN_ORDER - 1, extent.ny)"),
-        ("take the vectors before", "(x / COARSEN_ITEMS + h) - COARSEN_BESIDE,", "(x / COARSEN_ITEMS + h) - COARSEN_BESIDE - 1,"),
+        ("take the vectors before", "(long long)COARSEN_BESIDE,", "(long long)COARSEN_BESIDE - 1,"),
         ("keep no cell of a row", "extent.nx > 1 ? ~inner_x : 0;", "extent.nx > 1 ? 0 : 0;"),
         ("keep the only cell of a row", "COARSEN_COPIED && extent.nx > 1 ? ~inner_x", "COARSEN_COPIED ? ~inner_x"),
         ("keep no row", "kept_y |= (unsigned int)COARSEN_(near_edge)(y + r, extent.ny) << r;", "kept_y |= 0u << r;"),

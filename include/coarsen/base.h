@@ -1316,7 +1316,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_tiles)(void (*kernel)(const COARSEN_TYP
 #undef COARSEN_COEFFICIENTS
 #undef COARSEN_BOUNDARY
 #undef COARSEN_THREAD_ROWS
-#undef COARSEN_STAGES
 #undef COARSEN_SPAN
 #endif
 

@@ -185,11 +185,11 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
 #pragma unroll
     for (unsigned int h = 0; h < 2 * COARSEN_BESIDE + 1; h++)
         if (aligned)
-            beside[h] =
-                (long long)(COARSEN_(place)((long long)(x / COARSEN_ITEMS + h) - COARSEN_BESIDE,
-                                            extent.nx / COARSEN_ITEMS) *
-                            COARSEN_ITEMS) -
-                (long long)x;
+            beside[h] = (long long)(COARSEN_(place)((long long)(x / COARSEN_ITEMS + h) -
+                                                        (long long)COARSEN_BESIDE,
+                                                    extent.nx / COARSEN_ITEMS) *
+                                    COARSEN_ITEMS) -
+                        (long long)x;
 
     // A bit for each cell with all neighbours in its row, and for each cell and each row that keep their values.
     unsigned int inner_x = 0, kept_y = 0;
