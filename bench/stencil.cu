@@ -15,7 +15,7 @@
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
 #define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil.h>
-VARIANT(near, "stencil.h", 1);
+VARIANT(near, "stencil.h", 1, 1);
 
 #define COARSEN_NAME         SWEEP_NAME(far)
 #define COARSEN_TYPE         float
@@ -24,7 +24,7 @@ VARIANT(near, "stencil.h", 1);
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
 #define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil.h>
-VARIANT(far, "stencil.h", 4);
+VARIANT(far, "stencil.h", 4, 1);
 #endif
 
 #if SWEEP_BLOCK_DIM == 128
@@ -35,7 +35,17 @@ VARIANT(far, "stencil.h", 4);
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
 #define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil.h>
-VARIANT(two_rows, "two rows per thread", 1);
+VARIANT(two_rows, "two rows per thread", 1, 1);
+#endif
+
+#if SWEEP_BLOCK_DIM >= 256
+#define COARSEN_NAME         SWEEP_NAME(twice)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#define BLOCK_DIM            SWEEP_BLOCK_DIM
+#define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
+#include <coarsen/stencil/time_tiled.h>
+VARIANT(twice, "time_tiled, 2 steps", 1, 2);
 #endif
 
 #elif defined(                                                                                     \
@@ -88,6 +98,33 @@ RUNG(4);
 #define STENCIL_STEM   stencil
 #define STENCIL_KERNEL "stencil.h"
 #include "stencil.cu"
+
+#define COARSEN_NAME         STENCIL_TIMES(1, 2)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#include <coarsen/stencil/time_tiled.h>
+TIMES(1, 2);
+
+#define COARSEN_NAME         STENCIL_TIMES(1, 3)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#define COARSEN_STEPS        3
+#include <coarsen/stencil/time_tiled.h>
+TIMES(1, 3);
+
+#define COARSEN_NAME         STENCIL_TIMES(1, 4)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_COEFFICIENTS 0.4f, 0.1f
+#define COARSEN_STEPS        4
+#include <coarsen/stencil/time_tiled.h>
+TIMES(1, 4);
+
+#define COARSEN_NAME         STENCIL_TIMES(2, 2)
+#define COARSEN_TYPE         STENCIL_TYPE
+#define COARSEN_ORDER        2
+#define COARSEN_COEFFICIENTS 0.4f, 0.07f, 0.03f
+#include <coarsen/stencil/time_tiled.h>
+TIMES(2, 2);
 #undef STENCIL_TYPE
 
 #else // ---- the bench ------------------------------------------------------------------------------
@@ -96,12 +133,15 @@ RUNG(4);
 
 #include <coarsen/base.h>
 
+#include <algorithm>
+
 template <typename T> struct rung {
     std::string kernel, knobs;
     int order;
     cudaError_t (*launch)(const T *, T *, size_t, size_t, size_t, size_t, size_t, cudaStream_t);
     const void *function = nullptr; // the kernel, in a sweep
     int threads = 0;
+    int steps = 1; // per launch
 };
 
 #define STENCIL_NAME(order)                                                                        \
@@ -110,14 +150,21 @@ template <typename T> struct rung {
     static const bool COARSEN_JOIN(STENCIL_NAME(order), _added) =                                  \
         bench_add(bench_rungs<rung<STENCIL_TYPE>>(),                                               \
                   {STENCIL_KERNEL, "", order, COARSEN_JOIN(STENCIL_NAME(order), _launch)})
-#define VARIANT(stem, kernel, order)                                                               \
+#define STENCIL_TIMES(order, steps)                                                                \
+    COARSEN_JOIN(time_tiled_, COARSEN_JOIN(STENCIL_TYPE, _##order##_##steps))
+#define TIMES(order, steps)                                                                        \
+    static const bool COARSEN_JOIN(STENCIL_TIMES(order, steps), _added) =                          \
+        bench_add(bench_rungs<rung<STENCIL_TYPE>>(),                                               \
+                  {"time_tiled, " #steps " steps", "", order,                                      \
+                   COARSEN_JOIN(STENCIL_TIMES(order, steps), _launch), nullptr, 0, steps})
+#define VARIANT(stem, kernel, order, steps)                                                        \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \
         bench_add(bench_variants<rung<float>>(),                                                   \
                   {kernel,                                                                         \
                    "BLOCK_DIM=" SWEEP_TEXT(SWEEP_BLOCK_DIM) " COARSE_FACTOR=" +                    \
                        std::to_string(4 * SWEEP_COARSE_FACTOR),                                    \
                    order, COARSEN_JOIN(SWEEP_NAME(stem), _launch),                                 \
-                   (const void *)COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM})
+                   (const void *)COARSEN_JOIN(SWEEP_NAME(stem), _kernel), SWEEP_BLOCK_DIM, steps})
 
 #define STENCIL_TYPE float
 #include "stencil.cu"
@@ -165,6 +212,22 @@ __global__ void wrong_kernel(const T *in, const T *out, size_t nx, size_t ny, si
     }
 }
 
+// What `steps` steps leave, by single ones.
+template <typename T>
+static std::shared_ptr<void> after_steps(const T *in, size_t nx, size_t ny, size_t nz,
+                                         const rung<T> &single, int steps)
+{
+    std::shared_ptr<void> now;
+    for (int step = 0; step < steps; step++) {
+        const std::shared_ptr<void> next = bench_alloc(nx * ny * nz * sizeof(T));
+        BENCH_CHECK(single.launch(step == 0 ? in : (const T *)now.get(), (T *)next.get(), nx, ny,
+                                  nz, nx, nx * ny, 0));
+        BENCH_CHECK(cudaDeviceSynchronize());
+        now = next;
+    }
+    return now;
+}
+
 // ---- Contests -------------------------------------------------------------------------------------
 
 template <typename T>
@@ -183,13 +246,16 @@ static void contest(bench &b, const char *type, size_t nx, size_t ny, size_t nz,
     const bench_entry copied =
         bench_copy({{out, in, bytes}}, [=] { BENCH_CHECK(cudaMemset(out, 0xff, bytes)); });
     contest.entries.push_back(copied);
+    const rung<T> single =
+        *std::find_if(bench_rungs<rung<T>>().begin(), bench_rungs<rung<T>>().end(),
+                      [=](const rung<T> &r) { return r.order == order; });
     for (const rung<T> &r : list) {
         if (r.order != order)
             continue;
         bench_entry entry = copied;
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
-        entry.work = (double)cells;
+        entry.work = (double)cells * r.steps;
         if (r.function)
             bench_occupancy(&entry, r.function, r.threads);
         const auto launch = r.launch;
@@ -197,8 +263,10 @@ static void contest(bench &b, const char *type, size_t nx, size_t ny, size_t nz,
             return launch(in, out, nx, ny, nz, nx, nx * ny, stream);
         };
         entry.check = [=](std::string *why) {
+            const std::shared_ptr<void> before = after_steps(in, nx, ny, nz, single, r.steps - 1);
+            const T *const last = r.steps > 1 ? (const T *)before.get() : in;
             return bench_all_right("cell", why, [=](unsigned long long *first) {
-                wrong_kernel<<<2048, 256>>>(in, out, nx, ny, nz, order, first);
+                wrong_kernel<<<2048, 256>>>(last, out, nx, ny, nz, order, first);
                 BENCH_CHECK(cudaGetLastError());
             });
         };

@@ -1185,6 +1185,37 @@ COARSEN_HOST cudaError_t COARSEN_(launch_tiles)(void (*kernel)(const COARSEN_TYP
     config.blockDim = threads;
     return cudaLaunchKernelEx(&config, kernel, in, out, extent);
 }
+
+// Whether each row begins at a multiple of 16 bytes, and has as many.
+COARSEN_HOST bool COARSEN_(aligned)(const COARSEN_TYPE *in, const COARSEN_TYPE *out,
+                                    COARSEN_(extent) extent)
+{
+    const size_t steps = (extent.nx | extent.pitch | extent.slice_pitch) * sizeof(*in);
+    return ((size_t)in | (size_t)out | steps) % 16 == 0;
+}
+
+// How many slices a block should take that walks through one of so many columns. It begins with slices that give no
+// results. If the cache holds what all blocks that take `few` slices move, the block below left these there; if not,
+// they should be a small part of `many`. In a small array there should be a block for each place on the device.
+COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, const void *kernel, int threads,
+                                                size_t shared_bytes, COARSEN_(extent) extent,
+                                                size_t columns, size_t few, size_t many)
+{
+    int resident = 0; // per multiprocessor
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t cache_bytes =
+        status == cudaSuccess ? coarsen_attribute(cudaDevAttrL2CacheSize, &status) : 0;
+    if (status == cudaSuccess)
+        status =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes);
+    const size_t places = processors * (size_t)(resident + !resident);
+    const size_t slice_bytes = extent.nx * extent.ny * sizeof(COARSEN_TYPE);
+    const size_t most = slice_bytes <= cache_bytes / 2 / few ? few : many;
+    if (status == cudaSuccess)
+        *depth = coarsen_min(columns * extent.nz / places + 1, most);
+    return status;
+}
 #endif
 #endif
 
@@ -1316,6 +1347,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_tiles)(void (*kernel)(const COARSEN_TYP
 #undef COARSEN_COEFFICIENTS
 #undef COARSEN_BOUNDARY
 #undef COARSEN_THREAD_ROWS
+#undef COARSEN_STEPS
 #undef COARSEN_SPAN
 #endif
 

@@ -306,17 +306,6 @@ COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ANY)
 }
 
 #ifndef __CUDACC_RTC__
-// How many slices a block takes. It begins with 2 COARSEN_ORDER that give no results. The block below it left these
-// in the cache, if the cache holds what all blocks of as many slices move; if not, few of them should be needed. In
-// a small array there should be a block for each place on the device.
-COARSEN_HOST size_t COARSEN_(depth)(size_t columns, size_t nz, size_t slice_bytes, size_t places,
-                                    size_t cache_bytes)
-{
-    const size_t cached = 8 * COARSEN_ORDER;
-    const size_t most = slice_bytes <= cache_bytes / 2 / cached ? cached : 8 * cached;
-    return coarsen_min(columns * nz / places + 1, most);
-}
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
                                           size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
                                           cudaStream_t stream)
@@ -327,25 +316,17 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
         COARSEN_(count_tiles)(&columns, in, out, extent, COARSEN_CELLS, COARSEN_TALL, nz);
     if (status != cudaSuccess || columns == 0)
         return status;
-    const size_t bytes = sizeof(COARSEN_TYPE);
-    const bool aligned =
-        ((size_t)in | (size_t)out | (nx | pitch | slice_pitch) * bytes) % 16 == 0 &&
-        sizeof(COARSEN_(vector)) == 16;
+    const bool aligned = COARSEN_(aligned)(in, out, extent) && sizeof(COARSEN_(vector)) == 16;
     void (*const kernel)(const COARSEN_TYPE *, COARSEN_TYPE *, COARSEN_(extent), size_t) =
         aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
 #ifdef COARSE_FACTOR
     const size_t depth = COARSE_FACTOR;
 #else
-    int resident = 0; // per multiprocessor
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t cache_bytes =
-        status == cudaSuccess ? coarsen_attribute(cudaDevAttrL2CacheSize, &status) : 0;
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM, 0);
+    size_t depth = 0;
+    status = COARSEN_(choose_depth)(&depth, (const void *)kernel, BLOCK_DIM, 0, extent, columns,
+                                    8 * COARSEN_ORDER, 64 * COARSEN_ORDER);
     if (status != cudaSuccess)
         return status;
-    const size_t places = processors * (size_t)(resident + !resident);
-    const size_t depth = COARSEN_(depth)(columns, nz, nx * ny * bytes, places, cache_bytes);
 #endif
     status = COARSEN_(count_tiles)(&blocks, in, out, extent, COARSEN_CELLS, COARSEN_TALL, depth);
     if (status != cudaSuccess)
