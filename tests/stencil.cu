@@ -39,6 +39,15 @@
 #define COARSEN_BOUNDARY         COARSEN_PERIODIC
 #include STENCIL_HEADER
 
+#if STENCIL_MANY
+#define TILE_WIDTH           1
+#define COARSEN_NAME         STENCIL(many)
+#define COARSEN_TYPE         float
+#define COARSEN_COEFFICIENTS 2, 3
+#define COARSEN_BOUNDARY     COARSEN_CLAMPED
+#include STENCIL_HEADER
+#endif
+
 #if defined(SIMT) && !defined(TEST_ONLY) // to be counted, as they are, 32 slices per block
 #if STENCIL_WALK
 #define COARSE_FACTOR 32
@@ -75,6 +84,9 @@
 #define COARSEN_BOUNDARY         COARSEN_CLAMPED
 #include STENCIL_HEADER
 
+#if STENCIL_WALK // so that a block may have slices near the far edge alone
+#define COARSE_FACTOR 5
+#endif
 #define COARSEN_NAME             STENCIL(far)
 #define COARSEN_TYPE             float
 #define COARSEN_ORDER            4
@@ -103,6 +115,10 @@ static void STENCIL(check)(void)
     check(rung<int>{STENCIL_TEXT(periodic), 2, COARSEN_PERIODIC, weighed<2, int>,
                     STENCIL(periodic_launch)},
           STENCIL_TILE - 1);
+#if STENCIL_MANY
+    check_many(
+        rung<float>{STENCIL_TEXT(many), 1, COARSEN_CLAMPED, of_coefficients, STENCIL(many_launch)});
+#endif
 #ifndef TEST_FIRST
     check(rung<double>{STENCIL_TEXT(clamped), 3, COARSEN_CLAMPED, weighed<3, double>,
                        STENCIL(clamped_launch)},
@@ -127,6 +143,7 @@ static void STENCIL(check)(void)
 #undef STENCIL_CUBE
 #undef STENCIL_TILE
 #undef STENCIL_WALK
+#undef STENCIL_MANY
 
 #else // ---- the test ------------------------------------------------------------------------------
 
@@ -289,6 +306,17 @@ template <class T> static void check(const rung<T> &r, size_t tile)
     tap_ok(1, "%s: right at any extent", r.name);
 }
 
+// More tiles along y, and along z, than a grid has blocks there, where a tile is a cell.
+template <class T> static void check_many(const rung<T> &r)
+{
+    const extent extents[] = {{{2, 65538, 1}, 2, 2 * 65538}, {{1, 2, 65538}, 1, 2}};
+    for (const extent &e : extents) {
+        const char *why = wrong(r, e, 0, 0);
+        tap_ok(!*why, "%s: %zu x %zu x %zu: %s", r.name, e.n[0], e.n[1], e.n[2],
+               *why ? why : "right");
+    }
+}
+
 template <class T> static void check_errors(const rung<T> &r)
 {
     const extent e = {{20, 10, 5}, 24, 250};
@@ -411,6 +439,7 @@ static void check_big(const rung<unsigned char> &r)
 #define STENCIL_HEADER <coarsen/stencil/basic.h>
 #define STENCIL_CUBE   4
 #define STENCIL_TILE   4
+#define STENCIL_MANY   1 // base.h launches the rungs with tiles
 #include "stencil.cu"
 #endif
 

@@ -1110,13 +1110,15 @@ COARSEN_DEVICE size_t COARSEN_(place)(long long place, size_t n)
 #endif
 }
 
-// The cell at x, y, z, or the one that stands for it.
-COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(cell_at)(const COARSEN_TYPE *in,
-                                                     COARSEN_(extent) extent, long long x,
-                                                     long long y, long long z)
+// How far from a place along an axis of n cells the neighbour at distance d is, or the cell that stands for it. Not for
+// places whose cells keep their values.
+COARSEN_DEVICE long long COARSEN_(reach)(COARSEN_UNUSED size_t place, int d, size_t n)
 {
-    return in + COARSEN_(place)(z, extent.nz) * extent.slice_pitch +
-           COARSEN_(place)(y, extent.ny) * extent.pitch + COARSEN_(place)(x, extent.nx);
+#if COARSEN_BOUNDARY == COARSEN_COPIED
+    return n > 1 ? d : 0; // what is not near an edge has all its neighbours
+#else
+    return (long long)COARSEN_(place)((long long)place + d, n) - (long long)place;
+#endif
 }
 
 // The first cell of the block's tile. Tiles are numbered along x, then y, then z. There are fewer than 2^31, so 32 bits
@@ -1133,6 +1135,17 @@ COARSEN_DEVICE COARSEN_(corner) COARSEN_(find_corner)(COARSEN_(extent) extent, u
     return corner;
 }
 
+// The same in a grid of three dimensions, which takes no division. first: the first cell of its first tile.
+COARSEN_DEVICE COARSEN_(corner)
+    COARSEN_(tile_corner)(COARSEN_(corner) first, unsigned int width, unsigned int depth)
+{
+    COARSEN_(corner) corner;
+    corner.left = first.left + blockIdx.x * (size_t)width;
+    corner.top = first.top + blockIdx.y * (size_t)width;
+    corner.first_z = first.first_z + blockIdx.z * (size_t)depth;
+    return corner;
+}
+
 // Whether place, of n along an axis, has too few others beyond it, so that the cell keeps its value. An axis of one
 // cell has no edges.
 COARSEN_DEVICE bool COARSEN_(near_edge)(size_t place, size_t n)
@@ -1141,10 +1154,24 @@ COARSEN_DEVICE bool COARSEN_(near_edge)(size_t place, size_t n)
            (place < COARSEN_ORDER || place + COARSEN_ORDER >= n);
 }
 
-COARSEN_DEVICE bool COARSEN_(at_edge)(COARSEN_(extent) extent, size_t x, size_t y, size_t z)
+// Of the slices that a block makes, one after the other: how many there are, and from which one to before which other
+// they are not near an edge.
+typedef struct {
+    unsigned int made, inner, outer;
+} COARSEN_(walk_z);
+
+COARSEN_DEVICE COARSEN_(walk_z) COARSEN_(find_walk)(size_t first_z, size_t nz, unsigned int most)
 {
-    return COARSEN_(near_edge)(x, extent.nx) || COARSEN_(near_edge)(y, extent.ny) ||
-           COARSEN_(near_edge)(z, extent.nz);
+    const size_t rest = nz - first_z;
+    COARSEN_(walk_z) walk;
+    walk.made = (unsigned int)coarsen_min(rest, most);
+    walk.inner = 0;
+    walk.outer = walk.made;
+    if (COARSEN_BOUNDARY == COARSEN_COPIED && nz > 1) {
+        walk.inner = COARSEN_ORDER - (unsigned int)coarsen_min(first_z, COARSEN_ORDER);
+        walk.outer = (unsigned int)coarsen_min(rest - coarsen_min(rest, COARSEN_ORDER), most);
+    }
+    return walk;
 }
 
 #ifndef __CUDACC_RTC__
@@ -1170,20 +1197,33 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, const COARSEN_TYP
     return cudaSuccess;
 }
 
-// Launches a kernel, a block of so many threads per tile of width x width x depth cells.
+// Launches a kernel, a block of so many threads per tile of width x width x depth cells; or more than once, where there
+// are more tiles along y or z than a grid has blocks.
 COARSEN_HOST cudaError_t COARSEN_(launch_tiles)(void (*kernel)(const COARSEN_TYPE *, COARSEN_TYPE *,
-                                                               COARSEN_(extent)),
+                                                               COARSEN_(extent), COARSEN_(corner)),
                                                 const COARSEN_TYPE *in, COARSEN_TYPE *out,
                                                 COARSEN_(extent) extent, size_t width, size_t depth,
                                                 dim3 threads, cudaStream_t stream)
 {
     size_t blocks = 0;
-    const cudaError_t status = COARSEN_(count_tiles)(&blocks, in, out, extent, width, width, depth);
+    cudaError_t status = COARSEN_(count_tiles)(&blocks, in, out, extent, width, width, depth);
     if (status != cudaSuccess || blocks == 0)
         return status;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, 1, 0, stream);
+    cudaLaunchConfig_t config =
+        coarsen_launch_config(coarsen_ceil_div(extent.nx, width), 1, 0, stream);
     config.blockDim = threads;
-    return cudaLaunchKernelEx(&config, kernel, in, out, extent);
+    const size_t most = 65535;
+    COARSEN_(corner) first = {0, 0, 0};
+    for (; first.first_z < extent.nz; first.first_z += most * depth)
+        for (first.top = 0; first.top < extent.ny && status == cudaSuccess;
+             first.top += most * width) {
+            const size_t rows = coarsen_ceil_div(extent.ny - first.top, width);
+            const size_t slices = coarsen_ceil_div(extent.nz - first.first_z, depth);
+            config.gridDim.y = (unsigned int)coarsen_min(rows, most);
+            config.gridDim.z = (unsigned int)coarsen_min(slices, most);
+            status = cudaLaunchKernelEx(&config, kernel, in, out, extent, first);
+        }
+    return status;
 }
 
 // Whether each row begins at a multiple of 16 bytes, and has as many.

@@ -17,7 +17,7 @@
 // | COARSEN_STENCIL      | this or the above | (x, y, z): what a cell becomes, an expression of x[0], x[-1], y[2], ... |
 // | COARSEN_BOUNDARY     | COARSEN_COPIED   | or COARSEN_CLAMPED, COARSEN_PERIODIC                 |
 // | TILE_WIDTH           | 8                | width of a block's cube of threads, from 1 to 10     |
-// Defines NAME_kernel (TILE_WIDTH^3 threads, one block per cube of cells, row by row) and
+// Defines NAME_kernel (TILE_WIDTH^3 threads, one block per cube of cells, in a 3D grid) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
 // in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
@@ -44,29 +44,31 @@
 #endif
 
 COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
-    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
+                     COARSEN_(corner) first)
 {
-    const COARSEN_(corner) corner =
-        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
+    const COARSEN_(corner) corner = COARSEN_(tile_corner)(first, TILE_WIDTH, TILE_WIDTH);
     const size_t x = corner.left + threadIdx.x, y = corner.top + threadIdx.y;
     const size_t z = corner.first_z + threadIdx.z;
     if (x >= extent.nx || y >= extent.ny || z >= extent.nz)
         return;
 
-    const long long here_x = (long long)x, here_y = (long long)y, here_z = (long long)z;
     const size_t here = z * extent.slice_pitch + y * extent.pitch + x;
-    COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
-    const COARSEN_TYPE centre = in[here];
-    if (COARSEN_(at_edge)(extent, x, y, z)) {
-        out[here] = centre;
+    const COARSEN_TYPE *const cell = in + here;
+    if (COARSEN_(near_edge)(x, extent.nx) || COARSEN_(near_edge)(y, extent.ny) ||
+        COARSEN_(near_edge)(z, extent.nz)) {
+        out[here] = *cell;
         return;
     }
+    const long long pitch = (long long)extent.pitch, slice_pitch = (long long)extent.slice_pitch;
+    const COARSEN_TYPE centre = *cell;
+    COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
 #pragma unroll
     for (int i = 0; i < COARSEN_SPAN; i++) {
         const int d = i - COARSEN_ORDER;
-        along_x[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x + d, here_y, here_z);
-        along_y[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x, here_y + d, here_z);
-        along_z[i] = d == 0 ? centre : *COARSEN_(cell_at)(in, extent, here_x, here_y, here_z + d);
+        along_x[i] = d == 0 ? centre : cell[COARSEN_(reach)(x, d, extent.nx)];
+        along_y[i] = d == 0 ? centre : cell[COARSEN_(reach)(y, d, extent.ny) * pitch];
+        along_z[i] = d == 0 ? centre : cell[COARSEN_(reach)(z, d, extent.nz) * slice_pitch];
     }
     out[here] =
         COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER, along_z + COARSEN_ORDER);

@@ -19,7 +19,7 @@
 // | TILE_WIDTH           | 32, or 16 for large slices | width of a block's square of threads, from 1 to 32 |
 // | COARSE_FACTOR        | 32               | cells per thread, one above the other, from 1 to 1024 |
 // Defines NAME_kernel (TILE_WIDTH^2 threads, one block per column of COARSE_FACTOR squares of cells,
-// row by row) and
+// in a 3D grid) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
 // in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
@@ -34,16 +34,19 @@
 //
 // Price saved: the halo. A block takes its column slice by slice, and keeps the 2 COARSEN_ORDER + 1
 // slices that a result needs in shared memory. So its threads are a square, which may be 32 wide, and
-// the halo along z is loaded once per column: 1.2 loads per cell of a 7-point stencil, 1.95 below.
-// Price paid: COARSE_FACTOR times fewer blocks, which small arrays do not have; two barriers per slice;
-// shared memory for 2 COARSEN_ORDER + 1 slices, of which a thread reads most cells for itself alone.
+// the halo along z is loaded once per column: 1.2 loads per cell of a 7-point stencil, 1.95 below. Where
+// a thread's cells are in a slice is found once per column, too.
+// Price paid: COARSE_FACTOR times fewer blocks, which small arrays do not have; a barrier per slice, at
+// which loads are waited for; shared memory for these slices and one that comes in, of which a thread
+// reads most cells for itself alone.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 8.4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
 #include "../base.h"
+#define COARSEN_SLOTS (COARSEN_SPAN + 1) // slices in shared memory: those that are read, and one
 #ifndef TILE_WIDTH
 #define TILE_WIDTH                                                                                 \
-    (COARSEN_SPAN * (32 + 2 * COARSEN_ORDER) * (32 + 2 * COARSEN_ORDER) * sizeof(COARSEN_TYPE) <=  \
+    (COARSEN_SLOTS * (32 + 2 * COARSEN_ORDER) * (32 + 2 * COARSEN_ORDER) * sizeof(COARSEN_TYPE) <= \
              48 << 10                                                                              \
          ? 32                                                                                      \
          : 16)
@@ -56,63 +59,102 @@
 #error "coarsen/stencil: COARSE_FACTOR must be from 1 to 1024"
 #endif
 
-#define COARSEN_SIDE (TILE_WIDTH + 2 * COARSEN_ORDER)
+#define COARSEN_SIDE    (TILE_WIDTH + 2 * COARSEN_ORDER)
+#define COARSEN_THREADS (TILE_WIDTH * TILE_WIDTH)
+// How many cells of a slice a thread copies.
+#define COARSEN_COPIES  ((COARSEN_SIDE * COARSEN_SIDE + COARSEN_THREADS - 1) / COARSEN_THREADS)
+// With 32 registers per thread, two blocks of 1024 threads are at a time on a multiprocessor that has 2048.
+#if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000
+#define COARSEN_RESIDENT (TILE_WIDTH == 32 && sizeof(COARSEN_TYPE) <= 4 ? 2 : 1)
+#else
+#define COARSEN_RESIDENT 1
+#endif
 static_assert(
-    COARSEN_SPAN * COARSEN_SIDE * COARSEN_SIDE * sizeof(COARSEN_TYPE) <= 48 << 10,
+    COARSEN_SLOTS * COARSEN_SIDE * COARSEN_SIDE * sizeof(COARSEN_TYPE) <= 48 << 10,
     "coarsen/stencil: shared memory has no place for such slices: give a smaller TILE_WIDTH");
 
-// Copies slice z of what a block needs, whose first cell, behind the halo, is left, top.
-COARSEN_DEVICE void COARSEN_(load_slice)(COARSEN_TYPE slice[COARSEN_SIDE][COARSEN_SIDE],
-                                         const COARSEN_TYPE *in, COARSEN_(extent) extent,
-                                         size_t left, size_t top, long long z)
+// Copies the thread's cells of a slice.
+COARSEN_DEVICE void COARSEN_(copy_slice)(COARSEN_TYPE slice[COARSEN_SIDE * COARSEN_SIDE],
+                                         const COARSEN_TYPE *const cells[COARSEN_COPIES],
+                                         size_t newest, const bool needed[COARSEN_COPIES])
 {
-    for (unsigned int i = threadIdx.y * TILE_WIDTH + threadIdx.x; i < COARSEN_SIDE * COARSEN_SIDE;
-         i += TILE_WIDTH * TILE_WIDTH) {
-        const unsigned int x = i % COARSEN_SIDE, y = i / COARSEN_SIDE;
-        if (left + x < extent.nx + 2 * COARSEN_ORDER && top + y < extent.ny + 2 * COARSEN_ORDER)
-            slice[y][x] = *COARSEN_(cell_at)(in, extent, (long long)(left + x) - COARSEN_ORDER,
-                                             (long long)(top + y) - COARSEN_ORDER, z);
-    }
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_COPIES; k++)
+        if (needed[k])
+            slice[threadIdx.y * TILE_WIDTH + threadIdx.x + k * COARSEN_THREADS] = cells[k][newest];
 }
 
-COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
-    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_RESIDENT)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
+                     COARSEN_(corner) first)
 {
-    // Slice z is at slices[(z - first_z + COARSEN_ORDER) % COARSEN_SPAN].
-    __shared__ COARSEN_TYPE slices[COARSEN_SPAN][COARSEN_SIDE][COARSEN_SIDE];
-    const COARSEN_(corner) corner =
-        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, COARSE_FACTOR);
+    // Slice z is in slot (z - first_z + COARSEN_ORDER) % COARSEN_SLOTS.
+    __shared__ COARSEN_TYPE slices[COARSEN_SLOTS][COARSEN_SIDE * COARSEN_SIDE];
+    const COARSEN_(corner) corner = COARSEN_(tile_corner)(first, TILE_WIDTH, COARSE_FACTOR);
     const size_t left = corner.left, top = corner.top, first_z = corner.first_z;
-    const unsigned int made = (unsigned int)coarsen_min(COARSE_FACTOR, extent.nz - first_z);
     const size_t x = left + threadIdx.x, y = top + threadIdx.y;
     const bool inside = x < extent.nx && y < extent.ny;
+    const bool kept = COARSEN_(near_edge)(x, extent.nx) || COARSEN_(near_edge)(y, extent.ny);
 
-    const long long z_before = (long long)first_z - COARSEN_ORDER;
-    for (unsigned int s = 0; s < COARSEN_SPAN - 1; s++)
-        COARSEN_(load_slice)(slices[s], in, extent, left, top, z_before + s);
-    for (unsigned int step = 0; step < made; step++) {
-        const size_t z = first_z + step;
-        const unsigned int last = step + COARSEN_SPAN - 1;
-        COARSEN_(load_slice)(slices[last % COARSEN_SPAN], in, extent, left, top, z_before + last);
-        __syncthreads();
-        if (inside) {
-            COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
-            const unsigned int slot = (step + COARSEN_ORDER) % COARSEN_SPAN;
+    // Which cells of a slice the thread copies is the same in each: where they are, and whether a result needs them.
+    const COARSEN_TYPE *cells[COARSEN_COPIES];
+    bool needed[COARSEN_COPIES];
 #pragma unroll
-            for (unsigned int i = 0; i < COARSEN_SPAN; i++) {
-                along_x[i] = slices[slot][threadIdx.y + COARSEN_ORDER][threadIdx.x + i];
-                along_y[i] = slices[slot][threadIdx.y + i][threadIdx.x + COARSEN_ORDER];
-                along_z[i] = slices[(step + i) % COARSEN_SPAN][threadIdx.y + COARSEN_ORDER]
-                                   [threadIdx.x + COARSEN_ORDER];
-            }
-            out[z * extent.slice_pitch + y * extent.pitch + x] =
-                COARSEN_(at_edge)(extent, x, y, z)
-                    ? along_x[COARSEN_ORDER]
-                    : COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
-                                     along_z + COARSEN_ORDER);
-        }
-        __syncthreads();
+    for (unsigned int k = 0; k < COARSEN_COPIES; k++) {
+        const unsigned int i = threadIdx.y * TILE_WIDTH + threadIdx.x + k * COARSEN_THREADS;
+        const size_t copied_x = left + i % COARSEN_SIDE, copied_y = top + i / COARSEN_SIDE;
+        needed[k] = i < COARSEN_SIDE * COARSEN_SIDE && copied_x < extent.nx + 2 * COARSEN_ORDER &&
+                    copied_y < extent.ny + 2 * COARSEN_ORDER;
+        cells[k] = in +
+                   COARSEN_(place)((long long)copied_y - COARSEN_ORDER, extent.ny) * extent.pitch +
+                   COARSEN_(place)((long long)copied_x - COARSEN_ORDER, extent.nx);
     }
+
+    const size_t highest = (extent.nz - 1) * extent.slice_pitch;
+    size_t newest = 0; // where the last slice that was copied begins
+#pragma unroll 1
+    for (unsigned int s = 0; s < COARSEN_SPAN - 1; s++) {
+        newest = COARSEN_(place)((long long)(first_z + s) - COARSEN_ORDER, extent.nz) *
+                 extent.slice_pitch;
+        COARSEN_(copy_slice)(slices[s], cells, newest, needed);
+    }
+
+    const COARSEN_(walk_z) walk = COARSEN_(find_walk)(first_z, extent.nz, COARSE_FACTOR);
+    COARSEN_TYPE *to = out + first_z * extent.slice_pitch + y * extent.pitch + x;
+    // In rounds of as many steps as there are slots, so that a slot's number is a constant.
+    for (unsigned int round = 0; round < walk.made; round += COARSEN_SLOTS)
+#pragma unroll
+        for (unsigned int slot = 0; slot < COARSEN_SLOTS; slot++) {
+            const unsigned int step = round + slot;
+            if (step >= walk.made)
+                return;
+            if (newest != highest)
+                newest += extent.slice_pitch;
+            else if (COARSEN_BOUNDARY == COARSEN_PERIODIC)
+                newest = 0;
+            COARSEN_TYPE *const unread = slices[(slot + COARSEN_SPAN - 1) % COARSEN_SLOTS];
+            COARSEN_(copy_slice)(unread, cells, newest, needed);
+            __syncthreads(); // one is enough: who is a step ahead copies where nobody reads
+            if (inside) {
+                COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
+                const unsigned int cell =
+                    (threadIdx.y + COARSEN_ORDER) * COARSEN_SIDE + threadIdx.x + COARSEN_ORDER;
+                const COARSEN_TYPE *const own =
+                    &slices[(slot + COARSEN_ORDER) % COARSEN_SLOTS][cell];
+#pragma unroll
+                for (int i = 0; i < COARSEN_SPAN; i++) {
+                    const int d = i - COARSEN_ORDER;
+                    along_x[i] = own[d];
+                    along_y[i] = own[d * COARSEN_SIDE];
+                    along_z[i] = slices[(slot + (unsigned int)i) % COARSEN_SLOTS][cell];
+                }
+                *to = kept || step < walk.inner || step >= walk.outer
+                          ? along_x[COARSEN_ORDER]
+                          : COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
+                                           along_z + COARSEN_ORDER);
+            }
+            to += extent.slice_pitch;
+        }
 }
 
 #ifndef __CUDACC_RTC__
@@ -127,5 +169,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
 #endif
 
 #undef COARSEN_SIDE
+#undef COARSEN_SLOTS
+#undef COARSEN_THREADS
+#undef COARSEN_RESIDENT
+#undef COARSEN_COPIES
 #define COARSEN_END
 #include "../base.h"

@@ -17,7 +17,7 @@
 // | COARSEN_STENCIL      | this or the above | (x, y, z): what a cell becomes, an expression of x[0], x[-1], y[2], ... |
 // | COARSEN_BOUNDARY     | COARSEN_COPIED   | or COARSEN_CLAMPED, COARSEN_PERIODIC                 |
 // | TILE_WIDTH           | 8                | width of a block's cube of threads, from 1 to 10     |
-// Defines NAME_kernel (TILE_WIDTH^3 threads, one block per cube of cells, row by row) and
+// Defines NAME_kernel (TILE_WIDTH^3 threads, one block per cube of cells, in a 3D grid) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
 // in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
@@ -34,6 +34,7 @@
 // for TILE_WIDTH^3 results: 1.95 per cell of a 7-point stencil at 8, where the rung below has 7.
 // Price paid: the halo, which neighbouring blocks load too. In 3D it is most of a small cube, and as a
 // block has at most 1024 threads, a cube with a thread per cell is small. Corners are loaded for nothing.
+// Two barriers: for a table of where the tile's rows are, and for the cells.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 8.3.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
@@ -46,48 +47,65 @@
 
 #define COARSEN_SIDE (TILE_WIDTH + 2 * COARSEN_ORDER)
 static_assert(
-    COARSEN_SIDE * COARSEN_SIDE * COARSEN_SIDE * sizeof(COARSEN_TYPE) <= 48 << 10,
+    COARSEN_SIDE * (COARSEN_SIDE * COARSEN_SIDE * sizeof(COARSEN_TYPE) +
+                    (COARSEN_SIDE + 1) * sizeof(size_t)) <=
+        48 << 10,
     "coarsen/stencil: shared memory has no place for such a tile: give a smaller TILE_WIDTH");
 
 COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH *TILE_WIDTH)
-    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
+                     COARSEN_(corner) first)
 {
-    __shared__ COARSEN_TYPE tile[COARSEN_SIDE][COARSEN_SIDE][COARSEN_SIDE]; // [z][y][x]
-    const COARSEN_(corner) corner =
-        COARSEN_(find_corner)(extent, TILE_WIDTH, TILE_WIDTH, TILE_WIDTH);
-    const size_t left = corner.left, top = corner.top, first_z = corner.first_z;
-
+    __shared__ COARSEN_TYPE tile[COARSEN_SIDE * COARSEN_SIDE * COARSEN_SIDE]; // row by row
+    // Where the tile's rows are in the grid, or null where no result needs one, and its columns. At the edges cells
+    // stand for others, so to find each cell of the tile anew would take more than all the rest.
+    __shared__ const COARSEN_TYPE *rows[COARSEN_SIDE * COARSEN_SIDE];
+    __shared__ size_t columns[COARSEN_SIDE];
+    const COARSEN_(corner) corner = COARSEN_(tile_corner)(first, TILE_WIDTH, TILE_WIDTH);
     const unsigned int thread = (threadIdx.z * TILE_WIDTH + threadIdx.y) * TILE_WIDTH + threadIdx.x;
-    for (unsigned int i = thread; i < COARSEN_SIDE * COARSEN_SIDE * COARSEN_SIDE;
-         i += TILE_WIDTH * TILE_WIDTH * TILE_WIDTH) {
-        const unsigned int x = i % COARSEN_SIDE, y = i / COARSEN_SIDE % COARSEN_SIDE;
-        const unsigned int z = i / COARSEN_SIDE / COARSEN_SIDE;
-        if (left + x < extent.nx + 2 * COARSEN_ORDER && top + y < extent.ny + 2 * COARSEN_ORDER &&
-            first_z + z < extent.nz + 2 * COARSEN_ORDER)
-            tile[z][y][x] = *COARSEN_(cell_at)(in, extent, (long long)(left + x) - COARSEN_ORDER,
-                                               (long long)(top + y) - COARSEN_ORDER,
-                                               (long long)(first_z + z) - COARSEN_ORDER);
+    const unsigned int threads = TILE_WIDTH * TILE_WIDTH * TILE_WIDTH;
+
+    for (unsigned int i = thread; i < COARSEN_SIDE * COARSEN_SIDE; i += threads) {
+        const size_t y = corner.top + i % COARSEN_SIDE, z = corner.first_z + i / COARSEN_SIDE;
+        rows[i] = NULL;
+        if (y < extent.ny + 2 * COARSEN_ORDER && z < extent.nz + 2 * COARSEN_ORDER)
+            rows[i] =
+                in + COARSEN_(place)((long long)z - COARSEN_ORDER, extent.nz) * extent.slice_pitch +
+                COARSEN_(place)((long long)y - COARSEN_ORDER, extent.ny) * extent.pitch;
+        if (i < COARSEN_SIDE)
+            columns[i] = COARSEN_(place)((long long)(corner.left + i) - COARSEN_ORDER, extent.nx);
+    }
+    __syncthreads();
+    for (unsigned int i = thread; i < COARSEN_SIDE * COARSEN_SIDE * COARSEN_SIDE; i += threads) {
+        const COARSEN_TYPE *const row = rows[i / COARSEN_SIDE];
+        if (row != NULL)
+            tile[i] = row[columns[i % COARSEN_SIDE]];
     }
     __syncthreads();
 
-    const size_t x = left + threadIdx.x, y = top + threadIdx.y, z = first_z + threadIdx.z;
+    const size_t x = corner.left + threadIdx.x, y = corner.top + threadIdx.y;
+    const size_t z = corner.first_z + threadIdx.z;
     if (x >= extent.nx || y >= extent.ny || z >= extent.nz)
         return;
+    const COARSEN_TYPE *const cell =
+        tile +
+        ((threadIdx.z + COARSEN_ORDER) * COARSEN_SIDE + threadIdx.y + COARSEN_ORDER) *
+            COARSEN_SIDE +
+        threadIdx.x + COARSEN_ORDER;
     COARSEN_TYPE along_x[COARSEN_SPAN], along_y[COARSEN_SPAN], along_z[COARSEN_SPAN];
 #pragma unroll
-    for (unsigned int i = 0; i < COARSEN_SPAN; i++) {
-        along_x[i] =
-            tile[threadIdx.z + COARSEN_ORDER][threadIdx.y + COARSEN_ORDER][threadIdx.x + i];
-        along_y[i] =
-            tile[threadIdx.z + COARSEN_ORDER][threadIdx.y + i][threadIdx.x + COARSEN_ORDER];
-        along_z[i] =
-            tile[threadIdx.z + i][threadIdx.y + COARSEN_ORDER][threadIdx.x + COARSEN_ORDER];
+    for (int i = 0; i < COARSEN_SPAN; i++) {
+        const int d = i - COARSEN_ORDER;
+        along_x[i] = cell[d];
+        along_y[i] = cell[d * COARSEN_SIDE];
+        along_z[i] = cell[d * COARSEN_SIDE * COARSEN_SIDE];
     }
+    const bool kept = COARSEN_(near_edge)(x, extent.nx) || COARSEN_(near_edge)(y, extent.ny) ||
+                      COARSEN_(near_edge)(z, extent.nz);
     out[z * extent.slice_pitch + y * extent.pitch + x] =
-        COARSEN_(at_edge)(extent, x, y, z)
-            ? along_x[COARSEN_ORDER]
-            : COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
-                             along_z + COARSEN_ORDER);
+        kept ? along_x[COARSEN_ORDER]
+             : COARSEN_(cell)(along_x + COARSEN_ORDER, along_y + COARSEN_ORDER,
+                              along_z + COARSEN_ORDER);
 }
 
 #ifndef __CUDACC_RTC__
