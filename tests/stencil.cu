@@ -11,6 +11,8 @@
 
 #if STENCIL_CUBE > 0 // the width of a tile, for rungs that have one
 #define TILE_WIDTH STENCIL_CUBE
+#elif STENCIL_STEPS // several steps per launch: a row of results per block
+#define BLOCK_DIM 160
 #else
 #define BLOCK_DIM           64
 #define COARSEN_THREAD_ROWS 3
@@ -25,6 +27,9 @@
 
 #if STENCIL_CUBE > 0
 #define TILE_WIDTH (STENCIL_CUBE - 1)
+#elif STENCIL_STEPS
+#define BLOCK_DIM     480
+#define COARSEN_STEPS 3
 #else
 #define BLOCK_DIM           32
 #define COARSEN_THREAD_ROWS 1
@@ -70,6 +75,9 @@
 #ifndef TEST_FIRST
 #if STENCIL_CUBE > 0
 #define TILE_WIDTH (STENCIL_CUBE + 1)
+#elif STENCIL_STEPS
+#define BLOCK_DIM     448
+#define COARSEN_STEPS 2
 #else
 #define BLOCK_DIM           96
 #define COARSEN_THREAD_ROWS 2
@@ -93,12 +101,18 @@
 #define COARSEN_STENCIL(x, y, z) (weighed<4>(x, y, z))
 #include STENCIL_HEADER
 
+#if STENCIL_STEPS
+#define COARSEN_STEPS 4
+#endif
 #define COARSEN_NAME             STENCIL(pairs)
 #define COARSEN_TYPE             two_floats
 #define COARSEN_STENCIL(x, y, z) of_pairs(x, y, z)
 #define COARSEN_BOUNDARY         COARSEN_PERIODIC
 #include STENCIL_HEADER
 
+#if STENCIL_STEPS
+#define COARSEN_STEPS 1
+#endif
 #define COARSEN_NAME             STENCIL(bytes)
 #define COARSEN_TYPE             unsigned char
 #define COARSEN_STENCIL(x, y, z) ((unsigned char)(weighed<1>(x, y, z)))
@@ -106,30 +120,38 @@
 #include STENCIL_HEADER
 #endif
 
+#if STENCIL_STEPS
+#define STENCIL_SO_MANY(steps) steps
+#else
+#define STENCIL_SO_MANY(steps) 1
+#endif
 static void STENCIL(check)(void)
 {
-    const rung<float> plain = {STENCIL_TEXT(plain), 1, COARSEN_COPIED, of_coefficients,
-                               STENCIL(plain_launch)};
+    const rung<float> plain = {STENCIL_TEXT(plain),   1,
+                               COARSEN_COPIED,        of_coefficients,
+                               STENCIL(plain_launch), STENCIL_SO_MANY(2)};
     check_errors(plain);
     check(plain, STENCIL_TILE);
     check(rung<int>{STENCIL_TEXT(periodic), 2, COARSEN_PERIODIC, weighed<2, int>,
-                    STENCIL(periodic_launch)},
+                    STENCIL(periodic_launch), STENCIL_SO_MANY(3)},
           STENCIL_TILE - 1);
 #if STENCIL_MANY
-    check_many(
-        rung<float>{STENCIL_TEXT(many), 1, COARSEN_CLAMPED, of_coefficients, STENCIL(many_launch)});
+    check_many(rung<float>{STENCIL_TEXT(many), 1, COARSEN_CLAMPED, of_coefficients,
+                           STENCIL(many_launch), STENCIL_SO_MANY(1)});
 #endif
 #ifndef TEST_FIRST
     check(rung<double>{STENCIL_TEXT(clamped), 3, COARSEN_CLAMPED, weighed<3, double>,
-                       STENCIL(clamped_launch)},
+                       STENCIL(clamped_launch), STENCIL_SO_MANY(2)},
           STENCIL_TILE + 1);
-    check(rung<float>{STENCIL_TEXT(far), 4, COARSEN_COPIED, weighed<4, float>, STENCIL(far_launch)},
+    check(rung<float>{STENCIL_TEXT(far), 4, COARSEN_COPIED, weighed<4, float>, STENCIL(far_launch),
+                      STENCIL_SO_MANY(2)},
           32);
-    check(
-        rung<two_floats>{STENCIL_TEXT(pairs), 1, COARSEN_PERIODIC, of_pairs, STENCIL(pairs_launch)},
-        32);
-    const rung<unsigned char> bytes = {STENCIL_TEXT(bytes), 1, COARSEN_CLAMPED,
-                                       weighed<1, unsigned char>, STENCIL(bytes_launch)};
+    check(rung<two_floats>{STENCIL_TEXT(pairs), 1, COARSEN_PERIODIC, of_pairs,
+                           STENCIL(pairs_launch), STENCIL_SO_MANY(4)},
+          32);
+    const rung<unsigned char> bytes = {STENCIL_TEXT(bytes),   1,
+                                       COARSEN_CLAMPED,       weighed<1, unsigned char>,
+                                       STENCIL(bytes_launch), STENCIL_SO_MANY(1)};
     check(bytes, 32);
 #ifndef SIMT
     check_graph(plain);
@@ -143,6 +165,8 @@ static void STENCIL(check)(void)
 #undef STENCIL_CUBE
 #undef STENCIL_TILE
 #undef STENCIL_WALK
+#undef STENCIL_STEPS
+#undef STENCIL_SO_MANY
 #undef STENCIL_MANY
 
 #else // ---- the test ------------------------------------------------------------------------------
@@ -197,6 +221,7 @@ template <class T> struct rung {
     int order, boundary;
     T (*cell)(const T *, const T *, const T *);
     cudaError_t (*launch)(const T *, T *, size_t, size_t, size_t, size_t, size_t, cudaStream_t);
+    int steps; // per launch
 };
 
 struct extent {
@@ -221,7 +246,8 @@ static size_t neighbour(size_t i, int d, size_t n, int boundary)
 }
 
 template <class T>
-static T wanted(const rung<T> &r, const std::vector<T> &in, const extent &e, const size_t (&at)[3])
+static T after_step(const rung<T> &r, const std::vector<T> &in, const extent &e,
+                    const size_t (&at)[3])
 {
     T along[3][9];
     bool kept = false;
@@ -236,6 +262,19 @@ static T wanted(const rung<T> &r, const std::vector<T> &in, const extent &e, con
         }
     return kept ? in[e.at(at[0], at[1], at[2])]
                 : r.cell(along[0] + r.order, along[1] + r.order, along[2] + r.order);
+}
+
+template <class T>
+static std::vector<T> after_steps(const rung<T> &r, std::vector<T> cells, const extent &e)
+{
+    for (int step = 0; step < r.steps; step++) {
+        const std::vector<T> before = cells;
+        for (size_t z = 0; !cells.empty() && z < e.n[2]; z++)
+            for (size_t y = 0; y < e.n[1]; y++)
+                for (size_t x = 0; x < e.n[0]; x++)
+                    cells[e.at(x, y, z)] = after_step(r, before, e, {x, y, z});
+    }
+    return cells;
 }
 
 // "" if a launch does what it is to: each cell, and nothing between rows.
@@ -258,11 +297,12 @@ static const char *wrong(const rung<T> &r, const extent &e, size_t in_offset, si
     out.read(got.data());
     if (cells > 0)
         memset((void *)poison.data(), POISON, cells * sizeof(T));
+    const std::vector<T> wanted = after_steps(r, x, e);
     for (size_t z = 0; cells > 0 && z < e.n[2]; z++)
         for (size_t y = 0; y < e.n[1]; y++)
             for (size_t x0 = 0; x0 < e.n[0]; x0++) {
-                const size_t at[] = {x0, y, z}, i = e.at(x0, y, z);
-                if (got[i] != wanted(r, x, e, at))
+                const size_t i = e.at(x0, y, z);
+                if (got[i] != wanted[i])
                     return "wrong cells";
                 got[i] = poison[i];
             }
@@ -373,9 +413,10 @@ static void check_graph(const rung<float> &r)
     memset(want.data(), POISON, cells * 4);
     for (size_t i = 0; i < cells; i++)
         x[i] = (float)(test_random(5, i) % 17);
+    const std::vector<float> wanted = after_steps(r, x, e);
     for (size_t i = 0; i < 50 * 40 * 30; i++) {
-        const size_t at[] = {i % 50, i / 50 % 40, i / 2000};
-        want[e.at(at[0], at[1], at[2])] = wanted(r, x, e, at);
+        const size_t at = e.at(i % 50, i / 50 % 40, i / 2000);
+        want[at] = wanted[at];
     }
     const test_array in(cells * 4), out(cells * 4);
     in.fill(x.data());
@@ -478,6 +519,16 @@ static void check_big(const rung<unsigned char> &r)
 #include "stencil.cu"
 #endif
 
+#if TESTED(time_tiled)
+#define STENCIL(stem)  time_tiled_##stem
+#define STENCIL_HEADER <coarsen/stencil/time_tiled.h>
+#define STENCIL_CUBE   0
+#define STENCIL_TILE   6
+#define STENCIL_WALK   1
+#define STENCIL_STEPS  1
+#include "stencil.cu"
+#endif
+
 int main(void)
 {
     test_begin();
@@ -513,6 +564,9 @@ int main(void)
 #endif
 #if TESTED(vectorized)
     vectorized_check();
+#endif
+#if TESTED(time_tiled)
+    time_tiled_check();
 #endif
     return tap_done();
 }

@@ -86,18 +86,25 @@ typedef struct {
     COARSEN_TYPE cells[2][COARSEN_STEPS][COARSEN_ROWS][COARSEN_CELLS];
 } COARSEN_(slices);
 
+#if COARSEN_BOUNDARY == COARSEN_PERIODIC
+typedef long long COARSEN_(offset); // to the other end of a row
+#else
+typedef int COARSEN_(offset);
+#endif
+
 // What a thread knows of its place. Slices are counted from the first one that is loaded.
 typedef struct {
     int around[COARSEN_SPAN]; // from its row in shared memory to the rows of the neighbours along y
     int least_x, most_x;      // columns of the block that are in the grid
-    long long from[COARSEN_ITEMS]; // from its first cell in the grid to each
-    unsigned int kept, written;    // a bit for each cell that keeps its value, and that it writes
-    unsigned int makes;            // a bit for each step in which others need its results
-    int bottom, top;               // slices of the grid, from bottom to below top
-    int makes_bottom, makes_top;   // the same without those that keep their values
-    int walked;                    // slices that are loaded
-    const COARSEN_TYPE *origin;    // its first cell in slice 0 of the grid
-    long long first_z;             // the slice of the grid that is loaded first
+    COARSEN_(offset) from[COARSEN_ITEMS]; // from its first cell in the grid to each
+    bool alone;                           // the only cell of its row
+    unsigned int kept, written; // a bit for each cell that keeps its value, and that it writes
+    unsigned int makes;         // a bit for each step in which others need its results
+    int bottom, top;            // slices of the grid, from bottom to below top
+    int keep;                   // how many of these keep their values at each end
+    int walked;                 // slices that are loaded
+    const COARSEN_TYPE *origin; // its first cell in slice 0 of the grid
+    long long first_z;          // the slice of the grid that is loaded first
     size_t nz, slice_pitch;
 } COARSEN_(seat);
 
@@ -177,13 +184,22 @@ COARSEN_(line)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], COARSEN_(vecto
         return;
     }
 #pragma unroll
-    for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
+    for (int v = 0; v < (int)COARSEN_ITEMS; v++)
 #pragma unroll
         for (int s = 0; s < COARSEN_SPAN; s++) {
-            const int column = COARSEN_(column)(v, aligned) + s - COARSEN_ORDER;
-            const int inside = column < seat->least_x ? seat->least_x : column;
-            along_x[v][s] = s == COARSEN_ORDER ? own.item[v]
-                                               : row[inside > seat->most_x ? seat->most_x : inside];
+            int column = COARSEN_(column)((unsigned int)v, aligned) + s - COARSEN_ORDER;
+            if (COARSEN_BOUNDARY == COARSEN_CLAMPED) {
+                column = column < seat->least_x ? seat->least_x : column;
+                column = column > seat->most_x ? seat->most_x : column;
+            } else { // what is beyond the block is beyond what it makes: any cell will do
+                column = (aligned || v == 0) && column < 0 ? 0 : column;
+                column = (aligned || v == (int)COARSEN_ITEMS - 1) && column >= COARSEN_CELLS
+                             ? COARSEN_CELLS - 1
+                             : column;
+            }
+            along_x[v][s] = own.item[v];
+            if (s != COARSEN_ORDER && !seat->alone)
+                along_x[v][s] = row[column];
         }
 }
 
@@ -281,9 +297,11 @@ COARSEN_(advance)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
                                         (wraps || (made >= seat->bottom && made < seat->top)));
         // With two steps, what nobody needs costs less than to ask whether it is needed.
         if (complete && ((plain && COARSEN_STEPS <= 2) || (seat->makes >> t & 1)))
-            *to = COARSEN_(make)(row + t * slice, ring, oldest, seat,
-                                 !plain && (made < seat->makes_bottom || made >= seat->makes_top),
-                                 aligned);
+            *to = COARSEN_(make)(
+                row + t * slice, ring, oldest, seat,
+                !plain && !wraps &&
+                    (made < seat->bottom + seat->keep || made >= seat->top - seat->keep),
+                aligned);
         else if (!plain && t + 1 < COARSEN_STEPS) // the highest one stands for those above
             *to = state->ring[t + 1][before];
     }
@@ -335,9 +353,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     seat.bottom = COARSEN_HALO - (int)coarsen_min(corner.first_z, 1 << 20);
     seat.top = COARSEN_HALO + (int)coarsen_min(extent.nz - corner.first_z, 1 << 20);
     seat.walked = (int)coarsen_min(depth, extent.nz - corner.first_z) + 2 * COARSEN_HALO;
-    const bool keeps = COARSEN_(near_edge)(0, extent.nz);
-    seat.makes_bottom = keeps ? seat.bottom + COARSEN_ORDER : -(1 << 30);
-    seat.makes_top = keeps ? seat.top - COARSEN_ORDER : 1 << 30;
+    seat.keep = COARSEN_(near_edge)(0, extent.nz) ? COARSEN_ORDER : 0;
 
 #pragma unroll
     for (int s = 0; s < COARSEN_SPAN; s++) {
@@ -369,7 +385,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
                           v
                     : COARSEN_(place)(x, extent.nx);
         places[v] = COARSEN_(place)(y, extent.ny) * extent.pitch + place_x;
-        seat.from[v] = (long long)(places[v] - places[0]);
+        seat.from[v] = (COARSEN_(offset))(long long)(places[v] - places[0]);
         seat.kept |= (unsigned int)(!there || COARSEN_(near_edge)((size_t)x, extent.nx) ||
                                     COARSEN_(near_edge)((size_t)y, extent.ny))
                      << v;
@@ -380,6 +396,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
             << v;
     }
     seat.origin = in + places[0];
+    seat.alone = COARSEN_BOUNDARY == COARSEN_COPIED && extent.nx == 1;
     seat.nz = extent.nz;
     seat.slice_pitch = extent.slice_pitch;
 
@@ -388,14 +405,12 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     state.stores = out + places[0] + corner.first_z * extent.slice_pitch;
     state.row = row * COARSEN_CELLS;
     state.ring[0][0] = COARSEN_(load)(state.loads, &seat, aligned);
-    // Which rounds are far from both edges along z, and from both ends of the walk?
     const int above_edge = seat.bottom + COARSEN_HALO + COARSEN_ORDER;
-    const int plain_from = above_edge > 2 * COARSEN_HALO ? above_edge : 2 * COARSEN_HALO;
-    const int loaded =
-        seat.top - COARSEN_FETCH < seat.walked ? seat.top - COARSEN_FETCH : seat.walked;
+    const int fetched = seat.top - COARSEN_FETCH;
 #pragma unroll 1
     for (int i = 0; i < seat.walked; i += COARSEN_RING)
-        if (i >= plain_from && i + COARSEN_RING < loaded)
+        if (i >= 2 * COARSEN_HALO && i >= above_edge && i + COARSEN_RING < fetched &&
+            i + COARSEN_RING < seat.walked)
             COARSEN_(advance_round)(&state, &seat, i, true, aligned);
         else
             COARSEN_(advance_round)(&state, &seat, i, false, aligned);
