@@ -63,6 +63,15 @@
 // Source: K. E. Batcher, Sorting Networks and Their Applications (1968); O. Green, R. McColl, D. A. Bader, GPU Merge
 // Path (2012).
 
+#ifndef COARSEN_VALUE // of keys alone
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_SORT_SEGMENTS_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_SORT_SEGMENTS_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_SORT_SEGMENTS_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_SORT_SEGMENTS_COARSE_FACTOR
+#endif
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "base.h"
 

@@ -43,6 +43,16 @@
 // Source: Micikevicius, 3D Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009, for the
 // walk along z.
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_STENCIL_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_STENCIL_BLOCK_DIM
+#endif
+#if !defined(COARSEN_THREAD_ROWS) && defined(COARSEN_STENCIL_THREAD_ROWS)
+#define COARSEN_THREAD_ROWS COARSEN_STENCIL_THREAD_ROWS
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_STENCIL_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_STENCIL_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
 #include "../base.h"
 #ifndef BLOCK_DIM
@@ -331,8 +341,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     const bool aligned =
         ((size_t)in | (size_t)out | (nx | pitch | slice_pitch) * bytes) % 16 == 0 &&
         sizeof(COARSEN_(vector)) == 16;
-    void (*const kernel)(const COARSEN_TYPE *, COARSEN_TYPE *, COARSEN_(extent), size_t) =
-        aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
 #ifdef COARSE_FACTOR
     const size_t depth = COARSE_FACTOR;
 #else
@@ -340,8 +348,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t cache_bytes =
         status == cudaSuccess ? coarsen_attribute(cudaDevAttrL2CacheSize, &status) : 0;
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM, 0);
+    if (status == cudaSuccess && aligned)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                               BLOCK_DIM, 0);
+    else if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(any_kernel),
+                                                               BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
     const size_t places = processors * (size_t)(resident + !resident);
@@ -351,7 +363,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     if (status != cudaSuccess)
         return status;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, kernel, in, out, extent, depth);
+    return aligned ? cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent, depth)
+                   : cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, extent, depth);
 }
 #endif
 
