@@ -33,8 +33,8 @@
 #include <unistd.h>
 
 _Static_assert((int)TUNE_SIZES == PLAN_SIZES && (int)TUNE_BUFFERS == PLAN_BUFFERS &&
-                   (int)TUNE_LAUNCHES == PLAN_LAUNCHES,
-               "tune.h and plan.h hold as much");
+                   (int)TUNE_LAUNCHES == PLAN_LAUNCHES && (int)TUNE_AGAIN == SIMT_AGAIN,
+               "tune.h, plan.h and simt.h hold as much");
 
 enum { LEVELS = 64 * TUNE_SIZES, SMALL = 1 << 12 };
 
@@ -540,7 +540,7 @@ _Static_assert(sizeof(tune_counts) % sizeof(double) == 0, "tune_counts is double
 
 static void take_counts(const simt_counts *from, double to[FIELDS])
 {
-    const tune_counts made = {
+    tune_counts made = {
         .global_loads = (double)from->global_loads,
         .global_stores = (double)from->global_stores,
         .global_requests = (double)from->global_requests,
@@ -567,6 +567,8 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
                   (double)(from->global_loads + from->global_stores) / (double)from->warps -
                   (double)from->atomics_global / (double)from->threads,
     };
+    for (int k = 0; k < TUNE_AGAIN; k++)
+        made.global_again[k] = (double)from->global_again[k];
     memcpy(to, &made, sizeof(made));
 }
 
