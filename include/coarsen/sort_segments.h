@@ -120,8 +120,9 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
-static_assert(COARSEN_ROOM * COARSEN_WORDS <= 47 << 8,
-              "coarsen/sort_segments: a tile takes more than 47 KiB of shared memory: define a "
+// Beside a tile, a block has where a segment per thread is, in 4 words, and some more.
+static_assert(COARSEN_ROOM * COARSEN_WORDS + 4 * BLOCK_DIM + COARSEN_KINDS <= 48 << 8,
+              "coarsen/sort_segments: a block takes more than 48 KiB of shared memory: define a "
               "smaller BLOCK_DIM or COARSE_FACTOR");
 
 // ---- items ------------------------------------------------------------------------------------------------
