@@ -3,7 +3,9 @@
 // coarsen/stencil.h for coarsen-tune: a star, with rows and slices one behind the other. docs/tune.md says what the
 // lines "tune:" are.
 //
-// tune: --type f32,f64 --size nx=512 --size ny=512 --size nz=512 --order 1
+// A size from the third on is made smaller than the others to be run on simt: ny, as a block walks along z.
+//
+// tune: --type f32,f64 --size nx=512 --size nz=512 --size ny=512 --order 1
 // tune: --knob BLOCK_DIM=64:512:*2 --default BLOCK_DIM=128
 // tune: --knob COARSEN_THREAD_ROWS=1,2
 //
