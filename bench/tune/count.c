@@ -152,6 +152,7 @@ static bool plan(const counting *c, const char *program, const tune_row *row, co
     job->buffers = c->problem->buffers;
     job->plan.processors = processors;
     job->plan.shared_limit = c->device->shared_per_block;
+    job->plan.cache_bytes = (int)(c->device->l2_mib * 1048576 * fmin(at->share, 1));
     memcpy(job->plan.size, at->size, sizeof(at->size));
     for (int turn = 0; turn < 4; turn++) {
         job->plan.run = 1;
@@ -223,6 +224,7 @@ static bool make_instance(const counting *c, const char *program, const uint64_t
     memcpy(to->size, size, sizeof(to->size));
     job.plan.processors = c->device->processors;
     job.plan.shared_limit = c->device->shared_per_block;
+    job.plan.cache_bytes = (int)(c->device->l2_mib * 1048576);
     if (!ask(c, program, &job, why, bytes))
         return false;
     to->share = work > 0 ? job.plan.work / work : 1;

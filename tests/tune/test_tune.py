@@ -396,7 +396,12 @@ static cudaError_t copied_launch(const float *x, float *y, size_t n, cudaStream_
     config.gridDim = dim3((n + 128 * CF - 1) / (128 * CF));
     config.blockDim = dim3(128);
     config.stream = stream;
-    const cudaError_t status = cudaMemcpyAsync(y, x, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+    int cache_bytes = 0;
+    cudaError_t status = cudaDeviceGetAttribute(&cache_bytes, cudaDevAttrL2CacheSize, 0);
+    if (status == cudaSuccess && cache_bytes < 1 << 20)
+        status = cudaErrorInvalidValue;
+    if (status == cudaSuccess)
+        status = cudaMemcpyAsync(y, x, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
     return status != cudaSuccess ? status : cudaLaunchKernelEx(&config, change, y, n);
 }
 template <typename T>
