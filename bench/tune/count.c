@@ -33,8 +33,8 @@
 #include <unistd.h>
 
 _Static_assert((int)TUNE_SIZES == PLAN_SIZES && (int)TUNE_BUFFERS == PLAN_BUFFERS &&
-                   (int)TUNE_LAUNCHES == PLAN_LAUNCHES,
-               "tune.h and plan.h hold as much");
+                   (int)TUNE_LAUNCHES == PLAN_LAUNCHES && (int)TUNE_AGAIN == SIMT_AGAIN,
+               "tune.h, plan.h and simt.h hold as much");
 
 enum { LEVELS = 64 * TUNE_SIZES, SMALL = 1 << 12 };
 
@@ -152,6 +152,7 @@ static bool plan(const counting *c, const char *program, const tune_row *row, co
     job->buffers = c->problem->buffers;
     job->plan.processors = processors;
     job->plan.shared_limit = c->device->shared_per_block;
+    job->plan.cache_bytes = (int)(c->device->l2_mib * 1048576 * fmin(at->share, 1));
     memcpy(job->plan.size, at->size, sizeof(at->size));
     for (int turn = 0; turn < 4; turn++) {
         job->plan.run = 1;
@@ -223,6 +224,7 @@ static bool make_instance(const counting *c, const char *program, const uint64_t
     memcpy(to->size, size, sizeof(to->size));
     job.plan.processors = c->device->processors;
     job.plan.shared_limit = c->device->shared_per_block;
+    job.plan.cache_bytes = (int)(c->device->l2_mib * 1048576);
     if (!ask(c, program, &job, why, bytes))
         return false;
     to->share = work > 0 ? job.plan.work / work : 1;
@@ -540,7 +542,7 @@ _Static_assert(sizeof(tune_counts) % sizeof(double) == 0, "tune_counts is double
 
 static void take_counts(const simt_counts *from, double to[FIELDS])
 {
-    const tune_counts made = {
+    tune_counts made = {
         .global_loads = (double)from->global_loads,
         .global_stores = (double)from->global_stores,
         .global_requests = (double)from->global_requests,
@@ -567,6 +569,8 @@ static void take_counts(const simt_counts *from, double to[FIELDS])
                   (double)(from->global_loads + from->global_stores) / (double)from->warps -
                   (double)from->atomics_global / (double)from->threads,
     };
+    for (int k = 0; k < TUNE_AGAIN; k++)
+        made.global_again[k] = (double)from->global_again[k];
     memcpy(to, &made, sizeof(made));
 }
 

@@ -67,7 +67,7 @@ struct gpu {
     CUdevice device;
     CUstream stream;
     CUevent start, stop;
-    int processors, shared_limit;
+    int processors, shared_limit, cache_bytes;
     memory plan, flushed, verdict;
     memory buffer[TUNE_BUFFERS], pristine[TUNE_BUFFERS], expected[TUNE_BUFFERS];
     unsigned long long elements[TUNE_BUFFERS];
@@ -177,6 +177,7 @@ gpu *gpu_open(tune_device *device, int *driver_version, char *message, size_t si
     describe(g, device);
     g->processors = device->processors;
     g->shared_limit = device->shared_per_block;
+    g->cache_bytes = (int)(device->l2_mib * 1048576);
     return g;
 }
 
@@ -255,6 +256,7 @@ static CUresult load(gpu *g, const tune_problem *problem, const tune_row *row,
         l->plan.size[s] = problem->size[s].value;
     l->plan.processors = g->processors;
     l->plan.shared_limit = g->shared_limit;
+    l->plan.cache_bytes = g->cache_bytes;
     return run_entry(g, l, why, size);
 }
 

@@ -21,7 +21,7 @@
 
 // All of it that is not the device's, the docs' figures being of an H200.
 static const struct {
-    double norm, next_launch_us, barrier_us, loaded, hide_warps, issue, sector;
+    double norm, next_launch_us, barrier_us, loaded, hide_warps, issue, sector, cache;
     double shared_atomic, shared_collision, atomic, atomic_collision, behind, warp_us;
 } k = {
     // Two equal terms take 19% more than one. So docs/map.md's single, a + b and a^2 at 2^28, ...
@@ -34,6 +34,9 @@ static const struct {
     .hide_warps = 8,     // docs/matmul.md: two a scheduler issue in 77 to 84% of the slots
     .issue = 4,          // warp instructions a clock: CUDA C++ Programming Guide, four schedulers
     .sector = 32,        // bytes
+    // Bytes of the memory that is shared memory and first-level cache, beyond the most that shared memory may
+    // have of it. CUDA C++ Programming Guide: 256 and 228 KB, 192 and 164, 128 and 100; 96 and 64 of sm_75.
+    .cache = 28 << 10,
     // Wavefronts of an atomic for one of a load: it reads and writes. docs/histogram.md,
     // vectorized, 2^30 in 256 bins. Uniform: 6 clocks a warp, of whose lanes 3 to 4 meet in some
     // bank. 16 values: 4.2 clocks; 18 lanes of 32 have another's address, and no others meet.
@@ -103,9 +106,35 @@ static const tune_kernel *kernel_of(const tune_row *row, const tune_launch *l)
     return row->kernels == 1 ? row->kernel : &none;
 }
 
-static double traffic(const tune_counts *c)
+// The share of the load sectors that the first-level cache does not answer. It has what shared memory leaves, for all
+// blocks that are there at once. It answers what was loaded a short time ago: if since then less was fetched than
+// it holds. What is fetched depends on what it answers, so this starts from the least.
+static double missed(const tune_device *d, const tune_kernel *kernel, const tune_launch *l)
 {
-    return c->global_sectors * k.sector;
+    const tune_counts *c = &l->counts;
+    shape s = shape_of(d, l);
+    double blocks = fmin(s.resident, ceil(s.blocks / d->processors));
+    double taken = kernel->static_shared + (double)l->shared_bytes + d->shared_reserved;
+    double room = d->shared_per_processor + k.cache - blocks * taken;
+    double share = 0, least = 1;
+    for (int a = 0; a < TUNE_AGAIN; ++a)
+        least -= ratio(c->global_again[a], c->global_load_sectors, 0);
+    for (least = fmax(0, least); share < least;) {
+        share = least, least = 1;
+        for (int a = 0; a < TUNE_AGAIN; ++a) {
+            double sectors = 0.75 * (8 << a); // the middle of what is counted there
+            if (blocks * s.warps * sectors * k.sector * share <= room)
+                least -= ratio(c->global_again[a], c->global_load_sectors, 0);
+        }
+        least = fmax(share, least);
+    }
+    return c->global_load_sectors > 0 ? share : 1;
+}
+
+// Bytes that leave the multiprocessors.
+static double traffic(const tune_counts *c, double share)
+{
+    return (c->global_sectors - (1 - share) * c->global_load_sectors) * k.sector;
 }
 
 // Warp instructions that simt counts; an atomic is taken to have all its lanes.
@@ -115,11 +144,14 @@ static double instructions(const tune_counts *c)
            (c->atomics_global + c->atomics_shared) / 32;
 }
 
-// Bytes that a thread waits for at a time: what the loop asks for, but no more than there is of it.
-static double in_flight(const tune_kernel *kernel, const tune_counts *c, double threads)
+// Bytes that a thread waits for at a time: what the loop asks for, but no more than there is of it, and of
+// that the share which the first-level cache has not.
+static double in_flight(const tune_kernel *kernel, const tune_counts *c, double threads,
+                        double share)
 {
-    return c->global_load_bytes > 0 ? fmin(kernel->inflight, c->global_load_bytes / threads)
-                                    : kernel->inflight;
+    return share * (c->global_load_bytes > 0
+                        ? fmin(kernel->inflight, c->global_load_bytes / threads)
+                        : kernel->inflight);
 }
 
 // us to move `bytes`, of which `loads` are waited for, by n blocks at once with so many bytes in
@@ -130,9 +162,10 @@ static double memory_us(const tune_device *d, double bytes, double loads, double
     return norm(bytes / d->memory_gbps / 1e3, ratio(loads * latency_us, n * inflight, 0));
 }
 
-// `first`: bytes that memory has to move, as nothing has touched them before. `flop`: the launch's.
+// `first`: bytes that memory has to move, as nothing has touched them before. `flop`: the launch's. `share`: see
+// missed().
 static void predict_launch(const tune_device *d, const tune_kernel *kernel, const tune_launch *l,
-                           double first, double flop, double term[TUNE_TERMS])
+                           double first, double flop, double share, double term[TUNE_TERMS])
 {
     const tune_counts *c = &l->counts;
     shape s = shape_of(d, l);
@@ -147,14 +180,15 @@ static void predict_launch(const tune_device *d, const tune_kernel *kernel, cons
                          barriers * (1 + fmax(0, ceil(s.waves) - 1) / s.resident);
 
     // The partial wave apart, as it may have too few blocks to keep the memory busy. What is
-    // touched again comes from the caches: L2, at the worst.
-    double loads = ratio(c->global_load_sectors, c->global_sectors, 0);
+    // touched again, but not by the block a short time ago, comes from L2.
+    double all = traffic(c, share);
+    double loads = ratio(c->global_load_sectors * share * k.sector, all, 0);
     double part = ratio(s.rest, s.blocks, 0);
-    double inflight = s.threads * in_flight(kernel, c, s.blocks * s.threads);
+    double inflight = s.threads * in_flight(kernel, c, s.blocks * s.threads, share);
     term[TUNE_MEMORY] = memory_us(d, first * (1 - part), first * (1 - part) * loads,
                                   s.resident * d->processors, inflight) +
                         memory_us(d, first * part, first * part * loads, s.rest, inflight) +
-                        (traffic(c) - first) / d->l2_gbps / 1e3;
+                        (all - first) / d->l2_gbps / 1e3;
 
     // Spills are taken to be in the loop, where the pressure is: once each time round, a line for
     // four bytes of each lane.
@@ -185,10 +219,13 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
     static const tune_launch none;
     const tune_launch *main_launch = &none;
     memset(p, 0, sizeof *p);
-    double bytes = 0, work = 0, lanes = 0, slots = 0, asked = 0, longest = -1;
+    double bytes = 0, touched = 0, work = 0, lanes = 0, slots = 0, asked = 0, longest = -1;
+    double share[TUNE_LAUNCHES];
     for (int i = 0; i < row->launches && row->counted; ++i) {
         const tune_counts *c = &row->launch[i].counts;
-        bytes += traffic(c), work += instructions(c), asked += c->global_bytes;
+        share[i] = missed(device, kernel_of(row, row->launch + i), row->launch + i);
+        bytes += traffic(c, share[i]), touched += traffic(c, 1);
+        work += instructions(c), asked += c->global_bytes;
         lanes += c->active_lanes, slots += c->lane_slots;
     }
     // In lanes of 32 bits, which the arithmetic of doubles has fewer of.
@@ -203,9 +240,9 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
         if (!*l->kernel) {
             term[TUNE_MEMORY] = us = (double)l->moved_bytes / device->memory_gbps / 1e3;
         } else if (row->counted) {
-            double mine = traffic(&l->counts), share = ratio(mine, bytes, 0);
-            predict_launch(device, kernel_of(row, l), l, fmin(mine, known * share),
-                           flop * ratio(instructions(&l->counts), work, 0), term);
+            double mine = traffic(&l->counts, share[i]), part = ratio(mine, bytes, 0);
+            predict_launch(device, kernel_of(row, l), l, fmin(mine, known * part),
+                           flop * ratio(instructions(&l->counts), work, 0), share[i], term);
             for (int t = TUNE_MEMORY; t < TUNE_TERMS; ++t)
                 us = norm(us, term[t]);
         }
@@ -219,8 +256,9 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
             longest = weight, main_launch = l;
             p->waves = s.waves, p->occupancy = s.occupancy, p->busy = s.busy;
             double on_one = fmin(s.resident, ceil(s.blocks / device->processors));
-            p->inflight =
-                on_one * s.threads * in_flight(kernel_of(row, l), &l->counts, s.blocks * s.threads);
+            p->inflight = on_one * s.threads *
+                          in_flight(kernel_of(row, l), &l->counts, s.blocks * s.threads,
+                                    row->counted ? share[i] : 1);
         }
     }
     for (int t = 1; t < TUNE_TERMS; ++t)
@@ -228,7 +266,7 @@ static const tune_launch *predict(const tune_problem *problem, const tune_device
             p->bound = (tune_term)t;
     p->needed = device->memory_gbps * device->latency_ns * k.loaded / device->processors;
     p->lanes = ratio(lanes, slots, 1);
-    p->coalesced = ratio(asked, bytes, 1);
+    p->coalesced = ratio(asked, touched, 1);
     return main_launch;
 }
 

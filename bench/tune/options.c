@@ -57,10 +57,15 @@ enum {
     ROWS,
     COLS,
     INNER,
+    NX,
+    NY,
+    NZ,
     OP,
     INPUTS,
     BINS,
     WIDTH,
+    ORDER,
+    MANY,
     SOURCE,
     KERNEL,
     GRID,
@@ -111,25 +116,36 @@ enum {
 
 static const struct argp_option options[] = {
     TITLE("What is tuned:", 1),
-    OPTION("type", TYPE, "TYPE",
-           "Of the elements: f32, f64 (matmul); u8, u16, u32, f32 (histogram); u32, i32, f32, f64 "
-           "(sort); u32, i32 (merge); f32, f64, i32 (the others)",
-           1),
+    OPTION(
+        "type", TYPE, "TYPE",
+        "Of the elements: f32, f64 (matmul, stencil); u8, u16, u32, f32 (histogram); u32, i32, "
+        "f32, f64 (sort, sort_segments); f32, f64, i32, u32 (top_k); u32, i32 (merge); f32, f64, "
+        "i32 (the others)",
+        1),
     OPTION("n", N, "NUMBER",
-           "How many elements (2^24); of matmul, rows, columns and depth (1024); of rows and "
-           "columns, rows (2^16)",
+           "How many elements (2^24); of matmul, rows, columns and depth (1024); of stencil, cells "
+           "along each axis (512); of rows and columns, rows (2^16); of sort_segments, rows (2^14)",
            1),
-    OPTION("rows", ROWS, "NUMBER",
-           "rows, columns: of the matrix; matmul: of the left matrix and the product", 1),
+    OPTION(
+        "rows", ROWS, "NUMBER",
+        "rows, columns, sort_segments: of the matrix; matmul: of the left matrix and the product",
+        1),
     OPTION("cols", COLS, "NUMBER", "matmul: of the right matrix and the product", 1),
     OPTION("inner", INNER, "NUMBER", "matmul: columns of the left matrix, rows of the right one",
            1),
+    OPTION("nx", NX, "NUMBER", "stencil: cells of a row", 1),
+    OPTION("ny", NY, "NUMBER", "stencil: rows of a slice", 1),
+    OPTION("nz", NZ, "NUMBER", "stencil: slices", 1),
     OPTION("op", OP, "OP", "reduce, scan: sum, min or max (sum)", 1),
     OPTION("inputs", INPUTS, "1..3", "map: how many arrays are added up (2)", 1),
     OPTION("bins", BINS, "NUMBER",
            "histogram: even ranges of all values (256); of floats, from -1 to 1", 1),
     OPTION("width", WIDTH, "NUMBER",
-           "rows, columns: elements of a row (256); offsets: of a segment, on average", 1),
+           "rows, columns: elements of a row (256); sort_segments: keys of one (4096); offsets: "
+           "elements of a segment, on average (256)",
+           1),
+    OPTION("order", ORDER, "1..4", "stencil: how far neighbours are (1)", 1),
+    OPTION("k", MANY, "NUMBER", "top_k: how many, up to 1024 (100)", 1),
     OPTION("data", DATA, "WHAT", "uniform, skewed, one, runs, or a file, .npy or raw (uniform)", 1),
     OPTION("knob", KNOB, "NAME=VALUES",
            "64,128,256 or 1:32:*2 or 1:8:+1. A knob of the pattern: only these values", 1),
@@ -204,8 +220,8 @@ typedef struct {
     const char *name;                    // of the pattern, or the file
     char place[4200];                    // "reduce.cu:5: " while its lines are read, else ""
     const char *type, *op, *types, *ops; // of "f32,f64" one
-    unsigned long long n, bins, width;
-    int inputs;
+    unsigned long long n, bins, width, many;
+    int inputs, order;
     tune_own own;
     tune_knob knob[TUNE_KNOBS]; // those typed; the problem has the file's
     int knobs;
@@ -482,6 +498,16 @@ static void take_rest(struct argp_state *state, parse *p)
         snprintf(label, sizeof(label), "width %llu", p->width);
         tune_add_label(problem, label);
     }
+    if (p->takes[ORDER]) {
+        define(p, "ORDER %d", p->order);
+        snprintf(label, sizeof(label), "order %d", p->order);
+        tune_add_label(problem, label);
+    }
+    if (p->takes[MANY]) {
+        define(p, "K %llu", p->many);
+        snprintf(label, sizeof(label), "k = %llu", p->many);
+        tune_add_label(problem, label);
+    }
     define(p, "DATA_%s", data[problem->data][0]);
     if (problem->data != TUNE_UNIFORM)
         tune_add_label(problem, data[problem->data][1]);
@@ -591,13 +617,18 @@ static void finish(struct argp_state *state, parse *p)
     static const struct {
         int key;
         const char *pattern;
-    } only[] = {{ROWS, "matmul, rows and columns"},
+    } only[] = {{ROWS, "matmul, rows, columns and sort_segments"},
                 {COLS, "matmul"},
                 {INNER, "matmul"},
+                {NX, "stencil"},
+                {NY, "stencil"},
+                {NZ, "stencil"},
                 {OP, "reduce and scan"},
                 {INPUTS, "map"},
                 {BINS, "histogram"},
-                {WIDTH, "rows, columns and offsets"}};
+                {WIDTH, "rows, columns, offsets and sort_segments"},
+                {ORDER, "stencil"},
+                {MANY, "top_k"}};
     tune_options *const to = p->to;
     tune_problem *const problem = &to->problem;
     char message[1024];
@@ -728,6 +759,12 @@ static error_t take(int key, char *arg, struct argp_state *state)
     case WIDTH:
         p->width = number(state, key, arg, 2147483647);
         break;
+    case ORDER:
+        p->order = (int)number(state, key, arg, 4);
+        break;
+    case MANY:
+        p->many = number(state, key, arg, 1024);
+        break;
     case SOURCE:
         p->own.source = arg;
         break;
@@ -775,6 +812,9 @@ static error_t take(int key, char *arg, struct argp_state *state)
     case ROWS:
     case COLS:
     case INNER:
+    case NX:
+    case NY:
+    case NZ:
     case N:
     case SIZE:
         take_size(state, p, key, arg);

@@ -116,8 +116,9 @@ const char *tune_closest(const char *from, const char *const *words)
 
 // ---- Parts of a problem -------------------------------------------------------------------------
 
-const char *const tune_patterns[] = {"reduce", "map",   "matmul", "histogram", "scan",    "select",
-                                     "sort",   "merge", "rows",   "columns",   "offsets", NULL};
+const char *const tune_patterns[] = {"reduce",  "map",     "matmul", "histogram",     "scan",
+                                     "select",  "sort",    "merge",  "rows",          "columns",
+                                     "offsets", "stencil", "top_k",  "sort_segments", NULL};
 
 void tune_add_label(tune_problem *problem, const char *part)
 {

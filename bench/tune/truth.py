@@ -12,6 +12,7 @@ import argparse
 import csv
 import math
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -29,7 +30,11 @@ PROBLEMS = (
      for rows, width in shapes] +
     [f"offsets --type f32 --n 2^{e} --width {width}" for e, width in ((20, 256), (28, 16), (28, 256), (28, 4096))] +
     [f"sort --type u32 --n 2^{e}" for e in (16, 20, 24, 28)] +
-    [f"merge --type u32 --n 2^{e}" for e in (16, 20, 24, 27)])
+    [f"merge --type u32 --n 2^{e}" for e in (16, 20, 24, 27)] +
+    [f"stencil --type {kind} --n {n} --order {order}"
+     for kind, n, order in (("f32", 512, 1), ("f32", 640, 4), ("f64", 512, 1))] +
+    ["top_k --type f32 --n 2^24 --k 100"] +
+    [f"sort_segments --type u32 --rows 2^{rows} --width {width}" for rows, width in ((14, 4096), (20, 64))])
 
 
 def file_of(folder, what, problem):
@@ -55,23 +60,42 @@ def tune(args, what, more):
     return failed
 
 
-# matmul.h has no knobs: it is pipelined.h in four shapes, and takes one by the sizes.
-MATMUL = """#define COARSEN_NAME tuned
-#define COARSEN_TYPE float
+# Headers that choose by the sizes, or by the device: as they are, each a source and what describes it. matmul.h has no
+# knobs: it is pipelined.h in four shapes. stencil.h has no factor until it knows the device.
+OWN = {
+    "matmul": ("""#define COARSEN_NAME tuned
+#define COARSEN_TYPE TYPE
 #include <coarsen/matmul.h>
-"""
+""", ["--launch", "tuned_launch(n, n, n, 1, a, n, b, n, 0, p, n, 0)", "--in", "TYPE a[n * n]", "--in", "TYPE b[n * n]",
+      "--out", "TYPE p[n * n]"]),
+    "stencil": ("""#define COARSEN_NAME         tuned
+#define COARSEN_TYPE         TYPE
+#define COARSEN_ORDER        RADIUS
+#define COARSEN_COEFFICIENTS WEIGHTS
+#include <coarsen/stencil.h>
+""", ["--launch", "tuned_launch(a, p, n, n, n, n, n * n, 0)", "--in", "TYPE a[n * n * n]",
+      "--out", "TYPE p[n * n * n]"]),
+}
 
 
 def measure(args):
     failed = tune(args, "measured", ["--no-cache"])
-    source = args.folder / "matmul.cu"
-    source.write_text(MATMUL)
     for problem in PROBLEMS:
-        if problem.startswith("matmul") and (not args.only or args.only in problem):
-            command = [args.tune, "--source", source, "--launch", "tuned_launch(n, n, n, 1, a, n, b, n, 0, p, n, 0)",
-                       "--in", "float a[n * n]", "--in", "float b[n * n]", "--out", "float p[n * n]",
-                       "--knob", "SHAPES=4", "--n", problem.split()[-1], "--no-cache", "--quiet", "--csv", file_of(args.folder, "default", problem)]
-            failed += subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL).returncode != 0
+        pattern, *words = problem.split()
+        if pattern not in OWN or (args.only and args.only not in problem):
+            continue
+        given = dict(zip(words[::2], words[1::2]))
+        source, options = OWN[pattern]
+        radius = int(given.get("--order", 1))
+        for name, value in (("TYPE", {"f32": "float", "f64": "double"}[given["--type"]]), ("RADIUS", str(radius)),
+                            ("WEIGHTS", ", ".join(["0.1"] * (radius + 1)))):
+            source = re.sub(rf"\b{name}\b", value, source)
+            options = [re.sub(rf"\b{name}\b", value, option) for option in options]
+        path = args.folder / f"{pattern}.cu"
+        path.write_text(source)
+        command = [args.tune, "--source", path, *options, "--knob", "OWN=1", "--n", given["--n"], "--no-cache",
+                   "--quiet", "--csv", file_of(args.folder, "default", problem)]
+        failed += subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL).returncode != 0
     return failed
 
 
@@ -95,7 +119,7 @@ def table(args):
             setting = key(next(row for row in predicted if row[which] == "1"))
             time = times.get(setting, math.inf)
             if which == "default" and file_of(args.folder, which, problem).exists():
-                setting = ["matmul.h's own"]
+                setting = [f"{problem.split()[0]}.h's own"]
                 time = float(rows_of(file_of(args.folder, which, problem))[0]["measured_us"])
             ratios[which].append(time / times[best])
             cells += [" x ".join(setting), f"{ratios[which][-1]:.3f}"]

@@ -57,6 +57,7 @@ enum {
     TUNE_SIZES = 4,
     TUNE_RULES = 16,
     TUNE_LAUNCHES = 32,
+    TUNE_AGAIN = 11,
     TUNE_KERNELS = 32
 };
 
@@ -138,6 +139,7 @@ typedef struct {
 typedef struct {
     double global_loads, global_stores, global_requests, global_sectors, global_bytes;
     double global_load_sectors, global_load_bytes;
+    double global_again[TUNE_AGAIN]; // load sectors that the block had, by how long ago: simt.h
     double shared_loads, shared_stores, shared_wavefronts, shared_conflicts;
     double atomics_global, atomics_shared;
     double atomic_collisions, atomic_collisions_global, atomic_sectors;

@@ -1236,25 +1236,23 @@ COARSEN_HOST bool COARSEN_(aligned)(const COARSEN_TYPE *in, const COARSEN_TYPE *
 
 // How many slices a block should take that walks through one of so many columns. It begins with slices that give no
 // results. If the cache holds what all blocks that take `few` slices move, the block below left these there; if not,
-// they should be a small part of `many`. In a small array there should be a block for each place on the device.
-COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, const void *kernel, int threads,
-                                                size_t shared_bytes, COARSEN_(extent) extent,
-                                                size_t columns, size_t few, size_t many)
+// they should be a small part of `many`. In a small array there should be a block for each place on the device, `resident` per
+// multiprocessor.
+COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
+                                                COARSEN_(extent) extent, size_t columns, size_t few,
+                                                size_t many)
 {
-    int resident = 0; // per multiprocessor
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t cache_bytes =
         status == cudaSuccess ? coarsen_attribute(cudaDevAttrL2CacheSize, &status) : 0;
-    if (status == cudaSuccess)
-        status =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes);
+    if (status != cudaSuccess)
+        return status;
     const size_t places = processors * (size_t)(resident + !resident);
     const size_t slice_bytes = extent.nx * extent.ny * sizeof(COARSEN_TYPE);
     const size_t most = slice_bytes <= cache_bytes / 2 / few ? few : many;
-    if (status == cudaSuccess)
-        *depth = coarsen_min(columns * extent.nz / places + 1, most);
-    return status;
+    *depth = coarsen_min(columns * extent.nz / places + 1, most);
+    return cudaSuccess;
 }
 #endif
 #endif

@@ -63,6 +63,15 @@
 // Source: K. E. Batcher, Sorting Networks and Their Applications (1968); O. Green, R. McColl, D. A. Bader, GPU Merge
 // Path (2012).
 
+#ifndef COARSEN_VALUE // of keys alone
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_SORT_SEGMENTS_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_SORT_SEGMENTS_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_SORT_SEGMENTS_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_SORT_SEGMENTS_COARSE_FACTOR
+#endif
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "base.h"
 
@@ -111,8 +120,9 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
-static_assert(COARSEN_ROOM * COARSEN_WORDS <= 47 << 8,
-              "coarsen/sort_segments: a tile takes more than 47 KiB of shared memory: define a "
+// Beside a tile, a block has where a segment per thread is, in 4 words, and some more.
+static_assert(COARSEN_ROOM * COARSEN_WORDS + 4 * BLOCK_DIM + COARSEN_KINDS <= 48 << 8,
+              "coarsen/sort_segments: a block takes more than 48 KiB of shared memory: define a "
               "smaller BLOCK_DIM or COARSE_FACTOR");
 
 // ---- items ------------------------------------------------------------------------------------------------

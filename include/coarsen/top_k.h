@@ -67,6 +67,16 @@
 #ifndef COARSEN_DESCENDING
 #define COARSEN_DESCENDING 1
 #endif
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_TOP_K_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_TOP_K_BLOCK_DIM
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_TOP_K_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_TOP_K_COARSE_FACTOR
+#endif
+#if !defined(COARSEN_PART) && defined(COARSEN_TOP_K_PART)
+#define COARSEN_PART COARSEN_TOP_K_PART
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "base.h"
 #ifdef COARSEN_VALUE

@@ -112,6 +112,8 @@ void simt_print_reports(int on);
 // A *warp instruction* is one memory access of the source, which the lanes of a warp issue
 // together.
 
+enum { SIMT_AGAIN = 11 };
+
 typedef struct {
     unsigned long long launches, blocks, warps, threads;
     unsigned long long idle_lanes; // of the last warp of blocks that are no multiple of 32
@@ -123,6 +125,9 @@ typedef struct {
     unsigned long long global_bytes;                // that the lanes asked for
     unsigned long long global_load_requests, global_load_sectors,
         global_load_bytes; // those of the loads
+    // Of global_load_sectors, those that the block had loaded already, but not by a volatile access: between the two a
+    // warp loads up to 7, 15, 31, ... sectors, if all go on alike. A first-level cache may still have them.
+    unsigned long long global_again[SIMT_AGAIN];
 
     unsigned long long shared_loads, shared_stores; // warp instructions
     unsigned long long shared_accesses;             // of single lanes

@@ -1261,6 +1261,56 @@ static void test_long_loop(void)
     cudaFree(data), cudaFree(out);
 }
 
+// Each warp loads n lines, the same `period` again and again.
+__global__ void load_again(const int *data, int n, int period, int *out)
+{
+    int sum = 0;
+    for (int i = 0; i < n; ++i)
+        sum += data[i % period * 32 + threadIdx.x % 32];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+__global__ void look_again(const volatile int *data, int n, int period, int *out)
+{
+    int sum = 0;
+    for (int i = 0; i < n; ++i)
+        sum += data[i % period * 32 + threadIdx.x % 32];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+static void test_again(void)
+{
+    static const struct {
+        int threads, blocks, n, period, is_volatile, k;
+        unsigned sectors;
+        const char *what;
+    } cases[] = {{32, 1, 10, 1, 0, 0, 4 * 9, "at once"},
+                 {32, 1, 24, 8, 0, 3, 4 * 16, "32 sectors ago"},
+                 {32, 3, 24, 8, 0, 3, 3 * 4 * 16, "by each of three blocks"},
+                 {32, 1, 512, 256, 0, 8, 4 * 256, "1024 ago"},
+                 {64, 1, 8, 8, 0, 0, 4 * 8, "by the other warp"},
+                 {32, 1, 24, 8, 1, 3, 0, "by volatile loads"}};
+    int *data, *out;
+    cudaMalloc(&data, 4 * 32 * 256), cudaMalloc(&out, 4 * 96);
+    cudaMemset(data, 1, 4 * 32 * 256);
+    for (auto &t : cases) {
+        cudaLaunchConfig_t c = {};
+        c.gridDim = t.blocks, c.blockDim = t.threads;
+        if (t.is_volatile)
+            cudaLaunchKernelEx(&c, look_again, data, t.n, t.period, out);
+        else
+            cudaLaunchKernelEx(&c, load_again, data, t.n, t.period, out);
+        simt_counts n;
+        simt_last_counts(&n);
+        unsigned long long all = 0;
+        for (unsigned long long again : n.global_again)
+            all += again;
+        tap_ok(all == t.sectors && n.global_again[t.k] == t.sectors,
+               "sectors loaded again %s: %llu of %llu", t.what, n.global_again[t.k], all);
+    }
+    cudaFree(data), cudaFree(out);
+}
+
 static void test_counts(void)
 {
     static const struct {
@@ -1765,6 +1815,7 @@ int main()
         test_rotation();
         test_counts();
         test_long_loop();
+        test_again();
         test_host_access();
     } else {
         tap_skip("faults and counts: not compiled with the CPU device's flags (docs/simt.md)");

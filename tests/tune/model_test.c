@@ -151,6 +151,51 @@ static void test_memory(void)
            "coalesced, lanes");
 }
 
+// 28 KiB of first-level cache, and 8 warps: what each of them loads between two loads of a sector is 256 bytes a sector.
+static void test_cache(void)
+{
+    tune_problem problem = {.bytes = 0};
+    tune_row row = one_wave();
+    tune_counts *c = &row.launch[0].counts;
+    c->global_sectors = c->global_load_sectors = 31250;
+    c->global_again[3] = 15625; // 48 sectors ago, or so
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 5), "half of 1 MB, from the first-level cache");
+    c->global_sectors *= 2;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 15), "and 1 MB is stored all the same");
+    c->global_sectors /= 2;
+    problem.bytes = 400000;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 4.1), "of the other half, 0.1 MB from L2");
+    problem.bytes = 0;
+    row.kernel[0].inflight = 16;
+    const double waits = 1e6 / 40960 * 0.1 * k.loaded;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), norm(5, waits)),
+           "what it answers is not in flight");
+    tune_predict(&problem, &device, &row);
+    tap_ok(near(row.predicted.inflight, 2048), "and the prediction says so");
+    row.kernel[0].inflight = 0;
+    c->global_bytes = 1e6;
+    tune_predict(&problem, &device, &row);
+    tap_ok(near(row.predicted.coalesced, 1), "bytes touched for each asked for are the same");
+
+    row.launch[0].shared_bytes = 24 << 10;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "shared memory leaves too little of it");
+    row.launch[0].shared_bytes = 0;
+    row.launch[0].grid[0] = 30, row.launch[0].resident = 3;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 5), "for three blocks it is enough");
+    c->global_again[4] = c->global_again[3], c->global_again[3] = 0;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "and not for loads twice as far apart");
+
+    row = one_wave();
+    c->global_sectors = c->global_load_sectors = 31250;
+    c->global_again[5] = 15625;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 5),
+           "192 sectors ago, of which half were fetched: 24 KiB");
+    c->global_again[5] = 31250 / 4.;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 10), "if three quarters were, 36 KiB");
+    c->global_again[2] = 31250 / 4.;
+    tap_ok(near(term(&problem, row, TUNE_MEMORY), 5), "half, as others are answered");
+}
+
 static void test_waves(void)
 {
     tune_problem problem = {.flop = 0};
@@ -578,6 +623,7 @@ int main(void)
 {
     test_launch_and_latency();
     test_memory();
+    test_cache();
     test_waves();
     test_instructions();
     test_shared_and_atomics();

@@ -21,7 +21,8 @@ HEADER = {"reduce": "coarsen/reduce.h", "map": "coarsen/map.h", "histogram": "co
           "matmul": "coarsen/matmul/pipelined.h", "scan": "coarsen/scan.h", "select": "coarsen/select.h",
           "sort": "coarsen/sort.h", "merge": "coarsen/merge.h",
           "rows": "coarsen/segmented/rows.h", "columns": "coarsen/segmented/columns.h",
-          "offsets": "coarsen/segmented/offsets.h"}
+          "offsets": "coarsen/segmented/offsets.h",
+          "stencil": "coarsen/stencil.h", "top_k": "coarsen/top_k.h", "sort_segments": "coarsen/sort_segments.h"}
 # Not one of them is what a header has without. Of matmul, BN and TN are written as bytes.
 VALUES = {
     90: {"reduce": {"BLOCK_DIM": "256", "COARSE_FACTOR": "8"}, "map": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"},
@@ -30,6 +31,9 @@ VALUES = {
          "sort": {"BLOCK_DIM": "512", "COARSE_FACTOR": "16"}, "merge": {"BLOCK_DIM": "256", "COARSE_FACTOR": "15"},
          "rows": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"}, "columns": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2"},
          "offsets": {"BLOCK_DIM": "128", "COARSE_FACTOR": "3"},
+         "stencil": {"BLOCK_DIM": "256", "COARSEN_THREAD_ROWS": "2", "COARSE_FACTOR": "16"},
+         "top_k": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4", "COARSEN_PART": "8192"},
+         "sort_segments": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"},
          "matmul": {"BM": "64", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
                     "COARSEN_STAGES": "3"}},
     80: {"reduce": {"BLOCK_DIM": "128", "COARSE_FACTOR": "2"}, "map": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4"},
@@ -38,6 +42,9 @@ VALUES = {
          "sort": {"BLOCK_DIM": "256", "COARSE_FACTOR": "20"}, "merge": {"BLOCK_DIM": "512", "COARSE_FACTOR": "9"},
          "rows": {"BLOCK_DIM": "512", "COARSE_FACTOR": "2"}, "columns": {"BLOCK_DIM": "128", "COARSE_FACTOR": "8"},
          "offsets": {"BLOCK_DIM": "512", "COARSE_FACTOR": "1"},
+         "stencil": {"BLOCK_DIM": "64", "COARSEN_THREAD_ROWS": "3", "COARSE_FACTOR": "32"},
+         "top_k": {"BLOCK_DIM": "256", "COARSE_FACTOR": "2", "COARSEN_PART": "2048"},
+         "sort_segments": {"BLOCK_DIM": "512", "COARSE_FACTOR": "4"},
          "matmul": {"BM": "32", "BN": "64", "BK": "32", "TM": "4", "TN": "4", "COARSEN_SLICES": "2",
                     "COARSEN_STAGES": "4"}},
 }
@@ -111,23 +118,30 @@ def test_defaults(pattern, folder):
     knobs = {name: values.split(":")[0].split(",")[0] for name, values in re.findall(r"--knob (\w+)=(\S+)", lines)}
     knobs.update(re.findall(r"--default (\w+)=(\d+)", lines))
     assert knobs.keys() == VALUES[90][pattern].keys()
-    if pattern == "sort":  # the other one depends on the type
+    if pattern in ("sort", "stencil"):  # of a sort it depends on the type, and of a stencil on the device
         del knobs["COARSE_FACTOR"]
-    assert plain(pattern, folder, **knobs) == plain(pattern, folder)
+
+    def of_floats(text):  # of those for items of a word and of two, the one that keys of 4 bytes have
+        text = re.sub(r"\(sizeof\(\w+_type\) <= 4 \? 1 : 2\)", "1", text)
+        return re.sub(r"\(1 == 2 \? \d+ : (\d+)\)|\(1 == 1 \? (\d+) : \d+\)", lambda m: m[1] or m[2], text)
+
+    assert of_floats(plain(pattern, folder, **knobs)) == of_floats(plain(pattern, folder))
 
 
 @pytest.mark.parametrize("header", ["coarsen/matmul.h", "coarsen/matmul/tiled.h", "coarsen/reduce/coarsened.h",
                                     "coarsen/map/interleaved.h", "coarsen/histogram/vectorized.h",
-                                    "coarsen/scan/chained.h", "coarsen/sort/coarsened.h"])
+                                    "coarsen/scan/chained.h", "coarsen/sort/coarsened.h",
+                                    "coarsen/stencil/register_tiled.h"])
 def test_other_headers_are_as_they_were(header, folder):
     """Those that set their own shapes, and the lower rungs."""
     assert (preprocessed(TUNED + inclusion(header), folder, "-DCOARSEN_SM=90") ==
             preprocessed(inclusion(header), folder))
 
 
-def test_values_beside_keys(folder):
+@pytest.mark.parametrize("header", ["coarsen/sort.h", "coarsen/sort_segments.h"])
+def test_values_beside_keys(header, folder):
     """What is tuned is the sort of keys alone."""
-    once = inclusion("coarsen/sort.h", COARSEN_VALUE="int")
+    once = inclusion(header, COARSEN_VALUE="int")
     assert preprocessed(TUNED + once, folder, "-DCOARSEN_SM=90") == preprocessed(once, folder)
 
 

@@ -17,7 +17,8 @@ GRID = ["--grid", "n"]
 OWN = SOURCE + KNOB + SIZE + OUT
 KERNEL = OWN + ["--kernel", "mine"] + GRID
 LONG = "n" * 600
-PATTERNS = "reduce, map, matmul, histogram, scan, select, sort, merge, rows, columns or offsets"
+PATTERNS = ("reduce, map, matmul, histogram, scan, select, sort, merge, rows, columns, offsets, stencil, top_k or "
+            "sort_segments")
 LIKE = "should be like 'float x[n]', a type, a name and how many there are"
 VALUES = "should be values like 64,128,256 or a range, 1:32:*2 or 1:8:+1"
 NOT_POSITIVE = "is not a positive whole number: 1000000, 1e6, 2^20 and 1Mi are"
@@ -46,12 +47,19 @@ MISTAKES = [
     (["matmul", "--rows", "0"], f'--rows: "0" {NOT_POSITIVE}'),
     (["matmul", "--cols", "x"], f'--cols: "x" {NOT_POSITIVE}'),
     (["matmul", "--inner", "x"], f'--inner: "x" {NOT_POSITIVE}'),
-    (["reduce", "--rows", "4"], "--rows is of matmul, rows and columns, not of reduce"),
-    (["offsets", "--rows", "4"], "--rows is of matmul, rows and columns, not of offsets"),
-    (["scan", "--width", "4"], "--width is of rows, columns and offsets, not of scan"),
+    (["reduce", "--rows", "4"], "--rows is of matmul, rows, columns and sort_segments, not of reduce"),
+    (["offsets", "--rows", "4"], "--rows is of matmul, rows, columns and sort_segments, not of offsets"),
+    (["scan", "--width", "4"], "--width is of rows, columns, offsets and sort_segments, not of scan"),
     (["rows", "--width", "0"], '--width: "0" is not a whole number from 1 to 2147483647'),
     (["map", "--cols", "4"], "--cols is of matmul, not of map"),
     (["map", "--inner", "4"], "--inner is of matmul, not of map"),
+    (["stencil", "--type", "i32"], '--type: stencil takes f32, f64, not "i32"'),
+    *[(["stencil", f"--{axis}", "0"], f'--{axis}: "0" {NOT_POSITIVE}') for axis in ["nx", "ny", "nz"]],
+    *[(["matmul", f"--{axis}", "4"], f"--{axis} is of stencil, not of matmul") for axis in ["nx", "ny", "nz"]],
+    (["stencil", "--order", "5"], '--order: "5" is not a whole number from 1 to 4'),
+    (["map", "--order", "2"], "--order is of stencil, not of map"),
+    (["top_k", "--k", "1025"], '--k: "1025" is not a whole number from 1 to 1024'),
+    (["sort", "--k", "2"], "--k is of top_k, not of sort"),
     (["map", "--op", "min"], "--op is of reduce and scan, not of map"),
     (["reduce", "--inputs", "2"], "--inputs is of map, not of reduce"),
     (["reduce", "--bins", "2"], "--bins is of histogram, not of reduce"),
@@ -86,7 +94,8 @@ MISTAKES = [
                             ("inout", "float x[n]"), ("scratch", "float x[n]"), ("reference", "mine.cu"),
                             ("work", "n")]],
     *[(KERNEL + [f"--{option}", value], f"--{option} is for coarsen's patterns, not for a kernel of your own")
-      for option, value in [("type", "f32"), ("rows", "1"), ("op", "min"), ("inputs", "1"), ("bins", "8")]],
+      for option, value in [("type", "f32"), ("rows", "1"), ("nx", "1"), ("op", "min"), ("inputs", "1"), ("bins", "8"),
+                            ("order", "1"), ("k", "1")]],
     (OWN, "--source needs one of --kernel NAME, with --grid and --block, and --launch 'CALL', a launcher that FILE "
           "has"),
     (KERNEL + ["--launch", "go(y, n)"], "--source needs one of --kernel NAME"),
@@ -186,6 +195,7 @@ DESCRIPTIONS = [
     (["// tune f32: --knob K=1"],
      '1: "f32" is none of the types that the lines above have: give --type f32,f32'),
     (["// tune: --inputs 4"], '1: --inputs: "4" is not a whole number from 1 to 3'),
+    (["// tune: --order 5"], '1: --order: "5" is not a whole number from 1 to 4'),
 ]
 # A file that says all of itself, with what is typed besides, and what is wrong with that.
 DESCRIBED = [

@@ -88,6 +88,8 @@ static inline cudaError_t tune_attribute(int *value, cudaDeviceAttr attribute, i
         *value = tune_plan->processors;
     else if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin)
         *value = tune_plan->shared_limit;
+    else if (attribute == cudaDevAttrL2CacheSize)
+        *value = tune_plan->cache_bytes;
     else if (attribute == cudaDevAttrClusterLaunch)
         *value = TUNE_SM >= 90;
     else if (attribute == cudaDevAttrCooperativeLaunch)

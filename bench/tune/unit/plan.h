@@ -38,9 +38,9 @@ typedef struct {
 typedef struct {
     // Asked.
     unsigned long long size[PLAN_SIZES], buffer[PLAN_BUFFERS];
-    int run;                      // 0: only count[], item[], most[] and work are wanted
-    int processors, shared_limit; // of the device
-    int occupancies;              // what is known of occupancy, and what was asked besides
+    int run; // 0: only count[], item[], most[] and work are wanted
+    int processors, shared_limit, cache_bytes; // of the device; the last: of L2
+    int occupancies; // what is known of occupancy, and what was asked besides
     plan_occupancy occupancy[PLAN_LAUNCHES];
 
     // Answered.

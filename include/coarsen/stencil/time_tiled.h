@@ -445,16 +445,20 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     if (status != cudaSuccess || columns == 0)
         return status;
     const bool aligned = COARSEN_(aligned)(in, out, extent) && sizeof(COARSEN_(vector)) == 16;
-    void (*const kernel)(const COARSEN_TYPE *, COARSEN_TYPE *, COARSEN_(extent), size_t) =
-        aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
-    status = coarsen_let_share((const void *)kernel, shared_bytes, 0);
+    const void *const kernel =
+        aligned ? (const void *)COARSEN_(kernel) : (const void *)COARSEN_(any_kernel);
+    status = coarsen_let_share(kernel, shared_bytes, 0);
 #ifdef COARSE_FACTOR
     const size_t depth = COARSE_FACTOR;
 #else
+    int resident = 0; // blocks per multiprocessor
     size_t depth = 0;
     if (status == cudaSuccess)
-        status = COARSEN_(choose_depth)(&depth, (const void *)kernel, BLOCK_DIM, shared_bytes,
-                                        extent, columns, 32 * COARSEN_HALO, 32 * COARSEN_HALO);
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM,
+                                                               shared_bytes);
+    if (status == cudaSuccess)
+        status = COARSEN_(choose_depth)(&depth, resident, extent, columns, 32 * COARSEN_HALO,
+                                        32 * COARSEN_HALO);
 #endif
     if (status == cudaSuccess)
         status = COARSEN_(count_tiles)(&blocks, in, out, extent, COARSEN_WIDE, COARSEN_TALL, depth);
@@ -462,7 +466,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
         return status;
     const cudaLaunchConfig_t config =
         coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, kernel, in, out, extent, depth);
+    return aligned ? cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent, depth)
+                   : cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, extent, depth);
 }
 #endif
 

@@ -43,6 +43,16 @@
 // Source: Micikevicius, 3D Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009, for the
 // walk along z.
 
+#if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_STENCIL_BLOCK_DIM)
+#define BLOCK_DIM COARSEN_STENCIL_BLOCK_DIM
+#endif
+#if !defined(COARSEN_THREAD_ROWS) && defined(COARSEN_STENCIL_THREAD_ROWS)
+#define COARSEN_THREAD_ROWS COARSEN_STENCIL_THREAD_ROWS
+#endif
+#if !defined(COARSE_FACTOR) && !defined(COARSEN_COARSE_FACTOR) &&                                  \
+    defined(COARSEN_STENCIL_COARSE_FACTOR)
+#define COARSE_FACTOR COARSEN_STENCIL_COARSE_FACTOR
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_STENCIL
 #include "../base.h"
 #ifndef BLOCK_DIM
@@ -65,9 +75,9 @@
 
 // How many threads a multiprocessor should have, and so how many registers each may: more threads hide more latency.
 #if COARSEN_PTX >= 800
-#define COARSEN_RESIDENT (COARSEN_ORDER == 1 ? 1280 : COARSEN_ORDER == 2 ? 1024 : 512)
+#define COARSEN_RESIDENT (COARSEN_ORDER == 1 ? 1280 : COARSEN_ORDER == 2 ? 896 : 512)
 #else
-#define COARSEN_RESIDENT (COARSEN_ORDER <= 2 ? 1024 : 512)
+#define COARSEN_RESIDENT (COARSEN_ORDER == 1 ? 1024 : COARSEN_ORDER == 2 ? 896 : 512)
 #endif
 #define COARSEN_RESIDENT_ANY    (COARSEN_ORDER == 1 ? 1024 : COARSEN_ORDER == 2 ? 768 : 384)
 #define COARSEN_BLOCKS(threads) ((threads) / COARSEN_THREAD_ROWS / BLOCK_DIM)
@@ -173,7 +183,8 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     const unsigned int before = (unsigned int)coarsen_min(x, 1u << 30);
     const unsigned int behind = (unsigned int)coarsen_min(extent.nx - 1 - x, 1u << 30);
     const unsigned int cells = (unsigned int)coarsen_min(behind / apart + 1, COARSEN_ITEMS);
-    const unsigned int made = (unsigned int)coarsen_min(depth, extent.nz - first_z);
+    const COARSEN_(walk_z) walk =
+        COARSEN_(find_walk)(first_z, extent.nz, (unsigned int)coarsen_min(depth, 1u << 30));
 
     // How far from the thread's first cell the rows around are, and the vectors beside.
     long long around[COARSEN_AROUND], beside[2 * COARSEN_BESIDE + 1];
@@ -216,16 +227,17 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
             along_z[r][s] = COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
     }
+    // The newest slice goes up until this step. Then the grid ends, or begins anew.
+    unsigned int rises = (unsigned int)coarsen_min(extent.nz - 1 - newest_z, walk.made);
     const COARSEN_TYPE *here = in + first_z * extent.slice_pitch + first;
     COARSEN_TYPE *to = out + first_z * extent.slice_pitch + first;
 #pragma unroll 1 // more would need registers, and so cost threads
-    for (unsigned int step = 0; step < made; step++) {
-        if (newest_z + 1 < extent.nz) {
+    for (unsigned int step = 0; step < walk.made; step++) {
+        if (step < rises) {
             newest += extent.slice_pitch;
-            newest_z++;
         } else if (COARSEN_BOUNDARY == COARSEN_PERIODIC) {
-            newest -= newest_z * extent.slice_pitch;
-            newest_z = 0;
+            newest -= (extent.nz - 1) * extent.slice_pitch;
+            rises = (unsigned int)coarsen_min(step + extent.nz, walk.made);
         }
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++) {
@@ -241,10 +253,10 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
                           : COARSEN_(take)(here + around[r], cells, aligned);
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++)
-            if (!aligned || step + 1 < made) // cell by cell, to ask costs more than the loads
+            if (!aligned || step + 1 < walk.made) // cell by cell, to ask costs more than the loads
                 along_z[r][COARSEN_SPAN] =
                     COARSEN_(take)(newest + around[r + COARSEN_ORDER], cells, aligned);
-        const bool kept_z = COARSEN_(near_edge)(first_z + step, extent.nz);
+        const bool kept_z = step < walk.inner || step >= walk.outer;
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_THREAD_ROWS; r++) {
             if (y + r >= extent.ny)
@@ -317,14 +329,18 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     if (status != cudaSuccess || columns == 0)
         return status;
     const bool aligned = COARSEN_(aligned)(in, out, extent) && sizeof(COARSEN_(vector)) == 16;
-    void (*const kernel)(const COARSEN_TYPE *, COARSEN_TYPE *, COARSEN_(extent), size_t) =
-        aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
 #ifdef COARSE_FACTOR
     const size_t depth = COARSE_FACTOR;
 #else
+    int resident = 0; // blocks per multiprocessor
     size_t depth = 0;
-    status = COARSEN_(choose_depth)(&depth, (const void *)kernel, BLOCK_DIM, 0, extent, columns,
-                                    8 * COARSEN_ORDER, 64 * COARSEN_ORDER);
+    status = aligned ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                                     BLOCK_DIM, 0)
+                     : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &resident, COARSEN_(any_kernel), BLOCK_DIM, 0);
+    if (status == cudaSuccess)
+        status = COARSEN_(choose_depth)(&depth, resident, extent, columns, 8 * COARSEN_ORDER,
+                                        64 * COARSEN_ORDER);
     if (status != cudaSuccess)
         return status;
 #endif
@@ -332,7 +348,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
     if (status != cudaSuccess)
         return status;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, kernel, in, out, extent, depth);
+    return aligned ? cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent, depth)
+                   : cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, extent, depth);
 }
 #endif
 

@@ -152,7 +152,7 @@ typedef struct step {
     uint32_t from;  // noted as the depth of the stack; then the last place in the function, or NONE
     uint64_t address;                    // of a block, its own
     uint8_t size, write, atomic, shared; // size 0: a block
-    uint8_t level;                       // of calls
+    uint8_t is_volatile, level;          // level: of calls
 } step;
 
 // The functions that a lane is in: for each, the depth of the stack, and its last step there.
@@ -230,9 +230,53 @@ static void follow(nesting *c, step *s)
 typedef struct {
     uint32_t mask,
         shared; // lanes that made it; and those of them whose access was in shared memory
-    uint8_t size, write, atomic;
+    uint8_t size, write, atomic, is_volatile;
     uintptr_t address[LANES];
 } group;
+
+// Sectors that a block has loaded, in sets by their addresses: with each, how many its warp had loaded by then. Warps
+// run one after the other here, and side by side on a device: this tells how far apart two loads would be there.
+enum { SETS = 1 << 13, WAYS = 4 };
+typedef struct loaded {
+    uint32_t block; // numbered as they come to the slot
+    uint32_t count[MAX_WARPS];
+    struct {
+        uintptr_t sector;
+        uint32_t block, at;
+    } set[SETS][WAYS];
+} loaded;
+
+static struct {
+    loaded *by;
+    unsigned warp;
+} counting; // the block and warp whose steps are taken
+
+static void count_again(uintptr_t sector)
+{
+    loaded *l = counting.by;
+    const uint32_t now = l->count[counting.warp]++;
+    const size_t set = (size_t)(sector * 0x9e3779b97f4a7c15u >> 51);
+    unsigned oldest = 0;
+    for (unsigned w = 0; w < WAYS; ++w) {
+        const uint32_t at = l->set[set][w].at;
+        if (l->set[set][w].block == l->block && l->set[set][w].sector == sector) {
+            uint32_t apart = (at < now ? now - at : at - now) / 8;
+            unsigned k = 0;
+            for (; apart; apart /= 2)
+                ++k;
+            if (k < SIMT_AGAIN)
+                ++device.counts.global_again[k];
+            l->set[set][w].at = now;
+            return;
+        }
+        if (l->set[set][oldest].block == l->block &&
+            (l->set[set][w].block != l->block || at < l->set[set][oldest].at))
+            oldest = w;
+    }
+    l->set[set][oldest].sector = sector;
+    l->set[set][oldest].block = l->block;
+    l->set[set][oldest].at = now;
+}
 
 static void count_global(const group *g, uint32_t lanes, simt_line *line)
 {
@@ -271,6 +315,8 @@ static void count_global(const group *g, uint32_t lanes, simt_line *line)
         ++c->global_loads;
         c->global_load_requests += n;
         c->global_load_sectors += s;
+        for (unsigned i = 0; i < s && !g->is_volatile; ++i)
+            count_again(sectors[i]);
         c->global_load_bytes += (uint64_t)active * g->size;
     }
     line->requests += n;
@@ -403,7 +449,11 @@ static void count_step(path *p, uint32_t lanes, const step *s)
             ++p->at[__builtin_ctz(m)];
         return;
     }
-    group g = {.mask = lanes, .size = s->size, .write = s->write, .atomic = s->atomic};
+    group g = {.mask = lanes,
+               .size = s->size,
+               .write = s->write,
+               .atomic = s->atomic,
+               .is_volatile = s->is_volatile};
     for (uint32_t m = lanes; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
         const step *mine = &p->steps[lane][p->at[lane]++];
@@ -588,6 +638,8 @@ static void take_steps(path *p, uint32_t lanes, uint32_t running)
 
 static void count_steps(const block *b, unsigned warp, path *p)
 {
+    counting.by = b->slot->loaded;
+    counting.warp = warp;
     for (uint32_t m = b->lanes[warp]; m; m &= m - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(m);
         p->count[lane] = (unsigned)(b->thread[warp * LANES + lane].next_step - p->steps[lane]);
@@ -615,6 +667,10 @@ static void count_begin(slot *s)
 {
     if (!s->calls)
         s->calls = must(calloc(MAX_WARPS, sizeof *s->calls));
+    if (!s->loaded)
+        s->loaded = must(calloc(1, sizeof *s->loaded));
+    ++s->loaded->block;
+    memset(s->loaded->count, 0, sizeof s->loaded->count);
     for (unsigned w = 0; w < MAX_WARPS; ++w)
         s->calls[w].level = 0, s->calls[w].in[0].place = NONE;
 }
@@ -659,9 +715,8 @@ static void make_room(thread *t)
     }
 }
 
-static inline __attribute__((always_inline)) void count_access(thread *t, uintptr_t address,
-                                                               size_t size, int write, int atomic,
-                                                               int shared, unsigned place)
+static inline __attribute__((always_inline)) void
+count_access(thread *t, uintptr_t address, size_t size, int flags, int shared, unsigned place)
 {
     if (!shared && ++t->global > device.counts.longest_thread)
         device.counts.longest_thread = t->global;
@@ -670,8 +725,9 @@ static inline __attribute__((always_inline)) void count_access(thread *t, uintpt
     note_step(t, (step){.place = place,
                         .address = address,
                         .size = (uint8_t)size,
-                        .write = (uint8_t)write,
-                        .atomic = (uint8_t)atomic,
+                        .write = !!(flags & WRITE),
+                        .atomic = !!(flags & UPDATE),
+                        .is_volatile = !!(flags & ATOMIC),
                         .shared = (uint8_t)shared});
 }
 

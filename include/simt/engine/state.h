@@ -240,6 +240,7 @@ typedef struct slot {
     struct page **shared_pages;
     struct path *free_paths; // see count.c
     struct nesting *calls;   // of each warp, when it was last together
+    struct loaded *loaded;   // what the block has loaded
 } slot;
 
 // ---- the device ---------------------------------------------------------------------------------

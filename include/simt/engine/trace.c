@@ -544,7 +544,7 @@ static inline __attribute__((always_inline)) void access_inline(thread *t, uintp
             at += n;
         }
     }
-    count_access(t, a, size, !!(flags & WRITE), !!(flags & UPDATE), shared, number);
+    count_access(t, a, size, flags, shared, number);
     if (flags & UPDATE)
         return; // simt_atomic continues
     if (flags & WRITE)
