@@ -45,7 +45,7 @@ VARIANT(two_rows, "two rows per thread", 1, 1);
 #define BLOCK_DIM            SWEEP_BLOCK_DIM
 #define COARSE_FACTOR        (4 * SWEEP_COARSE_FACTOR)
 #include <coarsen/stencil/time_tiled.h>
-VARIANT(twice, "time_tiled, 2 steps", 1, 2);
+VARIANT(twice, "time_tiled 2 steps", 1, 2);
 #endif
 
 #elif defined(                                                                                     \
@@ -155,7 +155,7 @@ template <typename T> struct rung {
 #define TIMES(order, steps)                                                                        \
     static const bool COARSEN_JOIN(STENCIL_TIMES(order, steps), _added) =                          \
         bench_add(bench_rungs<rung<STENCIL_TYPE>>(),                                               \
-                  {"time_tiled, " #steps " steps", "", order,                                      \
+                  {"time_tiled " #steps " steps", "", order,                                       \
                    COARSEN_JOIN(STENCIL_TIMES(order, steps), _launch), nullptr, 0, steps})
 #define VARIANT(stem, kernel, order, steps)                                                        \
     static const bool COARSEN_JOIN(SWEEP_NAME(stem), _added) =                                     \

@@ -17,7 +17,9 @@
 #define BLOCK_DIM           64
 #define COARSEN_THREAD_ROWS 3
 #endif
-#if STENCIL_WALK // rungs that walk along z
+#if STENCIL_STEPS // far enough for slices that are near nothing
+#define COARSE_FACTOR 37
+#elif STENCIL_WALK // rungs that walk along z
 #define COARSE_FACTOR 3
 #endif
 #define COARSEN_NAME         STENCIL(plain)
@@ -34,7 +36,9 @@
 #define BLOCK_DIM           32
 #define COARSEN_THREAD_ROWS 1
 #endif
-#if STENCIL_WALK
+#if STENCIL_STEPS
+#define COARSE_FACTOR 41
+#elif STENCIL_WALK
 #define COARSE_FACTOR 4
 #endif
 #define COARSEN_NAME             STENCIL(periodic)
@@ -324,6 +328,8 @@ template <class T> static void check(const rung<T> &r, size_t tile)
                 e.n[axis] = 1 + (bits >> (24 + 8 * axis)) % (axis == 0 ? 300 : 15);
         if (k % 8 == 5) // a plane, or a line
             e.n[2] = 1, e.n[1] = k % 16 == 5 ? 1 : e.n[1];
+        if (k % 16 == 9) // tall
+            e = {{e.n[0] % 20 + 1, e.n[1] % 7 + 1, 30 + (bits >> 40) % 28}, 0, 0};
         for (int axis = 2; axis >= 0 && e.n[0] * e.n[1] * e.n[2] > 8192; axis--)
             e.n[axis] = 1 + e.n[axis] % 7; // so that simt takes a second or two
         const bool aligned = k % 3 == 0;   // by 16 bytes
@@ -548,6 +554,10 @@ int main(void)
                     side32 / 32 + 4 * order / 32.);
         check_count("vectorized", one ? vectorized_counted_1_launch : vectorized_counted_4_launch,
                     side32 / 32 + 2 * order + 2);
+        // Two tiles along x, and 6 or 16 along y, all of them whole.
+        check_count("time_tiled", one ? time_tiled_counted_1_launch : time_tiled_counted_4_launch,
+                    one ? 256 / 128. * (6 * 16 / 64.) * (36 / 32.)
+                        : 256 / 128. * (16 * 20 / 64.) * (48 / 32.));
     }
 #endif
 #if TESTED(basic)

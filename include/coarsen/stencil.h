@@ -17,5 +17,6 @@
 //     coarsened.h         + a thread makes COARSE_FACTOR cells, one above the other
 //     register_tiled.h    + neighbours above and below are in registers
 //     vectorized.h        + 16-byte accesses, and the cache in place of shared memory
+//     time_tiled.h        several steps per pass over memory
 
 #include "stencil/vectorized.h"

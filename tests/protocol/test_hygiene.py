@@ -309,6 +309,8 @@ def included(header, name):
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LESS": EXPRESSIONS["COARSEN_LESS"]}
     if kind == "STENCIL":  # by each of its two ways too
         changes |= {"COARSEN_COEFFICIENTS": None, "COARSEN_STENCIL": EXPRESSIONS["COARSEN_STENCIL"]}
+        if "COARSEN_STEPS" in taken:
+            changes |= {"COARSEN_STEPS": "1"}
     if kind == "SELECT":  # by each of its two expressions
         changes |= {"COARSEN_TYPE": "float", "COARSEN_LIFT": EXPRESSIONS["COARSEN_LIFT"],
                     "COARSEN_IF": EXPRESSIONS["COARSEN_IF"]}

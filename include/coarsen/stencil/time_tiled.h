@@ -20,6 +20,7 @@
 // | COARSEN_BOUNDARY     | COARSEN_COPIED   | or COARSEN_CLAMPED, COARSEN_PERIODIC                 |
 // | BLOCK_DIM            | by the steps     | threads per block, a multiple of 32; a warp per row  |
 // | COARSE_FACTOR        | by the device    | slices per block, from 1 to 65536                    |
+// A block has BLOCK_DIM / 32 rows, more than 2 COARSEN_STEPS * COARSEN_ORDER.
 // Defines NAME_kernel, NAME_any_kernel (for any alignment and width) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
@@ -27,7 +28,7 @@
 // elements: pitch >= nx, slice_pitch >= (ny - 1) * pitch + nx. Any size, including 0, at element
 // alignment; faster if in, out, and nx and the pitches in bytes are multiples of 16. What lies between
 // rows is neither read nor written. out must not overlap in. out is what COARSEN_STEPS launches of
-// stencil.h leave, each from the results of the one before.
+// stencil.h leave, each from the results of the one before, but for how floats round.
 // Boundary: where a neighbour would lie beyond an edge, the cell keeps its value (COARSEN_COPIED), or
 // the neighbour is the cell at the edge (COARSEN_CLAMPED) or the one that far from the other edge
 // (COARSEN_PERIODIC). An axis of one cell has no edge: the cell is its own neighbour there. So nz = 1
@@ -41,8 +42,8 @@
 // COARSEN_STEPS steps do. What one step makes goes to the next in registers and shared memory.
 // Price paid: what neighbouring blocks make as well. For a step that is not the last, a block needs
 // results beyond its own: COARSEN_ORDER rows, cells and slices more on each side per step that follows.
-// A barrier per slice, as neighbours along y are in other warps, and 2 COARSEN_ORDER + 1 slices of
-// 16 bytes in registers per step.
+// A barrier per slice, as neighbours along y are in other warps, and 2 COARSEN_ORDER + 2 slices of
+// 16 bytes in registers per step. It is worth it for order 1, aligned: see docs/stencil.md.
 // Source: A. Nguyen, N. Satish, J. Chhugani, C. Kim, P. Dubey, 3.5-D Blocking Optimization for Stencil
 // Computations on Modern CPUs and GPUs, SC10, 2010.
 
@@ -293,8 +294,8 @@ COARSEN_(advance)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
 #pragma unroll
             for (unsigned int s = 0; s < COARSEN_SPAN; s++)
                 ring[(oldest + s) % COARSEN_RING] = ring[newest];
-        const bool complete = plain || (i >= 2 * (t + 1) * COARSEN_ORDER &&
-                                        (wraps || (made >= seat->bottom && made < seat->top)));
+        const bool complete =
+            plain || (i >= 2 * (t + 1) * COARSEN_ORDER && (wraps || made < seat->top));
         // With two steps, what nobody needs costs less than to ask whether it is needed.
         if (complete && ((plain && COARSEN_STEPS <= 2) || (seat->makes >> t & 1)))
             *to = COARSEN_(make)(
@@ -363,8 +364,7 @@ COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ o
     seat.makes = 0;
 #pragma unroll
     for (int t = 0; t < COARSEN_STEPS; t++) {
-        const int lacks =
-            (t + 1) * COARSEN_ORDER; // rows on each side, as their neighbours are not there
+        const int lacks = (t + 1) * COARSEN_ORDER; // rows on each side whose neighbours are missing
         seat.makes |= (unsigned int)(row >= lacks && row < COARSEN_ROWS - lacks && row >= least_y &&
                                      row <= most_y)
                       << t;

@@ -34,7 +34,7 @@
 // Errors: cudaErrorInvalidValue, with nothing written, for a pitch below the width, a null, misaligned
 // or overflowing array, or more than 2^31 - 1 blocks. No scratch. Deterministic.
 //
-// Price saved: the two barriers per slice, and the way of each cell through shared memory. A lane has 16
+// Price saved: the barrier per slice, and the way of each cell through shared memory. A lane has 16
 // bytes of cells. Its neighbours along x and y were loaded by other warps a moment ago, so the first-level
 // cache has them: no thread waits for another one. The next slice is asked for a step ahead.
 // Price paid: 2 COARSEN_ORDER + 2 slices of 16 bytes per row in registers, so few threads per
