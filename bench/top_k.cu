@@ -234,6 +234,8 @@ static void top(bench &b, const char *type, const ours<K> &top_k, size_t rows, s
         BENCH_CHECK(run(nullptr, cub_bytes, 0));
         const std::shared_ptr<void> scratch = bench_alloc(cub_bytes);
         bench_entry cub = entry(peer.first, false, rows == 1 || batch); // a sort has more
+        cub.waits =
+            rows > 1 && !batch; // a sort of segments, for the numbers of segments of each size
         cub.launch = [=](cudaStream_t stream) {
             size_t bytes = cub_bytes;
             return run(scratch.get(), bytes, stream);

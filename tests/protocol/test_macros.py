@@ -16,7 +16,8 @@ NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": 
            "COARSEN_PARTITION": "1", "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
            "COARSEN_SLICES": "1", "COARSEN_STAGES": "2", "COARSEN_AXIS": "0",
-           "COARSEN_ORDER": "2", "COARSEN_BOUNDARY": "COARSEN_CLAMPED", "COARSEN_THREAD_ROWS": "2"}
+           "COARSEN_ORDER": "2", "COARSEN_BOUNDARY": "COARSEN_CLAMPED", "COARSEN_THREAD_ROWS": "2",
+           "COARSEN_STEPS": "2"}
 
 
 def macros(source, includes, folder):

@@ -96,7 +96,7 @@
 
 #define COARSEN_GROUP    ((BM / TM) * (BN / TN))                     // threads per slice
 #define COARSEN_THREADS  (COARSEN_GROUP * COARSEN_SLICES)            // threads per block
-#define COARSEN_STEPS    (BK / COARSEN_SLICES)                       // depth of a tile per slice
+#define COARSEN_DEEP     (BK / COARSEN_SLICES)                       // depth of a tile per slice
 #define COARSEN_LANES_N  (BN / TN < 8 ? BN / TN : 8)                 // width of a warp, in patches
 #define COARSEN_LANES_M  (32 / COARSEN_LANES_N)                      // height of a warp, in patches
 #define COARSEN_RUN      8                                           // neighbours in M per copy
@@ -111,7 +111,7 @@ static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
 static_assert(TM % COARSEN_ITEMS == 0 && TN % COARSEN_ITEMS == 0,
               "coarsen/matmul: TM and TN must be multiples of 16 bytes of elements");
 static_assert(
-    TM % COARSEN_SLICES == 0 && COARSEN_STEPS % 2 == 0 && BK % COARSEN_SLICES == 0 &&
+    TM % COARSEN_SLICES == 0 && COARSEN_DEEP % 2 == 0 && BK % COARSEN_SLICES == 0 &&
         BK % COARSEN_RUN == 0,
     "coarsen/matmul: BK must be a multiple of 8 and of 2 COARSEN_SLICES, TM of COARSEN_SLICES");
 static_assert(32 % COARSEN_LANES_N == 0 && BM % (COARSEN_LANES_M * TM) == 0 &&
@@ -354,13 +354,13 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_(copies_wait)(COARSEN_STAGES - 2);
     __syncthreads();
     unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // the one in use, the one to copy to
-    const unsigned int first = slice * COARSEN_STEPS;
+    const unsigned int first = slice * COARSEN_DEEP;
     COARSEN_SHAPE_(load)(of_m[0], of_n[0], stages, first, row, col);
 #pragma unroll 1
     for (size_t k = 0; k < inner; k += BK) {
 #pragma unroll
-        for (unsigned int step = 0; step < COARSEN_STEPS; step++) {
-            const unsigned int next = (step + 1) % COARSEN_STEPS;
+        for (unsigned int step = 0; step < COARSEN_DEEP; step++) {
+            const unsigned int next = (step + 1) % COARSEN_DEEP;
             if (next == 0) { // wait for the next tiles
                 COARSEN_(copies_wait)(COARSEN_STAGES - 2);
                 __syncthreads();
@@ -430,7 +430,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 
 #undef COARSEN_GROUP
 #undef COARSEN_THREADS
-#undef COARSEN_STEPS
+#undef COARSEN_DEEP
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
 #undef COARSEN_RUN
