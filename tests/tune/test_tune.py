@@ -239,7 +239,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
                 ["--rows", "99"]),
     "offsets": ("segmented/offsets.h", "const bool head = mine < boundary && (mine == 0 || previous < at);",
                 "const bool head = mine < boundary;", ["--n", "1003", "--width", "7", "--data", "runs"]),
-    "stencil": ("stencil/vectorized.h", "const bool kept_z = COARSEN_(near_edge)(first_z + step, extent.nz);",
+    "stencil": ("stencil/vectorized.h", "const bool kept_z = step < walk.inner || step >= walk.outer;",
                 "const bool kept_z = false;", ["--n", "12", "--knob", "COARSEN_THREAD_ROWS=1"]),
     "top_k": ("top_k.h", "(COARSEN_INDEX)(from ? from[index] : index)", "(COARSEN_INDEX)index",
               ["--n", "1003", "--k", "10", "--knob", "COARSEN_PART=256"]),
