@@ -71,7 +71,10 @@ def twice(header):
     floats = header in ("coarsen/moments.h", "coarsen/block/reduce.h") or "COARSEN_COEFFICIENTS" in parameters(header)
     kind = "double" if floats else "int"  # their parameters are no ints
     first = {"COARSEN_NAME": f"first_{name}"} if "COARSEN_NAME" in parameters(header) else {}
-    other = {"COARSEN_NAME": f"other_{name}", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2"}
+    other = {"COARSEN_NAME": f"other_{name}", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2",
+             "COARSEN_STEPS": "1"}
+    if "COARSEN_STEPS" in parameters(header):
+        other["BLOCK_DIM"] = "96"  # a step needs three rows
     other = {name: value for name, value in other.items() if name in parameters(header)}
     return (inclusion(header, **first) + uses(header, f"first_{name}", f"use_{name}") +
             inclusion(header, again=True, **other) + uses(header, f"other_{name}", f"use_other_{name}"))
