@@ -156,7 +156,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
                      ("segmented/runs.h", "*arrays.count = count;", "*arrays.count = count + 1;"),
                      ("scan/segmented.h", "if (delta <= reach[r])", "if (delta < reach[r])"),
                      ("sort_segments.h", "row <= lanes; row *= 2", "row < lanes; row *= 2")],
-        "Stencil": [("stencil/coarsened.h", "slices[(step + i) % COARSEN_SPAN]", "slices[i]")],
+        "Stencil": [("stencil/coarsened.h", "along_y[i] = own[d * COARSEN_SIDE];", "along_y[i] = own[d];")],
     }
     done = run(build_wrong("demo", sum(wrong.values(), []), tmp_path), "--n", "1000")
     assert done.returncode == 1 and "18 results are wrong" in done.stderr
