@@ -26,23 +26,7 @@
 
 #else
 
-// In the order of the keys.
-static __device__ unsigned long long tuned_bits(TUNE_TYPE key)
-{
-    const unsigned long long sign = 1ull << (8 * sizeof(key) - 1);
-    unsigned long long bits = 0;
-    memcpy(&bits, &key, sizeof(key));
-#if defined TUNE_TYPE_f32 || defined TUNE_TYPE_f64
-    bits = bits & sign ? ~bits : bits | sign;
-    bits -=
-        sizeof(key) == 4 ? 0x7fffff : 0xfffffffffffff; // from -infinity on; negative NaNs are last
-#elif defined TUNE_TYPE_i32
-    bits ^= sign;
-#else
-    (void)sign;
-#endif
-    return bits & (2 * sign - 1);
-}
+#include "order.h"
 
 // Merges each two sorted runs of a row, of `run` keys: a key goes behind those of the other run that are before it.
 static __global__ void tuned_kernel(const TUNE_TYPE *in, TUNE_TYPE *out, size_t n, size_t width,
@@ -57,10 +41,10 @@ static __global__ void tuned_kernel(const TUNE_TYPE *in, TUNE_TYPE *out, size_t 
     const size_t other = second ? mine - run : mine + run;
     const size_t end = other + run < width ? other + run : width;
     size_t low = other < width ? other : width, high = end;
-    const unsigned long long bits = tuned_bits(in[i]);
+    const unsigned long long bits = tune_order(in[i]);
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const unsigned long long there = tuned_bits(in[row + middle]);
+        const unsigned long long there = tune_order(in[row + middle]);
         if (there < bits || (second && there == bits))
             low = middle + 1;
         else

@@ -20,22 +20,12 @@
 
 #else
 
-// Less, if the number comes first.
+#include "order.h"
+
+// Less, if the number comes first: the greatest one.
 static __device__ unsigned long long tuned_bits(TUNE_TYPE number)
 {
-    const unsigned long long sign = 1ull << (8 * sizeof(number) - 1);
-    unsigned long long bits = 0;
-    memcpy(&bits, &number, sizeof(number));
-#if defined TUNE_TYPE_f32 || defined TUNE_TYPE_f64
-    bits = bits & sign ? ~bits : bits | sign;
-    bits -= sizeof(number) == 4 ? 0x7fffff
-                                : 0xfffffffffffff; // from -infinity on; negative NaNs are last
-#elif defined TUNE_TYPE_i32
-    bits ^= sign;
-#else
-    (void)sign;
-#endif
-    return ~bits & (2 * sign - 1);
+    return ~tune_order(number) & ~0ull >> (64 - 8 * sizeof(number));
 }
 
 // One block. Digit by digit, from the first on, it finds the bits of the k-th number: it counts the digits of those
