@@ -66,13 +66,29 @@ struct rung {
     void (*describe)(bench_entry *);
 };
 
+// matmul.h, with the scratch that it asks for.
+static cudaError_t whole_launch(size_t rows, size_t cols, size_t inner, float alpha, const float *m,
+                                size_t ldm, const float *n, size_t ldn, float beta, float *p,
+                                size_t ldp, cudaStream_t stream)
+{
+    static std::shared_ptr<void> scratch;
+    static size_t most = 0;
+    const size_t bytes = matmul_scratch_bytes(rows, cols, inner);
+    if (bytes > most) {
+        scratch = bench_alloc(bytes);
+        most = bytes;
+    }
+    return matmul_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, scratch.get(),
+                         bytes, stream);
+}
+
 static const std::vector<rung> rungs = {
     {"naive", "", 12, naive_launch, nullptr},
     {"tiled", "", 12, tiled_launch, nullptr},
     {"coarsened", "", 12, coarsened_launch, nullptr},
     {"register_tiled", "", 13, register_tiled_launch, nullptr},
     {"pipelined", "", 14, pipelined_launch, nullptr},
-    {"matmul.h", "", 14, matmul_launch, nullptr},
+    {"matmul.h", "", 14, whole_launch, nullptr},
 };
 
 #define SWEEP_VARIANT "matmul.cu"
@@ -91,19 +107,20 @@ static void cublas_check(cublasStatus_t status, const char *call, int line)
 
 // ---- the reference: P x = M (N x), in double; nothing that is timed takes part ----------------------
 
-// y = A x; each block makes one element of y.
-template <typename T> __global__ void times_kernel(const T *a, const double *x, double *y, size_t n)
+// y = A x, of a matrix of so many columns; each block makes one element of y.
+template <typename T>
+__global__ void times_kernel(const T *a, const double *x, double *y, size_t cols)
 {
     double sum = 0;
-    for (size_t j = threadIdx.x; j < n; j += blockDim.x)
-        sum += a[blockIdx.x * n + j] * x[j];
+    for (size_t j = threadIdx.x; j < cols; j += blockDim.x)
+        sum += a[blockIdx.x * cols + j] * x[j];
     atomicAdd(y + blockIdx.x, sum);
 }
 
-static std::shared_ptr<void> times(const float *a, const void *x, size_t n)
+static std::shared_ptr<void> times(const float *a, const void *x, size_t rows, size_t cols)
 {
-    std::shared_ptr<void> y = bench_zeroed(n * sizeof(double));
-    times_kernel<<<(unsigned int)n, 256>>>(a, (const double *)x, (double *)y.get(), n);
+    std::shared_ptr<void> y = bench_zeroed(rows * sizeof(double));
+    times_kernel<<<(unsigned int)rows, 256>>>(a, (const double *)x, (double *)y.get(), cols);
     BENCH_CHECK(cudaGetLastError());
     BENCH_CHECK(cudaDeviceSynchronize());
     return y;
@@ -118,76 +135,102 @@ static std::vector<double> on_host(const void *y, size_t n)
 
 // ---- contests -------------------------------------------------------------------------------------
 
-static void products(bench &b, const std::vector<rung> &list, const std::vector<int> &exponents)
+struct shape {
+    size_t rows, cols, inner;
+};
+
+static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &list, shape s,
+                    const std::string &data)
 {
-    cublasHandle_t cublas;
-    CUBLAS_CHECK(cublasCreate(&cublas));
-    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
+    const size_t rows = s.rows, cols = s.cols, inner = s.inner;
+    const size_t bytes = rows * cols * sizeof(float);
+    const double all = (double)(rows * inner + inner * cols + rows * cols) * sizeof(float);
+    if (!b.fits(all, ("matmul, " + data).c_str()))
+        return;
+    const std::shared_ptr<void> on_m = bench_alloc(rows * inner * sizeof(float)),
+                                on_n = bench_alloc(inner * cols * sizeof(float)),
+                                on_p = bench_alloc(bytes), x = bench_alloc(cols * sizeof(double));
+    float *const m = (float *)on_m.get(), *const nn = (float *)on_n.get(),
+                 *const p = (float *)on_p.get();
+    bench_fill(m, rows * inner, 1);
+    bench_fill(nn, inner * cols, 2);
+    bench_fill((double *)x.get(), cols, 3);
+    const std::vector<double> wanted =
+        on_host(times(m, times(nn, x.get(), inner, cols).get(), rows, inner).get(), rows);
 
-    for (int e : exponents) {
-        const size_t n = (size_t)1 << e, bytes = n * n * sizeof(float);
-        if (!b.fits(3.0 * (double)bytes, ("matmul, n = 2^" + std::to_string(e)).c_str()))
-            continue;
-        const std::shared_ptr<void> on_m = bench_alloc(bytes), on_n = bench_alloc(bytes),
-                                    on_p = bench_alloc(bytes), x = bench_alloc(n * sizeof(double));
-        float *const m = (float *)on_m.get(), *const nn = (float *)on_n.get(),
-                     *const p = (float *)on_p.get();
-        bench_fill(m, n * n, 1);
-        bench_fill(nn, n * n, 2);
-        bench_fill((double *)x.get(), n, 3);
-        const std::vector<double> wanted =
-            on_host(times(m, times(nn, x.get(), n).get(), n).get(), n);
+    bench_contest contest("matmul", "float", rows);
+    contest.data = data;
+    contest.peer = "cuBLAS";
+    bench_entry product; // what all entries share
+    product.bytes = all;
+    product.work = 2.0 * (double)rows * (double)cols * (double)inner;
+    product.poison = [=] { BENCH_CHECK(cudaMemset(p, 0xff, bytes)); };
+    product.check = [=](std::string *why) {
+        // A sum of `inner` random terms is about sqrt(inner), and its roundings, 2^-25 of it each, add up to
+        // about inner 2^-26. For a row times x that is inner sqrt(cols) 2^-27. So a lost product shows up to
+        // 2^12 columns, and a lost tile always.
+        const std::vector<double> got = on_host(times(p, x.get(), rows, cols).get(), rows);
+        for (size_t i = 0; i < rows; i++)
+            if (!(std::fabs(got[i] - wanted[i]) <=
+                  (double)inner * std::sqrt((double)cols) * 0x1p-24)) {
+                *why = "row " + std::to_string(i) + " times x is " + std::to_string(got[i]) +
+                       ", not " + std::to_string(wanted[i]);
+                return false;
+            }
+        return true;
+    };
 
-        bench_contest contest("matmul", "float", n);
-        contest.peer = "cuBLAS";
-        bench_entry product; // what all entries share
-        product.bytes = 3.0 * (double)bytes;
-        product.work = 2.0 * (double)n * (double)n * (double)n;
-        product.poison = [=] { BENCH_CHECK(cudaMemset(p, 0xff, bytes)); };
-        product.check = [=](std::string *why) {
-            // A sum of n random terms is about sqrt(n), and its roundings, 2^-25 of it each, add up to
-            // about n 2^-26. For a row times x that is n sqrt(n) 2^-27. So a lost product shows up to
-            // n = 2^12, and a lost tile always.
-            const std::vector<double> got = on_host(times(p, x.get(), n).get(), n);
-            for (size_t i = 0; i < n; i++)
-                if (!(std::fabs(got[i] - wanted[i]) <=
-                      (double)n * std::sqrt((double)n) * 0x1p-24)) {
-                    *why = "row " + std::to_string(i) + " times x is " + std::to_string(got[i]) +
-                           ", not " + std::to_string(wanted[i]);
-                    return false;
-                }
-            return true;
+    bench_entry peer = product;
+    peer.kernel = "cuBLAS";
+    peer.launch = [=](cudaStream_t stream) {
+        const float one = 1, zero = 0; // its matrices are column-major: P^T = N^T M^T
+        CUBLAS_CHECK(cublasSetStream(cublas, stream));
+        CUBLAS_CHECK(cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, (int)cols, (int)rows, (int)inner,
+                                 &one, nn, (int)cols, m, (int)inner, &zero, p, (int)cols));
+        return cudaSuccess;
+    };
+    contest.entries.push_back(peer);
+
+    for (const rung &r : list) {
+        bench_entry entry = product;
+        entry.kernel = r.kernel;
+        entry.knobs = r.knobs;
+        if (r.describe)
+            r.describe(&entry);
+        const auto launch = r.launch;
+        entry.launch = [=](cudaStream_t stream) {
+            return launch(rows, cols, inner, 1, m, inner, nn, cols, 0, p, cols, stream);
         };
-
-        bench_entry peer = product;
-        peer.kernel = "cuBLAS";
-        peer.launch = [=](cudaStream_t stream) {
-            const float one = 1, zero = 0; // its matrices are column-major: P^T = N^T M^T
-            const int size = (int)n;
-            CUBLAS_CHECK(cublasSetStream(cublas, stream));
-            CUBLAS_CHECK(cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &one, nn,
-                                     size, m, size, &zero, p, size));
-            return cudaSuccess;
-        };
-        contest.entries.push_back(peer);
-
-        for (const rung &r : list) {
-            if (e > r.max_exponent)
-                continue;
-            bench_entry entry = product;
-            entry.kernel = r.kernel;
-            entry.knobs = r.knobs;
-            if (r.describe)
-                r.describe(&entry);
-            const auto launch = r.launch;
-            entry.launch = [=](cudaStream_t stream) {
-                return launch(n, n, n, 1, m, n, nn, n, 0, p, n, stream);
-            };
-            contest.entries.push_back(entry);
-        }
-        b.run(contest);
+        contest.entries.push_back(entry);
     }
-    CUBLAS_CHECK(cublasDestroy(cublas));
+    b.run(contest);
+}
+
+static void squares(bench &b, cublasHandle_t cublas, const std::vector<rung> &list,
+                    const std::vector<int> &exponents)
+{
+    for (int e : exponents) {
+        const size_t n = (size_t)1 << e;
+        std::vector<rung> some;
+        for (const rung &r : list)
+            if (e <= r.max_exponent)
+                some.push_back(r);
+        product(b, cublas, some, {n, n, n}, "");
+    }
+}
+
+// Sizes that are no powers of two, few rows, few columns, and few of both.
+static void shapes(bench &b, cublasHandle_t cublas)
+{
+    const shape list[] = {
+        {1000, 1000, 1000}, {2047, 2047, 2047}, {3000, 3000, 3000}, {4095, 4095, 4095},
+        {16384, 64, 4096},  {100000, 100, 100}, {64, 64, 1 << 20},  {256, 256, 65536},
+        {1, 16384, 16384},  {8, 8192, 8192},    {16384, 1, 16384},  {8192, 8, 8192},
+    };
+    for (const shape &s : list)
+        product(b, cublas, {rungs[4], rungs[5]}, s,
+                std::to_string(s.rows) + " x " + std::to_string(s.cols) + " x " +
+                    std::to_string(s.inner));
 }
 
 int main(int argc, char **argv)
@@ -196,10 +239,13 @@ int main(int argc, char **argv)
         argc, argv,
         {"Products of n x n matrices of floats: the rungs of coarsen's ladder beside cublasSgemm.",
          "GFLOP/s", 7, 14});
-    if (b.sweep)
-        products(b, bench_variants<rung>(), b.exponents(4));
-    else
-        products(b, rungs, b.exponents(1));
+    cublasHandle_t cublas;
+    CUBLAS_CHECK(cublasCreate(&cublas));
+    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
+    squares(b, cublas, b.sweep ? bench_variants<rung>() : rungs, b.exponents(b.sweep ? 4 : 1));
+    if (!b.sweep)
+        shapes(b, cublas);
+    CUBLAS_CHECK(cublasDestroy(cublas));
     return b.finish();
 }
 

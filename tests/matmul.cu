@@ -143,6 +143,49 @@
 #define COARSEN_TYPE unsigned int
 #include <coarsen/matmul.h>
 
+#define COARSEN_NAME m_turned_f32
+#define COARSEN_TYPE float
+#define COARSEN_M_TRANSPOSED
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME n_turned_f64
+#define COARSEN_TYPE double
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME turned_i32
+#define COARSEN_TYPE int
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
+// matmul.h as a rung: with as much scratch as it asks for, with none, and as the last of a batch of three.
+#define WHOLE(name, T)                                                                             \
+    static cudaError_t name##_scratch_launch(size_t rows, size_t cols, size_t inner, T alpha,      \
+                                             const T *m, size_t ldm, const T *n, size_t ldn,       \
+                                             T beta, T *p, size_t ldp, cudaStream_t stream)        \
+    {                                                                                              \
+        const test_array scratch(name##_scratch_bytes(rows, cols, inner));                         \
+        cudaError_t status = name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, \
+                                           scratch.get(), scratch.bytes, stream);                  \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+    }                                                                                              \
+    static cudaError_t name##_bare_launch(size_t rows, size_t cols, size_t inner, T alpha,         \
+                                          const T *m, size_t ldm, const T *n, size_t ldn, T beta,  \
+                                          T *p, size_t ldp, cudaStream_t stream)                   \
+    {                                                                                              \
+        return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,      \
+                             stream);                                                              \
+    }
+WHOLE(matmul_f32, float)
+WHOLE(matmul_f64, double)
+WHOLE(matmul_u32, unsigned int)
+WHOLE(m_turned_f32, float)
+WHOLE(n_turned_f64, double)
+WHOLE(turned_i32, int)
+
 #endif
 
 // ---- Running one --------------------------------------------------------------------------------
@@ -152,9 +195,12 @@ template <class T> struct rung {
     cudaError_t (*launch)(size_t, size_t, size_t, T, const T *, size_t, const T *, size_t, T, T *,
                           size_t, cudaStream_t);
     size_t tile_rows, tile_cols, depth;
+    bool m_turned, n_turned; // stored as the other order has them
 };
 #define RUNG(name, T, tile_rows, tile_cols, depth)                                                 \
-    (rung<T>{#name, name##_launch, tile_rows, tile_cols, depth})
+    (rung<T>{#name, name##_launch, tile_rows, tile_cols, depth, false, false})
+#define TURNED(name, T, m_turned, n_turned)                                                        \
+    (rung<T>{#name, name##_launch, 32, 16, 32, m_turned, n_turned})
 
 struct shape {
     size_t rows, cols, inner, pad, offset; // pad: of each leading dimension, beyond the width
@@ -219,6 +265,10 @@ template <class T> static T small(uint64_t bits)
 template <class T> static bool right(const rung<T> &r, const shape &s, T alpha, T beta)
 {
     matrix<T> m(s.rows, s.inner, s.pad), n(s.inner, s.cols, s.pad), p(s.rows, s.cols, s.pad);
+    if (r.m_turned)
+        m = matrix<T>(s.inner, s.rows, s.pad);
+    if (r.n_turned)
+        n = matrix<T>(s.cols, s.inner, s.pad);
     if (alpha != 0) {
         m.fill(1, small<T>);
         n.fill(2, small<T>);
@@ -230,7 +280,8 @@ template <class T> static bool right(const rung<T> &r, const shape &s, T alpha, 
         for (size_t j = 0; j < s.cols; j++) {
             T sum = 0;
             for (size_t k = 0; alpha != 0 && k < s.inner; k++)
-                sum += m.at(i, k) * n.at(k, j);
+                sum +=
+                    (r.m_turned ? m.at(k, i) : m.at(i, k)) * (r.n_turned ? n.at(j, k) : n.at(k, j));
             p.at(i, j) = beta == 0 ? alpha * sum : alpha * sum + beta * p.at(i, j);
         }
     cudaError_t status = r.launch(s.rows, s.cols, s.inner, alpha, on_m.data(), m.ld, on_n.data(),
@@ -294,6 +345,77 @@ template <class T> static void check(const rung<T> &r)
          right<T>(r, shape{m + 1, n + 1, k, 4, 0}, 0, 0);
     tap_ok(ok, "%s: what is not to be read is not", r.name);
 }
+
+// Shapes that nobody chose: few and many rows, columns and depth, and what comes of their waves and parts.
+template <class T> static void check_random(const rung<T> &r)
+{
+    bool ok = true;
+    const uint64_t seed = 20;
+    for (uint64_t i = 0; i < (test_quick() ? 6 : 24) && ok; i++) {
+        size_t size[3];
+        for (uint64_t d = 0; d < 3; d++) {
+            const uint64_t bits = test_random(seed, 8 * i + d);
+            const uint64_t most = bits % 4 == 0 ? 4 : bits % 4 == 1 ? 40 : 150;
+            size[d] = 1 + test_random(seed, 8 * i + 3 + d) % (d == 2 && bits % 4 > 1 ? 3000 : most);
+        }
+        if (size[0] * size[1] * size[2] > 4000000)
+            size[2] = 4000000 / (size[0] * size[1]);
+        const uint64_t bits = test_random(seed, 8 * i + 7);
+        test_order((int)(i % (uint64_t)test_order_count()));
+        ok = right<T>(r,
+                      shape{size[0], size[1], size[2], bits % 3 == 0 ? 0 : bits % 5,
+                            bits / 8 % 2 == 0 ? 0 : bits / 16 % 4},
+                      (T)2, bits / 64 % 2 == 0 ? (T)0 : (T)-1);
+    }
+    test_order(0);
+    tap_ok(ok, "%s: right for random shapes", r.name);
+}
+
+#if TESTED(pipelined)
+// Products of a batch, some elements apart.
+static void check_batch(void)
+{
+    bool ok = true;
+    const size_t sizes[][3] = {{5, 7, 9}, {33, 20, 40}, {1, 300, 2}, {64, 64, 64}};
+    for (const size_t *size : sizes) {
+        const size_t rows = size[0], cols = size[1], inner = size[2], count = 5;
+        const size_t m_step = rows * inner + 3, n_step = inner * cols, p_step = rows * cols + 1;
+        std::vector<float> m(count * m_step), n(count * n_step), p(count * p_step, -7), got(p);
+        for (size_t e = 0; e < m.size(); e++)
+            m[e] = small<float>(test_random(1, e));
+        for (size_t e = 0; e < n.size(); e++)
+            n[e] = small<float>(test_random(2, e));
+        const test_array on_m(m.size() * sizeof(float)), on_n(n.size() * sizeof(float)),
+            on_p(p.size() * sizeof(float));
+        on_m.fill(m.data());
+        on_n.fill(n.data());
+        on_p.fill(p.data());
+        for (size_t b = 0; b < count; b++)
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < cols; j++) {
+                    float *const to = &p[b * p_step + i * cols + j], before = *to;
+                    *to = -before;
+                    for (size_t k = 0; k < inner; k++)
+                        *to += 2 * m[b * m_step + i * inner + k] * n[b * n_step + k * cols + j];
+                }
+        ok &= matmul_f32_launch_batch(count, rows, cols, inner, 2, (const float *)on_m.get(), inner,
+                                      m_step, (const float *)on_n.get(), cols, n_step, -1,
+                                      (float *)on_p.get(), cols, p_step, 0) == cudaSuccess &&
+              cudaDeviceSynchronize() == cudaSuccess;
+        on_p.read(got.data());
+        ok &= got == p && on_p.intact();
+    }
+    tap_ok(ok, "a batch: each product right, and nothing between them written");
+    ok = matmul_f32_launch_batch(0, 5, 5, 5, 1, NULL, 5, 25, NULL, 5, 25, 0, NULL, 5, 25, 0) ==
+         cudaSuccess;
+    ok &= matmul_f32_launch_batch(2, 5, 5, 5, 1, NULL, 5, 25, NULL, 5, 25, 0, NULL, 5, 25, 0) ==
+          cudaErrorInvalidValue;
+    float *const some = (float *)256;
+    ok &= matmul_f32_launch_batch((size_t)-1 / 64, 5, 5, 5, 1, some, 5, 25, some, 5, 25, 0, some, 5,
+                                  25, 0) == cudaErrorInvalidValue;
+    tap_ok(ok, "a batch: none is nothing to do, wrong arrays are an error");
+}
+#endif
 
 // ---- What is promised of errors -----------------------------------------------------------------
 
@@ -455,10 +577,12 @@ static void check_large(void)
                           on_q.data(), q.ld, 0));
     on_q.read(q.x.data());
     const rung<float> all[] = {
-        RUNG(tiled_32, float, 1, 1, 1),          RUNG(coarsened_32, float, 1, 1, 1),
-        RUNG(register_128, float, 1, 1, 1),      RUNG(matmul_f32, float, 1, 1, 1),
-        RUNG(matmul_f32_tiny, float, 1, 1, 1),   RUNG(matmul_f32_small, float, 1, 1, 1),
-        RUNG(matmul_f32_medium, float, 1, 1, 1), RUNG(matmul_f32_large, float, 1, 1, 1),
+        RUNG(tiled_32, float, 1, 1, 1),         RUNG(coarsened_32, float, 1, 1, 1),
+        RUNG(register_128, float, 1, 1, 1),     RUNG(matmul_f32_scratch, float, 1, 1, 1),
+        RUNG(matmul_f32_bare, float, 1, 1, 1),  RUNG(matmul_f32_thin, float, 1, 1, 1),
+        RUNG(matmul_f32_tall, float, 1, 1, 1),  RUNG(matmul_f32_tiny, float, 1, 1, 1),
+        RUNG(matmul_f32_small, float, 1, 1, 1), RUNG(matmul_f32_medium, float, 1, 1, 1),
+        RUNG(matmul_f32_large, float, 1, 1, 1),
     };
     for (const rung<float> &r : all) {
         CHECK(cudaMemset(on_p.get(), 0xff, on_p.bytes));
@@ -475,6 +599,7 @@ static void check_large(void)
 static void check_graph(void)
 {
     const size_t size = 257;
+    const test_array scratch(matmul_f32_scratch_bytes(size, size, size));
     matrix<float> m(size, size, 0), p = m;
     m.fill(1, small<float>);
     device_matrix<float> on_m(m, 0), on_p(p, 0);
@@ -485,7 +610,7 @@ static void check_graph(void)
         on_p,
         [&](cudaStream_t stream) {
             CHECK(matmul_f32_launch(size, size, size, 1, on_m.data(), size, on_m.data(), size, 0,
-                                    on_p.data(), size, stream));
+                                    on_p.data(), size, scratch.get(), scratch.bytes, stream));
         },
         [&] {
             on_p.read(p.x.data());
@@ -527,23 +652,36 @@ int main(void)
 #endif
 #if TESTED(pipelined)
     check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
-    check_errors(RUNG(matmul_f32, float, 128, 256, 16));
+    check_errors(RUNG(matmul_f32_scratch, float, 128, 256, 16));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
 #ifndef TEST_FIRST
     check(RUNG(sliced_f32, float, 16, 32, 16));
     check(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f64, double, 16, 16, 8));
-    check(RUNG(matmul_f32, float, 32, 16, 32));
-    check(RUNG(matmul_f64, double, 32, 8, 32));
-    check(RUNG(matmul_u32, unsigned int, 32, 16, 32));
+    check(RUNG(matmul_f32_scratch, float, 32, 16, 32));
+    check(RUNG(matmul_f32_bare, float, 32, 16, 32));
+    check(RUNG(matmul_f64_scratch, double, 32, 8, 32));
+    check(RUNG(matmul_u32_scratch, unsigned int, 32, 16, 32));
+    check(TURNED(m_turned_f32_scratch, float, true, false));
+    check(TURNED(n_turned_f64_scratch, double, false, true));
+    check(TURNED(turned_i32_scratch, int, true, true));
+    check(TURNED(m_turned_f32_large, float, true, false));
+    check(TURNED(n_turned_f64_medium, double, false, true));
+    check(TURNED(turned_i32_thin, int, true, true));
+    check(TURNED(turned_i32_tall, int, true, true));
+    check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
+    check_random(TURNED(turned_i32_scratch, int, true, true));
+    check_batch();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));
     check(RUNG(matmul_f32_medium, float, 64, 128, 32));
     check(RUNG(matmul_f32_large, float, 128, 256, 16));
+    check(RUNG(matmul_f32_thin, float, 8, 256, 32));
+    check(RUNG(matmul_f32_tall, float, 128, 64, 32));
     check(RUNG(matmul_f64_small, double, 32, 32, 32));
     check(RUNG(matmul_f64_large, double, 128, 128, 16));
     check_rounding(RUNG(sliced_f32, float, 16, 32, 16));
-    check_rounding(RUNG(matmul_f32, float, 128, 256, 16));
+    check_rounding(RUNG(matmul_f32_scratch, float, 128, 256, 16));
 #endif
 #endif
 

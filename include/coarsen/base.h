@@ -839,9 +839,17 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, si
 {
     const size_t tile_rows = coarsen_ceil_div(rows, height);
     const size_t tile_cols = coarsen_ceil_div(cols, width);
-    if (!COARSEN_(matrix_ok)(p, rows, cols, ldp) ||
-        (cols > 0 && !COARSEN_(matrix_ok)(m, rows, inner, ldm)) ||
-        (rows > 0 && !COARSEN_(matrix_ok)(n, inner, cols, ldn)) ||
+#ifdef COARSEN_M_TRANSPOSED
+    const bool m_ok = COARSEN_(matrix_ok)(m, inner, rows, ldm);
+#else
+    const bool m_ok = COARSEN_(matrix_ok)(m, rows, inner, ldm);
+#endif
+#ifdef COARSEN_N_TRANSPOSED
+    const bool n_ok = COARSEN_(matrix_ok)(n, cols, inner, ldn);
+#else
+    const bool n_ok = COARSEN_(matrix_ok)(n, inner, cols, ldn);
+#endif
+    if (!COARSEN_(matrix_ok)(p, rows, cols, ldp) || (cols > 0 && !m_ok) || (rows > 0 && !n_ok) ||
         (cols > 0 && tile_rows > 0x7fffffff / tile_cols))
         return cudaErrorInvalidValue;
     *blocks = tile_rows * tile_cols;
@@ -1375,6 +1383,8 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_TN
 #undef COARSEN_SLICES
 #undef COARSEN_STAGES
+#undef COARSEN_M_TRANSPOSED
+#undef COARSEN_N_TRANSPOSED
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
 #undef COARSEN_DESCENDING
 #elif COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
@@ -1413,6 +1423,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
+#undef COARSEN_MADE_WORK
 #undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN

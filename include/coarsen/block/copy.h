@@ -16,15 +16,15 @@
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // Defines, for the device,
 //     void NAME_copy_async(void *to, const void *from, unsigned int bytes)
-//     void NAME_copy_or_zero_async(void *to, const void *from, unsigned int bytes, bool there)
+//     void NAME_copy_part_async(void *to, const void *from, unsigned int bytes, unsigned int there)
 //     void NAME_copies_end(void)                 closes a group of copies
 //     void NAME_copies_wait(unsigned int few)    waits until at most so many of the calling thread's
 //                                                groups, the last ones, are not done; 0 to 7, a constant
 //     void NAME_prefetch(const void *from)       begins to bring what is there near, to the L2 cache
-// to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16 for
-// NAME_copy_async, 4 or 8 for NAME_copy_or_zero_async, which writes zeros and reads nothing if the
-// element is not there. Until the wait, what is at to is unknown. Below compute capability 8.0 the
-// copy is done at once.
+// to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16. Of them
+// NAME_copy_part_async reads the first `there`, a multiple of 4, and writes zeros for the others; if
+// none is there, from may point anywhere. Until the wait, what is at to is unknown. Below compute
+// capability 8.0 the copy is done at once.
 // Source: PTX ISA, cp.async.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_BLOCK
@@ -66,13 +66,15 @@ COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned in
         COARSEN_COPY("ca", "4", "l"(from));
 }
 
-COARSEN_DEVICE void COARSEN_(copy_or_zero_async)(void *to, const void *from, unsigned int bytes,
-                                                 bool there)
+COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsigned int bytes,
+                                              unsigned int there)
 {
-    if (bytes == 8)
-        COARSEN_COPY("ca", "8, %2", "l"(from), "r"(there ? 8 : 0));
+    if (bytes == 16)
+        COARSEN_COPY("cg", "16, %2", "l"(from), "r"(there));
+    else if (bytes == 8)
+        COARSEN_COPY("ca", "8, %2", "l"(from), "r"(there));
     else
-        COARSEN_COPY("ca", "4, %2", "l"(from), "r"(there ? 4 : 0));
+        COARSEN_COPY("ca", "4, %2", "l"(from), "r"(there));
 }
 #undef COARSEN_COPY
 
@@ -118,11 +120,13 @@ COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned in
         *(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;
 }
 
-COARSEN_DEVICE void COARSEN_(copy_or_zero_async)(void *to, const void *from, unsigned int bytes,
-                                                 bool there)
+COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsigned int bytes,
+                                              unsigned int there)
 {
-    static const COARSEN_(words_2) zeros = {};
-    COARSEN_(copy_async)(to, there ? from : &zeros, bytes);
+    COARSEN_PIPELINE(memcpy_async(to, from, bytes, bytes - there));
+    for (unsigned int w = 0; w < bytes / 4; w++)
+        ((COARSEN_(words_1) *)to)[w].word[0] =
+            4 * w < there ? ((const COARSEN_(words_1) *)from)[w].word[0] : 0;
 }
 
 COARSEN_DEVICE void COARSEN_(copies_end)(void)

@@ -94,15 +94,54 @@
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#define COARSEN_GROUP    ((BM / TM) * (BN / TN))                     // threads per slice
-#define COARSEN_THREADS  (COARSEN_GROUP * COARSEN_SLICES)            // threads per block
-#define COARSEN_DEEP     (BK / COARSEN_SLICES)                       // depth of a tile per slice
-#define COARSEN_LANES_N  (BN / TN < 8 ? BN / TN : 8)                 // width of a warp, in patches
-#define COARSEN_LANES_M  (32 / COARSEN_LANES_N)                      // height of a warp, in patches
-#define COARSEN_RUN      8                                           // neighbours in M per copy
-#define COARSEN_M_COPIES (BM * BK / COARSEN_THREADS)                 // elements per thread
-#define COARSEN_N_COPIES (BK * BN / COARSEN_ITEMS / COARSEN_THREADS) // vectors per thread
-#define COARSEN_BAND     8u                                          // tiles
+#ifndef COARSEN_MADE_WORK
+#define COARSEN_MADE_WORK
+// What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b times
+// so many elements further in M, N and P; or sums, of a part of the depth.
+typedef struct {
+    unsigned int first;
+    size_t m_step, n_step, p_step;
+    size_t depth; // of a part
+    COARSEN_TYPE *sums;
+} COARSEN_(work);
+#endif
+
+#define COARSEN_GROUP   ((BM / TM) * (BN / TN))          // threads per slice
+#define COARSEN_THREADS (COARSEN_GROUP * COARSEN_SLICES) // threads per block
+#define COARSEN_DEEP    (BK / COARSEN_SLICES)            // depth of a tile per slice
+#define COARSEN_LANES_M (BM / TM < 4 ? BM / TM : BN / TN < 8 ? 32 / (BN / TN) : 4)
+#define COARSEN_LANES_N (32 / COARSEN_LANES_M) // a warp is LANES_M x LANES_N patches
+#define COARSEN_RUN     8                      // neighbours in depth that a few lanes copy
+#define COARSEN_BAND    8u                     // tiles
+// Whether the threads share a tile of so many rows or columns evenly, each in the same rows or columns of it.
+#define COARSEN_EVEN_ACROSS(width)                                                                 \
+    (width * BK % COARSEN_THREADS == 0 &&                                                          \
+     (COARSEN_RUN * width % COARSEN_THREADS == 0 || COARSEN_THREADS % (COARSEN_RUN * width) == 0))
+#define COARSEN_EVEN_ALONG(width)                                                                  \
+    (width * BK % COARSEN_THREADS == 0 && COARSEN_THREADS % (width / COARSEN_ITEMS) == 0 &&        \
+     (COARSEN_THREADS % width == 0 || width % COARSEN_THREADS == 0))
+#ifdef COARSEN_M_TRANSPOSED
+#define COARSEN_COPY_M   COARSEN_SHAPE_(copy_along)
+#define COARSEN_EVEN_M   COARSEN_EVEN_ALONG(BM)
+#define COARSEN_PITCH_M  BM
+#define COARSEN_ACROSS_M false
+#else
+#define COARSEN_COPY_M   COARSEN_SHAPE_(copy_across)
+#define COARSEN_EVEN_M   COARSEN_EVEN_ACROSS(BM)
+#define COARSEN_PITCH_M  (BM + 4)
+#define COARSEN_ACROSS_M true
+#endif
+#ifdef COARSEN_N_TRANSPOSED
+#define COARSEN_COPY_N   COARSEN_SHAPE_(copy_across)
+#define COARSEN_EVEN_N   COARSEN_EVEN_ACROSS(BN)
+#define COARSEN_PITCH_N  (BN + 4)
+#define COARSEN_ACROSS_N true
+#else
+#define COARSEN_COPY_N   COARSEN_SHAPE_(copy_along)
+#define COARSEN_EVEN_N   COARSEN_EVEN_ALONG(BN)
+#define COARSEN_PITCH_N  BN
+#define COARSEN_ACROSS_N false
+#endif
 
 static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
               "coarsen/matmul: BM, BN, BK, TM and TN must be greater than 0");
@@ -118,18 +157,22 @@ static_assert(32 % COARSEN_LANES_N == 0 && BM % (COARSEN_LANES_M * TM) == 0 &&
                   BN % (COARSEN_LANES_N * TN) == 0,
               "coarsen/matmul: BM must be a multiple of 4 TM, and BN of 8 TN");
 static_assert(
-    COARSEN_THREADS <= 1024 && BM * BK % COARSEN_THREADS == 0 &&
-        BK * BN / COARSEN_ITEMS % COARSEN_THREADS == 0 &&
-        COARSEN_THREADS % (BN / COARSEN_ITEMS) == 0 &&
-        (COARSEN_RUN * BM % COARSEN_THREADS == 0 || COARSEN_THREADS % (COARSEN_RUN * BM) == 0),
+    COARSEN_THREADS <= 1024 && COARSEN_EVEN_M && COARSEN_EVEN_N,
     "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block, up to 1024, "
     "must share the tiles evenly: take powers of two, or change BK");
 
-// What a block multiplies at a time. M is transposed, so operands for rows of P are neighbours. Its
-// rows are 4 longer: otherwise the copies of a column's elements would share a bank.
+// What a block multiplies at a time: operands for rows of P are neighbours, as are those for its columns.
+// Rows of a tile that is transposed on its way are 4 longer: otherwise the copies of neighbours in depth would
+// share a bank.
 typedef struct __attribute__((aligned(16))) {
-    COARSEN_TYPE m[BK][BM + 4], n[BK][BN];
+    COARSEN_TYPE m[BK][COARSEN_PITCH_M], n[BK][COARSEN_PITCH_N];
 } COARSEN_SHAPE_(tiles);
+
+static_assert(COARSEN_THREADS / 32 * COARSEN_LANES_M * (COARSEN_LANES_N * TN + COARSEN_ITEMS) *
+                      sizeof(COARSEN_TYPE) <=
+                  COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles)),
+              "coarsen/matmul: a row of each thread's patch must fit into the tiles: take a "
+              "greater BK or COARSEN_STAGES");
 
 enum {
     COARSEN_SHAPE_(tile_rows) = BM,
@@ -142,62 +185,126 @@ enum {
                                        : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
 };
 
-// Where the tiles come from. The next ones are at row, col and k. If they are wholly inside the
-// matrices, this thread copies from m_next and n_next on.
+// Where the tiles of M, or of N, come from.
 typedef struct {
-    const COARSEN_TYPE *m, *n, *m_next, *n_next;
-    size_t ldm, ldn, rows, cols, inner, row, col, k;
-    bool inside; // in rows and columns, and the rows of N are 16-byte aligned
+    const COARSEN_TYPE *next; // what this thread copies first of the next tile
+    size_t ld;
+    unsigned int left; // rows or columns of the matrix, from this thread's first one on
+    bool vectors;      // whether they are copied 16 bytes at a time
+} COARSEN_SHAPE_(operand);
+
+// Starts to copy a tile of an operand whose neighbours in memory are neighbours in depth. edge, end: whether a part of
+// its rows or columns, of which there are `width`, or of its depth lies beyond the matrix. There, zeros take its place.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(copy_across)(COARSEN_TYPE *to, unsigned int pitch, unsigned int width,
+                            COARSEN_SHAPE_(operand) * from, bool edge, bool end, unsigned int depth)
+{
+    const unsigned int runs = COARSEN_RUN * width; // elements in a run of each row or column
+    const unsigned int row = threadIdx.x / COARSEN_RUN % width;
+    const unsigned int k = threadIdx.x % COARSEN_RUN + threadIdx.x / runs * COARSEN_RUN;
+    const COARSEN_TYPE *next = from->next;
+#pragma unroll
+    for (unsigned int e = 0; e < width * BK; e += COARSEN_THREADS) {
+        const unsigned int below = e / COARSEN_RUN % width, deeper = e / runs * COARSEN_RUN;
+        COARSEN_TYPE *const at = to + (k + deeper) * pitch + row + below;
+        if (e % runs == 0)
+            next = from->next + deeper;
+        if (edge || end)
+            COARSEN_(copy_part_async)
+        (at, next, sizeof(*at),
+         (!edge || below < from->left) && (!end || k + deeper < depth) ? sizeof(*at) : 0);
+        else COARSEN_(copy_async)(at, next, sizeof(*at));
+        next += COARSEN_THREADS / COARSEN_RUN * from->ld;
+    }
+    from->next += BK;
+}
+
+// The same, of an operand whose neighbours in memory are neighbouring rows or columns.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(copy_along)(COARSEN_TYPE *to, unsigned int pitch, unsigned int width,
+                           COARSEN_SHAPE_(operand) * from, bool edge, bool end, unsigned int depth)
+{
+    const COARSEN_TYPE *next = from->next;
+    if (!edge || from->vectors) {
+        const unsigned int vectors = width / COARSEN_ITEMS, k = threadIdx.x / vectors;
+        const unsigned int there =
+            from->left < COARSEN_ITEMS ? from->left * sizeof(COARSEN_TYPE) : 16;
+#pragma unroll
+        for (unsigned int e = 0; e < BK * vectors; e += COARSEN_THREADS) {
+            COARSEN_TYPE *const at =
+                to + (k + e / vectors) * pitch + threadIdx.x % vectors * COARSEN_ITEMS;
+            if (e + COARSEN_THREADS > BK * vectors && k >= BK)
+                break; // a tile of fewer vectors than threads
+            if (edge || end)
+                COARSEN_(copy_part_async)
+            (at, next, 16, end && k + e / vectors >= depth ? 0 : edge ? there : 16);
+            else COARSEN_(copy_async)(at, next, 16);
+            next += COARSEN_THREADS / vectors * from->ld;
+        }
+    } else {
+        const unsigned int k = threadIdx.x / width, col = threadIdx.x % width;
+#pragma unroll
+        for (unsigned int e = 0; e < BK * width; e += COARSEN_THREADS) {
+            if (e > 0 && e % width == 0)
+                next += (COARSEN_THREADS > width ? COARSEN_THREADS / width : 1) * from->ld;
+            COARSEN_(copy_part_async)
+            (to + (k + e / width) * pitch + col + e % width, next + e % width, sizeof(*to),
+             e % width < from->left && (!end || k + e / width < depth) ? sizeof(*to) : 0);
+        }
+    }
+    from->next += BK * from->ld;
+}
+
+// From where this thread copies an operand's tiles, of `width` from `start` of `all` rows or columns on. Returns whether
+// they lie wholly inside the matrix, and are fast to copy.
+COARSEN_DEVICE __attribute__((always_inline)) bool
+COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first, size_t ld,
+                     size_t start, size_t all, unsigned int width, bool across)
+{
+    const unsigned int vectors = width / COARSEN_ITEMS, runs = COARSEN_RUN * width;
+    unsigned int row = threadIdx.x % width;
+    from->ld = ld;
+    from->vectors = !across && ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
+    if (across) {
+        row = threadIdx.x / COARSEN_RUN % width;
+        from->next = first + (start + row) * ld + threadIdx.x % COARSEN_RUN +
+                     threadIdx.x / runs * COARSEN_RUN;
+    } else if (from->vectors) {
+        row = threadIdx.x % vectors * COARSEN_ITEMS;
+        from->next = first + threadIdx.x / vectors * ld + start + row;
+    } else {
+        from->next = first + threadIdx.x / width * ld + start + row;
+    }
+    from->left = start + row < all ? (unsigned int)coarsen_min(all - start - row, width) : 0;
+    return start + width <= all && (across || from->vectors);
+}
+
+typedef struct {
+    COARSEN_SHAPE_(operand) m, n;
+    size_t inner; // the depth that is left
+    bool whole;   // all rows and columns are there, and fast to copy
+    bool after;   // the tiles after the last were copied: zeros
 } COARSEN_SHAPE_(source);
 
-// Starts to copy the next tiles of M and N, zeros beyond the edges, and moves on to the next ones.
+// Starts to copy the next tiles of M and N, and moves on to the next ones.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
-    const unsigned int t = threadIdx.x, runs = COARSEN_RUN * BM; // elements in a run of each row
-    if (from->inside && from->k + BK <= from->inner) {
-        const unsigned int row = t / COARSEN_RUN % BM, k = t % COARSEN_RUN + t / runs * COARSEN_RUN;
-        const COARSEN_TYPE *next = from->m_next;
-#pragma unroll
-        for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
-            const unsigned int e = i * COARSEN_THREADS;
-            if (e % runs == 0)
-                next = from->m_next + e / runs * COARSEN_RUN;
-            COARSEN_(copy_async)
-            (&to->m[k + e / runs * COARSEN_RUN][row + e / COARSEN_RUN % BM], next,
-             sizeof(COARSEN_TYPE));
-            next += COARSEN_THREADS / COARSEN_RUN * from->ldm;
-        }
-        next = from->n_next;
-#pragma unroll
-        for (unsigned int i = 0; i < COARSEN_N_COPIES; i++) {
-            COARSEN_(copy_async)
-            (&to->n[0][0] + (t + i * COARSEN_THREADS) * COARSEN_ITEMS, next, 16);
-            next += COARSEN_THREADS / (BN / COARSEN_ITEMS) * from->ldn;
-        }
-        from->m_next += BK;
-        from->n_next += BK * from->ldn;
-    } else if (from->k < from->inner + BK) { // also the tiles after the last: all zeros
-#pragma unroll
-        for (unsigned int i = 0; i < COARSEN_M_COPIES; i++) {
-            const unsigned int e = t + i * COARSEN_THREADS;
-            const size_t row = from->row + e / BK, k = from->k + e % BK;
-            const bool there = row < from->rows && k < from->inner;
-            COARSEN_(copy_or_zero_async)
-            (&to->m[e % BK][e / BK], there ? from->m + row * from->ldm + k : from->m,
-             sizeof(COARSEN_TYPE), there);
-        }
-#pragma unroll
-        for (unsigned int i = 0; i < COARSEN_N_COPIES * COARSEN_ITEMS; i++) {
-            const unsigned int e = t + i * COARSEN_THREADS;
-            const size_t k = from->k + e / BN, col = from->col + e % BN;
-            const bool there = k < from->inner && col < from->cols;
-            COARSEN_(copy_or_zero_async)
-            (&to->n[e / BN][e % BN], there ? from->n + k * from->ldn + col : from->n,
-             sizeof(COARSEN_TYPE), there);
-        }
+    COARSEN_TYPE *const m = to->m[0], *const n = to->n[0];
+    const unsigned int m_pitch = COARSEN_PITCH_M, n_pitch = COARSEN_PITCH_N;
+    const unsigned int rest = (unsigned int)coarsen_min(from->inner, BK);
+    if (from->whole && rest == BK) {
+        COARSEN_COPY_M(m, m_pitch, BM, &from->m, false, false, BK);
+        COARSEN_COPY_N(n, n_pitch, BN, &from->n, false, false, BK);
+    } else if (rest == BK) {
+        COARSEN_COPY_M(m, m_pitch, BM, &from->m, true, false, BK);
+        COARSEN_COPY_N(n, n_pitch, BN, &from->n, true, false, BK);
+    } else if (!from->after) {
+        COARSEN_COPY_M(m, m_pitch, BM, &from->m, true, true, rest);
+        COARSEN_COPY_N(n, n_pitch, BN, &from->n, true, true, rest);
+        from->after = rest == 0;
     }
-    from->k += BK;
+    from->inner -= rest;
     COARSEN_(copies_end)();
 }
 
@@ -217,16 +324,18 @@ COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
             *(const COARSEN_(vector) *)&tiles->n[k][col + j * COARSEN_LANES_N];
 }
 
-// Where a block's tile of P begins. Blocks go down and then across in bands of tiles, so blocks
-// that run at the same time need few different rows and columns.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(place)(size_t rows, size_t cols, size_t *row_start, size_t *col_start)
+// Where a tile of P begins. Tiles go down and then across in bands of tiles, so
+// those that are made at the same time need few different rows and columns.
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigned int tile,
+                                                                         size_t rows, size_t cols,
+                                                                         size_t *row_start,
+                                                                         size_t *col_start)
 {
     const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
     const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
     const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
-    const unsigned int above = blockIdx.x / (band * tile_cols) * band;
-    const unsigned int in_band = blockIdx.x % (band * tile_cols);
+    const unsigned int above = tile / (band * tile_cols) * band;
+    const unsigned int in_band = tile % (band * tile_cols);
     const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
     *row_start = (size_t)BM * (above + in_band % height);
     *col_start = (size_t)BN * (in_band / height);
@@ -291,59 +400,115 @@ COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int
 }
 #endif
 
-// P = alpha mine + beta P at to, which is row and col of P. wide: in one 16-byte access.
+// Where the patch of thread t of a group begins in its tile.
 COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_(vector) * mine, COARSEN_TYPE alpha,
-                      COARSEN_TYPE beta, bool wide, size_t row, size_t rows, size_t col,
-                      size_t cols)
+COARSEN_SHAPE_(find_patch)(unsigned int t, unsigned int *row, unsigned int *col)
 {
-    if (wide) {
+    const unsigned int lane = t % 32, warp = t / 32, warps_n = BN / TN / COARSEN_LANES_N;
+    *row = warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
+    *col = warp % warps_n * COARSEN_LANES_N * TN + lane / COARSEN_LANES_M * COARSEN_ITEMS;
+}
+
+// How far row i, or vector j, is from the first of its patch.
+#define COARSEN_ROW_AT(i)                                                                          \
+    ((i) / COARSEN_ITEMS * COARSEN_ITEMS * COARSEN_LANES_M + (i) % COARSEN_ITEMS)
+#define COARSEN_COL_AT(j) ((j)*COARSEN_ITEMS * COARSEN_LANES_N)
+
+// P = mine + beta P, of one element.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine, COARSEN_TYPE beta)
+{
+    *to = beta == (COARSEN_TYPE)0 ? mine : mine + beta * *to;
+}
+
+// P = mine + beta P, of a vector of elements from row and col on. Rows begin at multiples of 16 bytes.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
+                      size_t cols, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+{
+    COARSEN_TYPE *const to = p + row * ldp + col;
+    if (row >= rows)
+        return;
+    if (col + COARSEN_ITEMS <= cols) {
         COARSEN_(vector) result = {};
         if (beta != (COARSEN_TYPE)0)
             result = *(const COARSEN_(vector) *)to;
 #pragma unroll
-        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-            result.item[q] = beta == (COARSEN_TYPE)0
-                                 ? alpha * mine->item[q]
-                                 : alpha * mine->item[q] + beta * result.item[q];
+        for (unsigned int q = 0; q < COARSEN_ITEMS; q++) {
+            COARSEN_SHAPE_(write_one)(&result.item[q], mine->item[q], beta);
+        }
         *(COARSEN_(vector) *)to = result;
     } else {
 #pragma unroll
         for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-            if (row < rows && col + q < cols)
-                to[q] = beta == (COARSEN_TYPE)0 ? alpha * mine->item[q]
-                                                : alpha * mine->item[q] + beta * to[q];
+            if (col + q < cols)
+                COARSEN_SHAPE_(write_one)(to + q, mine->item[q], beta);
     }
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                           const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                           COARSEN_TYPE *__restrict__ p, size_t ldp)
+// The same, of the vectors of one row of each patch of a warp, where rows begin anywhere. From row to row of patches it
+// is COARSEN_ITEMS rows of P. By way of shared memory neighbouring lanes get neighbouring elements: otherwise each store
+// of a warp would touch four times as many sectors.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
+                           size_t cols, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+{
+    const unsigned int lane = threadIdx.x % 32, width = COARSEN_LANES_N * TN;
+    COARSEN_(vector) *const stage =
+        (COARSEN_(vector) *)coarsen_shared +
+        threadIdx.x / 32 * COARSEN_LANES_M * (width / COARSEN_ITEMS + 1);
+    __syncwarp();
+#pragma unroll
+    for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++)
+        stage[lane % COARSEN_LANES_M * (width / COARSEN_ITEMS + 1) + j * COARSEN_LANES_N +
+              lane / COARSEN_LANES_M] = mine[j];
+    __syncwarp();
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_LANES_M; r++)
+#pragma unroll
+        for (unsigned int c = lane; c < width; c += 32)
+            if (row + r * COARSEN_ITEMS < rows && col + c < cols)
+                COARSEN_SHAPE_(write_one)
+    (p + (row + r * COARSEN_ITEMS) * ldp + (col + c),
+     ((const COARSEN_TYPE *)(stage + r * (width / COARSEN_ITEMS + 1)))[c], beta);
+}
+
+// The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
+// blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant: if it were a variable of the loop, the
+// compiler would load operands in bursts, which takes 6% of the time.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                     const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                     const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                     COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
 {
     COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
+    if (is_part) {
+        const size_t k = blockIdx.y * work.depth;
+        m += COARSEN_ACROSS_M ? k : k * ldm;
+        n += COARSEN_ACROSS_N ? k : k * ldn;
+        inner = coarsen_min(inner - k, work.depth);
+    } else {
+        m += blockIdx.y * work.m_step;
+        n += blockIdx.y * work.n_step;
+        p += blockIdx.y * work.p_step;
+    }
     size_t row_start, col_start;
-    COARSEN_SHAPE_(place)(rows, cols, &row_start, &col_start);
-    const bool inside = row_start + BM <= rows && col_start + BN <= cols;
+    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row_start, &col_start);
 
     const unsigned int slice = COARSEN_SLICES > 1 ? threadIdx.x / COARSEN_GROUP : 0;
-    const unsigned int t = threadIdx.x % COARSEN_GROUP, lane = t % 32, warp = t / 32;
-    const unsigned int warps_n = BN / TN / COARSEN_LANES_N;
-    const unsigned int row =
-        warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
-    const unsigned int col =
-        warp % warps_n * COARSEN_LANES_N * TN + lane / COARSEN_LANES_M * COARSEN_ITEMS;
+    const unsigned int t = threadIdx.x % COARSEN_GROUP;
+    unsigned int row, col;
+    COARSEN_SHAPE_(find_patch)(t, &row, &col);
 
-    COARSEN_SHAPE_(source)
-    source = {m, n, m, n, ldm, ldn, rows, cols, inner, row_start, col_start, 0, false};
-    if (inside && ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0) {
-        source.inside = true;
-        source.m_next = m + (row_start + threadIdx.x / COARSEN_RUN % BM) * ldm +
-                        threadIdx.x % COARSEN_RUN + threadIdx.x / (COARSEN_RUN * BM) * COARSEN_RUN;
-        source.n_next = n + threadIdx.x / (BN / COARSEN_ITEMS) * ldn + col_start +
-                        threadIdx.x % (BN / COARSEN_ITEMS) * COARSEN_ITEMS;
-    }
+    COARSEN_SHAPE_(source) source;
+    const bool m_whole =
+        COARSEN_SHAPE_(open)(&source.m, m, ldm, row_start, rows, BM, COARSEN_ACROSS_M);
+    const bool n_whole =
+        COARSEN_SHAPE_(open)(&source.n, n, ldn, col_start, cols, BN, COARSEN_ACROSS_N);
+    source.whole = m_whole && n_whole;
+    source.inner = inner;
+    source.after = false;
 
     COARSEN_SHAPE_(patch) sum = {};
     COARSEN_(vector)
@@ -376,66 +541,155 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         }
     }
 
+    // Not in the stores: to store sums as vectors, the compiler would keep them in neighbouring registers, where the
+    // operands of a multiplication and its sum more often share a bank. Measured: 3% of the time.
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < TN; j++)
+            sum.of[i][j / COARSEN_ITEMS].item[j % COARSEN_ITEMS] *= alpha;
 #if COARSEN_SLICES > 1
     COARSEN_SHAPE_(leave_slices)(&sum, slice, t);
+#pragma unroll
+    for (unsigned int i = 0; i < TM; i++)
+        if (i / (TM / COARSEN_SLICES) == slice)
+#pragma unroll
+            for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++)
+                COARSEN_SHAPE_(add_slices)(&sum.of[i][j], i, j, t);
 #endif
-    const bool wide = inside && ((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0;
+
+    if (is_part) {
+        p = work.sums + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * BM * BN;
+        ldp = BN, rows = BM, cols = BN, row_start = col_start = 0, beta = (COARSEN_TYPE)0;
+    }
+    row_start += row, col_start += col;
+    const bool wide = ((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0;
+    if (!wide)
+        __syncthreads(); // all threads are done with shared memory
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++) {
         if (i / (TM / COARSEN_SLICES) != slice)
             continue;
-#pragma unroll
-        for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++) {
-#if COARSEN_SLICES > 1
-            COARSEN_SHAPE_(add_slices)(&sum.of[i][j], i, j, t);
-#endif
-            const size_t to_row = row_start + row +
-                                  i / COARSEN_ITEMS * COARSEN_ITEMS * COARSEN_LANES_M +
-                                  i % COARSEN_ITEMS;
-            const size_t to_col = col_start + col + j * COARSEN_ITEMS * COARSEN_LANES_N;
-            COARSEN_SHAPE_(write)
-            (p + to_row * ldp + to_col, &sum.of[i][j], alpha, beta, wide, to_row, rows, to_col,
-             cols);
+        if (!wide) {
+            const unsigned int lane = threadIdx.x % 32;
+            COARSEN_SHAPE_(write_rows)
+            (sum.of[i], row_start - lane % COARSEN_LANES_M * COARSEN_ITEMS + COARSEN_ROW_AT(i),
+             col_start - lane / COARSEN_LANES_M * COARSEN_ITEMS, rows, cols, beta, p, ldp);
+            continue;
         }
+#pragma unroll
+        for (unsigned int j = 0; j < TN / COARSEN_ITEMS; j++)
+            COARSEN_SHAPE_(write)
+        (&sum.of[i][j], row_start + COARSEN_ROW_AT(i), col_start + COARSEN_COL_AT(j), rows, cols,
+         beta, p, ldp);
     }
 }
 
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                           const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                           COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
+{
+    COARSEN_SHAPE_(make)(false, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                                const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_(work) work)
+{
+    COARSEN_SHAPE_(make)
+    (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_TYPE)0, NULL, BN, work);
+}
+
+// Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
+COARSEN_KERNEL void __launch_bounds__(256)
+    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_TYPE beta,
+                               COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
+{
+    const unsigned int e = blockIdx.y * 256 + threadIdx.x;
+    size_t row, col;
+    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
+    row += e / BN, col += e % BN;
+    if (e >= BM * BN || row >= rows || col >= cols)
+        return;
+    COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
+#pragma unroll 8
+    for (unsigned int part = 1; part < parts; part++)
+        sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+    COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
+}
+
 #ifndef __CUDACC_RTC__
+// So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
+// which are added up.
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
+    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+    size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
+{
+    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
+    size_t tiles = 0;
+    cudaError_t status =
+        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    const size_t rest = tiles - coarsen_min(tiles, whole);
+    cudaLaunchConfig_t config =
+        coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
+    config.gridDim.y = (unsigned int)count;
+    if (status == cudaSuccess && tiles > rest) {
+        status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha,
+                                        m, ldm, n, ldn, beta, p, ldp, work);
+    }
+    if (status != cudaSuccess || rest == 0)
+        return status;
+    work.first = (unsigned int)(tiles - rest);
+    config.gridDim.x = (unsigned int)rest;
+    config.gridDim.y = (unsigned int)parts;
+    status = coarsen_let_share((const void *)COARSEN_SHAPE_(part_kernel), shared_bytes, 0);
+    if (status == cudaSuccess)
+        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(part_kernel), rows, cols, inner, alpha,
+                                    m, ldm, n, ldn, work);
+    if (status != cudaSuccess)
+        return status;
+    config = coarsen_launch_config(rest, 256, 0, stream);
+    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
+    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
+                              beta, p, ldp, work);
+}
+
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
                                                 COARSEN_TYPE alpha, const COARSEN_TYPE *m,
                                                 size_t ldm, const COARSEN_TYPE *n, size_t ldn,
                                                 COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
                                                 cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
-        inner = 0;
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-    if (COARSEN_SHAPE_(shared_bytes) > 48 << 10) { // more than the default limit
-        const cudaError_t more = cudaFuncSetAttribute((const void *)COARSEN_SHAPE_(kernel),
-                                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      COARSEN_SHAPE_(shared_bytes));
-        if (more != cudaSuccess)
-            return more;
-    }
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_SHAPE_(threads),
-                                                            COARSEN_SHAPE_(shared_bytes), stream);
-    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha, m, ldm, n,
-                              ldn, beta, p, ldp);
+    const COARSEN_(work) work = {};
+    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_TYPE)0 ? 0 : inner, alpha,
+                                       m, ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
 }
 #endif
 
+#undef COARSEN_EVEN_ACROSS
+#undef COARSEN_EVEN_ALONG
+#undef COARSEN_COPY_M
+#undef COARSEN_EVEN_M
+#undef COARSEN_PITCH_M
+#undef COARSEN_ACROSS_M
+#undef COARSEN_COPY_N
+#undef COARSEN_EVEN_N
+#undef COARSEN_PITCH_N
+#undef COARSEN_ACROSS_N
+#undef COARSEN_ROW_AT
+#undef COARSEN_COL_AT
 #undef COARSEN_GROUP
 #undef COARSEN_THREADS
 #undef COARSEN_DEEP
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
 #undef COARSEN_RUN
-#undef COARSEN_M_COPIES
-#undef COARSEN_N_COPIES
 #undef COARSEN_BAND
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
