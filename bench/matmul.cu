@@ -58,6 +58,22 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
 #define COARSEN_TYPE float
 #include <coarsen/matmul.h>
 
+#define COARSEN_NAME matmul_tn
+#define COARSEN_TYPE float
+#define COARSEN_M_TRANSPOSED
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME matmul_nt
+#define COARSEN_TYPE float
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME matmul_tt
+#define COARSEN_TYPE float
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
 struct rung {
     const char *kernel, *knobs;
     int max_exponent; // beyond, it takes too long
@@ -67,20 +83,25 @@ struct rung {
 };
 
 // matmul.h, with the scratch that it asks for.
-static cudaError_t whole_launch(size_t rows, size_t cols, size_t inner, float alpha, const float *m,
-                                size_t ldm, const float *n, size_t ldn, float beta, float *p,
-                                size_t ldp, cudaStream_t stream)
-{
-    static std::shared_ptr<void> scratch;
-    static size_t most = 0;
-    const size_t bytes = matmul_scratch_bytes(rows, cols, inner);
-    if (bytes > most) {
-        scratch = bench_alloc(bytes);
-        most = bytes;
+#define WITH_SCRATCH(name)                                                                         \
+    static cudaError_t name##_with_scratch(size_t rows, size_t cols, size_t inner, float alpha,    \
+                                           const float *m, size_t ldm, const float *n, size_t ldn, \
+                                           float beta, float *p, size_t ldp, cudaStream_t stream)  \
+    {                                                                                              \
+        static std::shared_ptr<void> scratch;                                                      \
+        static size_t most = 0;                                                                    \
+        const size_t bytes = name##_scratch_bytes(rows, cols, inner);                              \
+        if (bytes > most) {                                                                        \
+            scratch = bench_alloc(bytes);                                                          \
+            most = bytes;                                                                          \
+        }                                                                                          \
+        return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,               \
+                             scratch.get(), bytes, stream);                                        \
     }
-    return matmul_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, scratch.get(),
-                         bytes, stream);
-}
+WITH_SCRATCH(matmul)
+WITH_SCRATCH(matmul_tn)
+WITH_SCRATCH(matmul_nt)
+WITH_SCRATCH(matmul_tt)
 
 static const std::vector<rung> rungs = {
     {"naive", "", 12, naive_launch, nullptr},
@@ -88,7 +109,7 @@ static const std::vector<rung> rungs = {
     {"coarsened", "", 12, coarsened_launch, nullptr},
     {"register_tiled", "", 13, register_tiled_launch, nullptr},
     {"pipelined", "", 14, pipelined_launch, nullptr},
-    {"matmul.h", "", 14, whole_launch, nullptr},
+    {"matmul.h", "", 14, matmul_with_scratch, nullptr},
 };
 
 #define SWEEP_VARIANT "matmul.cu"
@@ -109,18 +130,21 @@ static void cublas_check(cublasStatus_t status, const char *call, int line)
 
 // y = A x, of a matrix of so many columns; each block makes one element of y.
 template <typename T>
-__global__ void times_kernel(const T *a, const double *x, double *y, size_t cols)
+__global__ void times_kernel(const T *a, const double *x, double *y, size_t cols, size_t row_step,
+                             size_t col_step)
 {
     double sum = 0;
     for (size_t j = threadIdx.x; j < cols; j += blockDim.x)
-        sum += a[blockIdx.x * cols + j] * x[j];
+        sum += a[blockIdx.x * row_step + j * col_step] * x[j];
     atomicAdd(y + blockIdx.x, sum);
 }
 
-static std::shared_ptr<void> times(const float *a, const void *x, size_t rows, size_t cols)
+static std::shared_ptr<void> times(const float *a, const void *x, size_t rows, size_t cols,
+                                   bool turned = false)
 {
     std::shared_ptr<void> y = bench_zeroed(rows * sizeof(double));
-    times_kernel<<<(unsigned int)rows, 256>>>(a, (const double *)x, (double *)y.get(), cols);
+    times_kernel<<<(unsigned int)rows, 256>>>(a, (const double *)x, (double *)y.get(), cols,
+                                              turned ? 1 : cols, turned ? rows : 1);
     BENCH_CHECK(cudaGetLastError());
     BENCH_CHECK(cudaDeviceSynchronize());
     return y;
@@ -137,12 +161,14 @@ static std::vector<double> on_host(const void *y, size_t n)
 
 struct shape {
     size_t rows, cols, inner;
+    bool m_turned, n_turned; // stored column after column
 };
 
 static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &list, shape s,
                     const std::string &data)
 {
     const size_t rows = s.rows, cols = s.cols, inner = s.inner;
+    const size_t ldm = s.m_turned ? rows : inner, ldn = s.n_turned ? inner : cols;
     const size_t bytes = rows * cols * sizeof(float);
     const double all = (double)(rows * inner + inner * cols + rows * cols) * sizeof(float);
     if (!b.fits(all, ("matmul, " + data).c_str()))
@@ -155,8 +181,9 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
     bench_fill(m, rows * inner, 1);
     bench_fill(nn, inner * cols, 2);
     bench_fill((double *)x.get(), cols, 3);
-    const std::vector<double> wanted =
-        on_host(times(m, times(nn, x.get(), inner, cols).get(), rows, inner).get(), rows);
+    const std::vector<double> wanted = on_host(
+        times(m, times(nn, x.get(), inner, cols, s.n_turned).get(), rows, inner, s.m_turned).get(),
+        rows);
 
     bench_contest contest("matmul", "float", rows);
     contest.data = data;
@@ -185,8 +212,9 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
     peer.launch = [=](cudaStream_t stream) {
         const float one = 1, zero = 0; // its matrices are column-major: P^T = N^T M^T
         CUBLAS_CHECK(cublasSetStream(cublas, stream));
-        CUBLAS_CHECK(cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, (int)cols, (int)rows, (int)inner,
-                                 &one, nn, (int)cols, m, (int)inner, &zero, p, (int)cols));
+        CUBLAS_CHECK(cublasSgemm(cublas, s.n_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                 s.m_turned ? CUBLAS_OP_T : CUBLAS_OP_N, (int)cols, (int)rows,
+                                 (int)inner, &one, nn, (int)ldn, m, (int)ldm, &zero, p, (int)cols));
         return cudaSuccess;
     };
     contest.entries.push_back(peer);
@@ -199,7 +227,7 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
             r.describe(&entry);
         const auto launch = r.launch;
         entry.launch = [=](cudaStream_t stream) {
-            return launch(rows, cols, inner, 1, m, inner, nn, cols, 0, p, cols, stream);
+            return launch(rows, cols, inner, 1, m, ldm, nn, ldn, 0, p, cols, stream);
         };
         contest.entries.push_back(entry);
     }
@@ -215,22 +243,100 @@ static void squares(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
         for (const rung &r : list)
             if (e <= r.max_exponent)
                 some.push_back(r);
-        product(b, cublas, some, {n, n, n}, "");
+        product(b, cublas, some, {n, n, n, false, false}, "");
     }
 }
 
-// Sizes that are no powers of two, few rows, few columns, and few of both.
+static std::string name_of(const shape &s)
+{
+    return std::to_string(s.rows) + " x " + std::to_string(s.cols) + " x " +
+           std::to_string(s.inner) + (s.m_turned ? " M transposed" : "") +
+           (s.n_turned ? " N transposed" : "");
+}
+
+// Sizes that are no powers of two, few rows, few columns, and few of both; and both orders of storage.
 static void shapes(bench &b, cublasHandle_t cublas)
 {
     const shape list[] = {
-        {1000, 1000, 1000}, {2047, 2047, 2047}, {3000, 3000, 3000}, {4095, 4095, 4095},
-        {16384, 64, 4096},  {100000, 100, 100}, {64, 64, 1 << 20},  {256, 256, 65536},
-        {1, 16384, 16384},  {8, 8192, 8192},    {16384, 1, 16384},  {8192, 8, 8192},
+        {1000, 1000, 1000, false, false}, {2047, 2047, 2047, false, false},
+        {3000, 3000, 3000, false, false}, {4095, 4095, 4095, false, false},
+        {16384, 64, 4096, false, false},  {100000, 100, 100, false, false},
+        {64, 64, 1 << 20, false, false},  {256, 256, 65536, false, false},
+        {1, 16384, 16384, false, false},  {8, 8192, 8192, false, false},
+        {16384, 1, 16384, false, false},  {8192, 8, 8192, false, false},
+        {4096, 4096, 4096, true, false},  {4096, 4096, 4096, false, true},
+        {4096, 4096, 4096, true, true},
     };
-    for (const shape &s : list)
-        product(b, cublas, {rungs[4], rungs[5]}, s,
-                std::to_string(s.rows) + " x " + std::to_string(s.cols) + " x " +
-                    std::to_string(s.inner));
+    for (const shape &s : list) {
+        const rung turned = {"matmul.h", "", 14,
+                             s.m_turned
+                                 ? s.n_turned ? matmul_tt_with_scratch : matmul_tn_with_scratch
+                                 : matmul_nt_with_scratch,
+                             nullptr};
+        if (s.m_turned || s.n_turned)
+            product(b, cublas, {turned}, s, name_of(s));
+        else
+            product(b, cublas, {rungs[4], rungs[5]}, s, name_of(s));
+    }
+}
+
+// Many small products in one launch.
+static void batches(bench &b, cublasHandle_t cublas)
+{
+    const size_t count = 4096;
+    for (size_t n : {32, 64, 128}) {
+        const size_t one = n * n, bytes = count * one * sizeof(float);
+        if (!b.fits(3.0 * (double)bytes, "matmul, a batch"))
+            continue;
+        const std::shared_ptr<void> on_m = bench_alloc(bytes), on_n = bench_alloc(bytes),
+                                    on_p = bench_alloc(bytes), x = bench_alloc(n * sizeof(double));
+        float *const m = (float *)on_m.get(), *const nn = (float *)on_n.get(),
+                     *const p = (float *)on_p.get();
+        bench_fill(m, count * one, 1);
+        bench_fill(nn, count * one, 2);
+        bench_fill((double *)x.get(), n, 3);
+        bench_contest contest("matmul", "float", n);
+        contest.data = "4096 products";
+        contest.peer = "cuBLAS";
+        bench_entry product;
+        product.bytes = 3.0 * (double)bytes;
+        product.work = 2.0 * (double)(count * one * n);
+        product.poison = [=] { BENCH_CHECK(cudaMemset(p, 0xff, bytes)); };
+        product.check = [=](std::string *why) { // some of them
+            for (size_t k = 0; k < count; k += 455) {
+                const std::vector<double> want = on_host(
+                    times(m + k * one, times(nn + k * one, x.get(), n, n).get(), n, n).get(), n);
+                const std::vector<double> got = on_host(times(p + k * one, x.get(), n, n).get(), n);
+                for (size_t i = 0; i < n; i++)
+                    if (!(std::fabs(got[i] - want[i]) <=
+                          (double)n * std::sqrt((double)n) * 0x1p-24)) {
+                        *why = "product " + std::to_string(k) + ", row " + std::to_string(i);
+                        return false;
+                    }
+            }
+            return true;
+        };
+        bench_entry peer = product, ours = product;
+        peer.kernel = "cuBLAS";
+        peer.launch = [=](cudaStream_t stream) {
+            const float alpha = 1, beta = 0;
+            const int size = (int)n;
+            CUBLAS_CHECK(cublasSetStream(cublas, stream));
+            CUBLAS_CHECK(cublasSgemmStridedBatched(cublas, CUBLAS_OP_N, CUBLAS_OP_N, size, size,
+                                                   size, &alpha, nn, size, (long long)one, m, size,
+                                                   (long long)one, &beta, p, size, (long long)one,
+                                                   (int)count));
+            return cudaSuccess;
+        };
+        contest.entries.push_back(peer);
+        ours.kernel = "matmul.h";
+        ours.launch = [=](cudaStream_t stream) {
+            return matmul_launch_batch(count, n, n, n, 1, m, n, one, nn, n, one, 0, p, n, one,
+                                       stream);
+        };
+        contest.entries.push_back(ours);
+        b.run(contest);
+    }
 }
 
 int main(int argc, char **argv)
@@ -243,8 +349,10 @@ int main(int argc, char **argv)
     CUBLAS_CHECK(cublasCreate(&cublas));
     CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
     squares(b, cublas, b.sweep ? bench_variants<rung>() : rungs, b.exponents(b.sweep ? 4 : 1));
-    if (!b.sweep)
+    if (!b.sweep) {
         shapes(b, cublas);
+        batches(b, cublas);
+    }
     CUBLAS_CHECK(cublasDestroy(cublas));
     return b.finish();
 }

@@ -41,17 +41,21 @@ static bool MATMUL_(_product)(npy_array *m_array, npy_array *n_array, const char
     MATMUL_TYPE *const on_m = (MATMUL_TYPE *)device_copy(m, m_array->count * sizeof(*m));
     MATMUL_TYPE *const on_n = (MATMUL_TYPE *)device_copy(n, n_array->count * sizeof(*n));
     MATMUL_TYPE *const on_p = (MATMUL_TYPE *)device_alloc(bytes);
+    const size_t scratch_bytes =
+        COARSEN_JOIN(MATMUL_NAME, _matmul_scratch_bytes)(rows, cols, inner);
+    void *const scratch = device_alloc(scratch_bytes);
     MATMUL_TYPE *const p = (MATMUL_TYPE *)host_alloc(bytes);
 
     // P = 1 M N + 0 P; rows follow one another without a gap.
     CHECK(COARSEN_JOIN(MATMUL_NAME, _matmul_launch)(rows, cols, inner, 1, on_m, inner, on_n, cols,
-                                                    0, on_p, cols, 0));
+                                                    0, on_p, cols, scratch, scratch_bytes, 0));
     CHECK(cudaDeviceSynchronize());
     if (bytes > 0)
         CHECK(cudaMemcpy(p, on_p, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(on_m));
     CHECK(cudaFree(on_n));
     CHECK(cudaFree(on_p));
+    CHECK(cudaFree(scratch));
 
     // Some entries again, in double. Each of the inner additions rounds by at most half a unit.
     const size_t entries = rows * cols, sample = entries < SAMPLE ? entries : SAMPLE;

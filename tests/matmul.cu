@@ -131,6 +131,16 @@
 #define TN           2
 #include <coarsen/matmul/pipelined.h>
 
+#define COARSEN_NAME narrow_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/narrow.h>
+
+#define COARSEN_NAME  narrow_i64
+#define COARSEN_TYPE  long long
+#define COARSE_FACTOR 3
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/narrow.h>
+
 #define COARSEN_NAME matmul_f32
 #define COARSEN_TYPE float
 #include <coarsen/matmul.h>
@@ -577,12 +587,13 @@ static void check_large(void)
                           on_q.data(), q.ld, 0));
     on_q.read(q.x.data());
     const rung<float> all[] = {
-        RUNG(tiled_32, float, 1, 1, 1),         RUNG(coarsened_32, float, 1, 1, 1),
-        RUNG(register_128, float, 1, 1, 1),     RUNG(matmul_f32_scratch, float, 1, 1, 1),
-        RUNG(matmul_f32_bare, float, 1, 1, 1),  RUNG(matmul_f32_thin, float, 1, 1, 1),
-        RUNG(matmul_f32_tall, float, 1, 1, 1),  RUNG(matmul_f32_tiny, float, 1, 1, 1),
-        RUNG(matmul_f32_small, float, 1, 1, 1), RUNG(matmul_f32_medium, float, 1, 1, 1),
-        RUNG(matmul_f32_large, float, 1, 1, 1),
+        RUNG(tiled_32, float, 1, 1, 1),          RUNG(coarsened_32, float, 1, 1, 1),
+        RUNG(register_128, float, 1, 1, 1),      RUNG(matmul_f32_scratch, float, 1, 1, 1),
+        RUNG(matmul_f32_bare, float, 1, 1, 1),   RUNG(matmul_f32_thin, float, 1, 1, 1),
+        RUNG(matmul_f32_square, float, 1, 1, 1), RUNG(matmul_f32_little, float, 1, 1, 1),
+        RUNG(matmul_f32_deep, float, 1, 1, 1),   RUNG(narrow_f32, float, 1, 1, 1),
+        RUNG(matmul_f32_tiny, float, 1, 1, 1),   RUNG(matmul_f32_small, float, 1, 1, 1),
+        RUNG(matmul_f32_medium, float, 1, 1, 1), RUNG(matmul_f32_large, float, 1, 1, 1),
     };
     for (const rung<float> &r : all) {
         CHECK(cudaMemset(on_p.get(), 0xff, on_p.bytes));
@@ -658,6 +669,10 @@ int main(void)
     check(RUNG(sliced_f32, float, 16, 32, 16));
     check(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f64, double, 16, 16, 8));
+    check_errors(RUNG(narrow_f32, float, 8, 4, 1));
+    check(RUNG(narrow_f32, float, 8, 4, 1024));
+    check(TURNED(narrow_i64, long long, false, true));
+    check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
     check(RUNG(matmul_f32_scratch, float, 32, 16, 32));
     check(RUNG(matmul_f32_bare, float, 32, 16, 32));
     check(RUNG(matmul_f64_scratch, double, 32, 8, 32));
@@ -668,16 +683,18 @@ int main(void)
     check(TURNED(m_turned_f32_large, float, true, false));
     check(TURNED(n_turned_f64_medium, double, false, true));
     check(TURNED(turned_i32_thin, int, true, true));
-    check(TURNED(turned_i32_tall, int, true, true));
+    check(TURNED(turned_i32_square, int, true, true));
     check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_batch();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));
-    check(RUNG(matmul_f32_medium, float, 64, 128, 32));
+    check(RUNG(matmul_f32_medium, float, 64, 128, 16));
     check(RUNG(matmul_f32_large, float, 128, 256, 16));
     check(RUNG(matmul_f32_thin, float, 8, 256, 32));
-    check(RUNG(matmul_f32_tall, float, 128, 64, 32));
+    check(RUNG(matmul_f32_little, float, 32, 32, 16));
+    check(RUNG(matmul_f32_deep, float, 64, 128, 32));
+    check(RUNG(matmul_f32_square, float, 64, 64, 16));
     check(RUNG(matmul_f64_small, double, 32, 32, 32));
     check(RUNG(matmul_f64_large, double, 128, 128, 16));
     check_rounding(RUNG(sliced_f32, float, 16, 32, 16));

@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul.h: the product of two matrices. Use this one: matmul/pipelined.h, whose top
-// comment is the manual of arguments, errors and costs, in four tile shapes. Each launch takes the
-// best.
-//     P = alpha M N + beta P
+// coarsen/matmul.h: the product of two matrices of any shape, and of many pairs of them. Use this one.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME matmul_f32
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul.h>
 //
 //     // out = in in, the square of a matrix of 300 x 300, rows one after the other
-//     matmul_f32_launch(300, 300, 300, 1, in, 300, in, 300, 0, out, 300, stream);
+//     cudaMalloc(&scratch, matmul_f32_scratch_bytes(300, 300, 300));
+//     matmul_f32_launch(300, 300, 300, 1, in, 300, in, 300, 0, out, 300, scratch,
+//                       matmul_f32_scratch_bytes(300, 300, 300), stream);
+//     // 40 products of matrices of 3 x 4 by 4 x 5, one after the other
+//     matmul_f32_launch_batch(40, 3, 5, 4, 1, m, 4, 12, n, 5, 20, 0, p, 5, 15, stream);
 //
-// | parameter            | default          | meaning                                              |
-// |----------------------|------------------|------------------------------------------------------|
-// | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | element type: a number of 4 or 8 bytes               |
+// | parameter            | default   | meaning                                                   |
+// |----------------------|-----------|-----------------------------------------------------------|
+// | COARSEN_NAME         | required  | what every name this makes begins with                    |
+// | COARSEN_TYPE         | required  | element type: a number of 4 or 8 bytes                    |
+// | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column: inner x rows |
+// | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner |
+// Defines what its rungs do, under names that begin with NAME_large_ and the like, and
+//     size_t      NAME_scratch_bytes(size_t rows, size_t cols, size_t inner)
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch_batch(size_t count, size_t rows, size_t cols, size_t inner,
+//                                   COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm, size_t m_step,
+//                                   const COARSEN_TYPE *n, size_t ldn, size_t n_step, COARSEN_TYPE beta,
+//                                   COARSEN_TYPE *p, size_t ldp, size_t p_step, cudaStream_t stream)
+// m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is m[i * ldm + j].
+// ldm >= inner, ldn >= cols, ldp >= cols; of a matrix that is stored column after column, ldm >= rows, ldn >= inner.
+// Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
+// m and n are not read if alpha is 0: NaN there does not spread.
+// scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
+// time. It may be fewer, or NULL and 0: then the depth of fewer tiles is divided, which can be much slower where P is
+// small.
+// A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
+// m_step and n_step may be 0. It needs no scratch.
+// Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
+// overflowing matrix, or more than 2^31 - 1 tiles; those of the runtime's device queries. Deterministic: the same bits
+// on every run, with the same scratch_bytes, on devices of as many multiprocessors.
 //
 // The other parameters of the ladder are errors here: TILE_WIDTH and COARSE_FACTOR belong to
 // matmul/coarsened.h; BM, BN, BK, TM, TN, COARSEN_SLICES and COARSEN_STAGES to matmul/pipelined.h.
@@ -26,12 +52,13 @@
 //     coarsened.h        + a block makes COARSE_FACTOR tiles of P per load of a tile of M
 //     register_tiled.h   + a thread makes TM x TN elements, with its operands in registers
 //     pipelined.h        + the next tiles are copied while this one is multiplied
+//     narrow.h           beside it, for few columns: no tiles, M read once
 //
-// Why the last: it is the fastest at every size. The largest tile of P that a block can make is the
-// best for a large matrix. If there are few tiles, it leaves the device idle. A smaller tile, with
-// the depth divided among slices of the block, then costs more per element but is done sooner. The
-// choice counts waves: a device makes as many tiles at a time as it has multiprocessors. For a
-// product of few elements and great depth, no shape fills the device.
+// What this adds to pipelined.h is the choice of the grain. The largest tile of P that a block can make is the best
+// for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as it has
+// multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eight shapes of tiles; and
+// the tiles of the last wave may be made in parts of the depth, by as many blocks as there are multiprocessors, whose
+// sums are added up in order. That also fills the device where P is small and the depth is great.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -45,10 +72,33 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
 
-#define COARSEN_SHAPE _large // the defaults of pipelined.h
+// In tiles of most elements first: the defaults of pipelined.h; tiles of which a multiprocessor has several at a time,
+// so that some multiply while others wait; and tiles for products that have few, whose depth slices of the block
+// divide.
+#define COARSEN_SHAPE _large
 #include "matmul/pipelined.h"
 
-#define COARSEN_SHAPE  _medium
+#define COARSEN_SHAPE _medium
+#define BM            64
+#define BN            (512 / sizeof(COARSEN_TYPE))
+#define TN            (32 / sizeof(COARSEN_TYPE))
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _square
+#define BM             64
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE _little
+#define BM            32
+#define BN            (128 / sizeof(COARSEN_TYPE))
+#define TM            4
+#define TN            (16 / sizeof(COARSEN_TYPE))
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _deep
 #define BM             64
 #define BN             (512 / sizeof(COARSEN_TYPE))
 #define BK             32
@@ -85,20 +135,34 @@
 #define COARSEN_STAGES 4
 #include "matmul/pipelined.h"
 
-#define COARSEN_SHAPE  _tall
-#define BM             128
-#define BN             (256 / sizeof(COARSEN_TYPE))
-#define BK             32
-#define TM             16
-#define TN             (32 / sizeof(COARSEN_TYPE))
-#define COARSEN_SLICES 4
-#include "matmul/pipelined.h"
+#define COARSEN_SHAPE _narrow
+#include "matmul/narrow.h"
+
+// narrow.h takes long rows of M, or, where N is stored transposed, of that, whichever there are more of.
+#ifndef COARSEN_N_TRANSPOSED
+#ifndef COARSEN_M_TRANSPOSED
+#define COARSEN_LONG_ROWS(rows, cols) true
+#endif
+#define COARSEN_N_STEPS(ld) ld, 1
+#elif defined(COARSEN_M_TRANSPOSED)
+#define COARSEN_LONG_ROWS(rows, cols) false
+#define COARSEN_N_STEPS(ld)           1, ld
+#else
+#define COARSEN_LONG_ROWS(rows, cols) (rows >= cols)
+#define COARSEN_N_STEPS(ld)           1, ld
+#endif
+#ifdef COARSEN_M_TRANSPOSED
+#define COARSEN_M_STEPS(ld) ld, 1
+#else
+#define COARSEN_M_STEPS(ld) 1, ld
+#endif
 
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, measured on an H200 at 4096 x 4096 x 4096, relative to the large shape.
+// lone: a multiprocessor's first tile costs so much more. Tiles of few threads hide each other's waiting.
 typedef struct {
     size_t rows, cols, shared_bytes;
-    double cost;
+    double cost, lone;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
                           size_t, const COARSEN_TYPE *, size_t, COARSEN_TYPE, COARSEN_TYPE *,
                           size_t, size_t, size_t, COARSEN_(work), cudaStream_t);
@@ -107,33 +171,60 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW(shape, cost)                                                                   \
-    {COARSEN_(shape##_tile_rows), COARSEN_(shape##_tile_cols), COARSEN_(shape##_shared_bytes),     \
-     cost, COARSEN_(shape##_launch_work)}
-        COARSEN_ROW(tiny, 2.4),  COARSEN_ROW(thin, 2.9),    COARSEN_ROW(small, 1.5),
-        COARSEN_ROW(tall, 1.15), COARSEN_ROW(medium, 1.15), COARSEN_ROW(large, 1),
+#define COARSEN_ROW(shape, cost, lone)                                                             \
+    {COARSEN_(shape##_tile_rows),                                                                  \
+     COARSEN_(shape##_tile_cols),                                                                  \
+     COARSEN_(shape##_shared_bytes),                                                               \
+     cost,                                                                                         \
+     lone,                                                                                         \
+     COARSEN_(shape##_launch_work)}
+        COARSEN_ROW(tiny, 2.4, 0),      COARSEN_ROW(thin, 2.9, 0),
+        COARSEN_ROW(little, 1.6, 1.5),  COARSEN_ROW(small, 1.5, 0),
+        COARSEN_ROW(square, 1.08, 0.3), COARSEN_ROW(deep, 1.15, 0),
+        COARSEN_ROW(medium, 1.02, 0.2),
+#ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
+        COARSEN_ROW(large, 1.05, 0),
+#else
+        COARSEN_ROW(large, 1, 0),
+#endif
 #undef COARSEN_ROW
     };
     return shapes[s];
 }
-#define COARSEN_SHAPES 6
+enum { COARSEN_(shapes) = 8 };
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
-    size_t shape;
+    double cost;                // in multiplications of a multiprocessor by the large shape
+    size_t shape;               // or COARSEN_(shapes): by narrow.h
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
     size_t scratch_bytes;
 } COARSEN_(plan);
 
-// The plan of the least cost, for a scratch of at most so many bytes. The unit of cost is a multiplication of the large
-// shape.
+// The cost of so many tiles per multiprocessor, of so much depth. Measured on an H200: to begin and end a tile takes as
+// long as 32 more of depth.
+COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t depth)
+{
+    return waves == 0 ? 0
+                      : ((double)waves + shape.lone) * ((double)depth + 32) *
+                            (double)(shape.rows * shape.cols) * shape.cost;
+}
+
+// Keeps the better of two plans: the first one, if it costs less.
+COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
+{
+    if (best->cost == 0 || plan.cost < best->cost)
+        *best = plan;
+}
+
+// The plan of the least cost, for a scratch of at most so many bytes.
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(make_plan)(size_t count, size_t rows, size_t cols, size_t inner, size_t most_bytes,
                         cudaError_t *status)
 {
-    // Measured on an H200: to begin and end a tile takes as long as so much more depth; to add up parts, as so many
-    // multiplications of a multiprocessor, and so many more per element that is left and read.
-    const double tile_start = 16, add_start = 5e5, add_element = 64;
+    // Measured on an H200: to add up parts costs as many multiplications, and so many more per element that is left and
+    // read; narrow.h costs so many per byte of M.
+    const double add = 5e5, add_element = 64;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -141,49 +232,52 @@ COARSEN_HOST COARSEN_(plan)
         shared_limit = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
     if (*status != cudaSuccess)
         return best;
-    double least = 0;
-    for (size_t s = 0; s < COARSEN_SHAPES; s++) {
+    for (size_t s = 0; s < COARSEN_(shapes); s++) {
         const COARSEN_(shape) shape = COARSEN_(shape_of)(s);
         if (s > 0 && shape.shared_bytes > shared_limit)
             continue;
         const size_t area = shape.rows * shape.cols;
         const size_t tiles =
             coarsen_ceil_div(rows, shape.rows) * coarsen_ceil_div(cols, shape.cols) * count;
-        const size_t rest = tiles % processors; // of the last wave
-        // The last wave's tiles, in parts that are as many waves.
-        for (size_t waves = 0; waves <= 4; waves++) {
-            size_t parts = 1, depth = inner;
-            double cost = (double)coarsen_ceil_div(tiles, processors) * (double)area * shape.cost *
-                          ((double)inner + tile_start);
-            if (waves > 0) {
-                if (count > 1 || rest == 0 || waves * processors / rest < 2)
-                    continue;
-                depth =
-                    coarsen_ceil_div(coarsen_ceil_div(inner, waves * processors / rest), 32) * 32;
-                parts = coarsen_ceil_div(inner, depth > 0 ? depth : 1);
-                if (parts < 2 || rest * parts * area > most_bytes / sizeof(COARSEN_TYPE))
-                    continue;
-                cost = (double)area * shape.cost *
-                           ((double)(tiles / processors) * ((double)inner + tile_start) +
-                            (double)waves * ((double)depth + tile_start)) +
-                       add_start + (double)(rest * parts * area) * add_element / (double)processors;
-            }
-            if (least == 0 || cost <= least) {
-                best.shape = s;
-                best.scratch_bytes = parts > 1 ? rest * parts * area * sizeof(COARSEN_TYPE) : 0;
-                best.whole = parts > 1 ? tiles - rest : tiles;
-                best.parts = parts;
-                best.depth = depth;
-                least = cost;
-            }
+        COARSEN_(plan) plan = {};
+        plan.cost = COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), inner);
+        plan.shape = s, plan.whole = tiles, plan.parts = 1, plan.depth = inner;
+        COARSEN_(consider)(plan, &best);
+
+        // What is left for the last wave, in parts that make up a few full waves.
+        const size_t rest = tiles % processors;
+        plan.whole = tiles - rest;
+        for (size_t waves = 1; waves <= 4 && rest > 0 && count == 1; waves++) {
+            const size_t most = waves * processors / rest;
+            plan.depth = 32 * coarsen_ceil_div(coarsen_ceil_div(inner, most), 32);
+            plan.parts = plan.depth > 0 ? coarsen_ceil_div(inner, plan.depth) : 1;
+            if (plan.parts < 2 || rest * plan.parts * area > most_bytes / sizeof(COARSEN_TYPE))
+                continue;
+            plan.scratch_bytes = rest * plan.parts * area * sizeof(COARSEN_TYPE);
+            plan.cost = COARSEN_(cost)(shape, tiles / processors, inner) +
+                        COARSEN_(cost)(shape, waves, plan.depth) + add +
+                        (double)(rest * plan.parts * area) * add_element / (double)processors;
+            COARSEN_(consider)(plan, &best);
         }
     }
+#ifdef COARSEN_LONG_ROWS
+    const double narrow_byte = 5.7;
+    const bool of_m = COARSEN_LONG_ROWS(rows, cols);
+    const size_t blocks = coarsen_ceil_div(of_m ? rows : cols, COARSEN_(narrow_tile_rows));
+    COARSEN_(plan) plan = {};
+    plan.shape = COARSEN_(shapes);
+    plan.cost = (double)coarsen_ceil_div(blocks, processors) *
+                (double)coarsen_ceil_div(of_m ? cols : rows, COARSEN_(narrow_tile_cols)) *
+                (double)(COARSEN_(narrow_tile_rows) * inner * sizeof(COARSEN_TYPE)) * narrow_byte;
+    if (count == 1)
+        COARSEN_(consider)(plan, &best);
+#endif
     return best;
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inner)
 {
-    cudaError_t status;
+    cudaError_t status = cudaSuccess;
     return COARSEN_(make_plan)(1, rows, cols, inner, (size_t)-1, &status).scratch_bytes;
 }
 
@@ -195,6 +289,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
 {
     if (alpha == (COARSEN_TYPE)0)
         inner = 0;
+    if (rows == 0 || cols == 0)
+        return cudaSuccess;
     cudaError_t status;
     const COARSEN_(plan) plan =
         COARSEN_(make_plan)(1, rows, cols, inner, scratch == NULL ? 0 : scratch_bytes, &status);
@@ -202,6 +298,22 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         return status;
     if ((size_t)scratch % 16 != 0)
         return cudaErrorInvalidValue;
+#ifdef COARSEN_LONG_ROWS
+    if (plan.shape == COARSEN_(shapes)) {
+        size_t tiles;
+        status =
+            COARSEN_(count_tiles)(&tiles, rows, cols, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+        if (status != cudaSuccess)
+            return status;
+        COARSEN_(narrow_product)
+        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1};
+        const COARSEN_(narrow_product)
+            swapped = {cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp};
+        if (!COARSEN_LONG_ROWS(rows, cols))
+            of = swapped;
+        return COARSEN_(narrow_launch_product)(of, stream);
+    }
+#endif
     COARSEN_(work) work = {};
     work.depth = plan.depth;
     work.sums = (COARSEN_TYPE *)scratch;
@@ -262,6 +374,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
 }
 #endif
 
-#undef COARSEN_SHAPES
+#undef COARSEN_LONG_ROWS
+#undef COARSEN_M_STEPS
+#undef COARSEN_N_STEPS
 #define COARSEN_END
 #include "base.h"

@@ -21,18 +21,19 @@
 // tune: --knob COARSEN_SLICES=1,4
 // tune: --knob COARSEN_STAGES=2,4
 //
-// What the header takes (its static_asserts), in blocks of 128 or 256 threads: its four shapes and
+// What the header takes (its static_asserts), in blocks of 128 or 256 threads: most shapes of matmul.h, and
 // those around them. Items are of 16 bytes; a warp is lanes_m x lanes_n.
 //
 // tune f32: --let items=4
 // tune f64: --let items=2
 // tune: --let 'threads=(BM / TM) * (BN / TN) * COARSEN_SLICES'
-// tune: --let 'lanes_n=BN / TN < 8 ? BN / TN : 8' --let 'lanes_m=32 / lanes_n'
+// tune: --let 'lanes_m=BM / TM < 4 ? BM / TM : BN / TN < 8 ? 32 / (BN / TN) : 4' --let 'lanes_n=32 / lanes_m'
 // tune: --require 'threads == 128 || threads == 256'
 // tune: --require 'TM % items == 0 && TN % items == 0 && BN % items == 0'
 // tune: --require 'TM % COARSEN_SLICES == 0 && BK % (2 * COARSEN_SLICES) == 0 && BK % 8 == 0'
-// tune: --require '32 % lanes_n == 0 && BM % (lanes_m * TM) == 0 && BN % (lanes_n * TN) == 0'
+// tune: --require '32 % lanes_m == 0 && BM % (lanes_m * TM) == 0 && BN % (lanes_n * TN) == 0'
 // tune: --require 'BM * BK % threads == 0 && BK * BN / items % threads == 0'
+// tune: --require 'threads % BN == 0 || BN % threads == 0'
 // tune: --require 'threads % (BN / items) == 0'
 // tune: --require '8 * BM % threads == 0 || threads % (8 * BM) == 0'
 // tune: --require 'BK > 0 && COARSEN_STAGES > 0'

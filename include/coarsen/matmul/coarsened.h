@@ -31,6 +31,9 @@
 // fewer blocks, and still two barriers per tile of N.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 6.3.
 
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED and _N_TRANSPOSED go with matmul.h or pipelined.h"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #ifndef TILE_WIDTH

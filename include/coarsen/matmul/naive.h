@@ -28,6 +28,9 @@
 // each element of N. A warp shares a row of P, so its requests are few: a word of M, a line of N.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 3.4.
 
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED and _N_TRANSPOSED go with matmul.h or pipelined.h"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #ifndef TILE_WIDTH

@@ -18,10 +18,13 @@
 // | TN             | 64 bytes' worth   | columns of P per thread, likewise: 16 floats         |
 // | COARSEN_SLICES | 1                 | thread groups per block, to divide the depth, 1 to 4 |
 // | COARSEN_STAGES | 2                 | tiles of M and N per block, one in use, from 2 to 8  |
+// Two more, without a value: COARSEN_M_TRANSPOSED and COARSEN_N_TRANSPOSED. If one is defined, that
+// matrix is stored column after column: element i, k of M is m[k * ldm + i], and that of N, k, j, is n[j * ldn + k].
 // If none of the last seven is given, the defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
 // _SLICES and _STAGES, if they are defined, as by a header from coarsen-tune.
 // Defines NAME_kernel (NAME_threads threads, NAME_shared_bytes of dynamic shared memory, one block
-// per tile of P, NAME_tile_rows x NAME_tile_cols), what block/copy.h and block/vector.h define, and
+// per tile of P, NAME_tile_rows x NAME_tile_cols), the kernels for parts of the depth that matmul.h
+// uses, what block/copy.h, block/overlap.h and block/vector.h define, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
@@ -39,14 +42,17 @@
 // has too few tiles to fill the device with warps, slices of a block split the depth, then add up.
 // Price paid: COARSEN_STAGES tiles of shared memory, twice the registers for operands, and a kernel
 // that is harder to read. 6 of the 134 instructions of a step are loads, so arithmetic is the
-// bottleneck. The fast path takes tiles that are wholly inside the matrices, with the rows of N and
-// P at 16-byte alignment. All others are copied element by element.
+// bottleneck. What lies beyond an edge is copied as zeros. An operand whose neighbours in memory are
+// neighbours in depth, as M's are, is transposed on its way, 4 or 8 bytes per copy. The other one is
+// copied 16 bytes at a time, if its rows begin at multiples of 16 bytes; otherwise an element at a
+// time, which at 4096 costs 10%.
 // Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr
 // et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/copy.h"
+#include "../block/overlap.h"
 #include "../block/vector.h"
 
 // Tuned values are a set: if the user gives one, the rest may not fit it. They come after the
@@ -96,8 +102,8 @@
 
 #ifndef COARSEN_MADE_WORK
 #define COARSEN_MADE_WORK
-// What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b times
-// so many elements further in M, N and P; or sums, of a part of the depth.
+// What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b
+// times so many elements further in M, N and P; or sums, of a part of the depth.
 typedef struct {
     unsigned int first;
     size_t m_step, n_step, p_step;
@@ -255,8 +261,8 @@ COARSEN_SHAPE_(copy_along)(COARSEN_TYPE *to, unsigned int pitch, unsigned int wi
     from->next += BK * from->ld;
 }
 
-// From where this thread copies an operand's tiles, of `width` from `start` of `all` rows or columns on. Returns whether
-// they lie wholly inside the matrix, and are fast to copy.
+// From where this thread copies an operand's tiles, of `width` from `start` of `all` rows or columns on. Returns
+// whether they lie wholly inside the matrix, and are fast to copy.
 COARSEN_DEVICE __attribute__((always_inline)) bool
 COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first, size_t ld,
                      size_t start, size_t all, unsigned int width, bool across)
@@ -447,8 +453,8 @@ COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col, siz
 }
 
 // The same, of the vectors of one row of each patch of a warp, where rows begin anywhere. From row to row of patches it
-// is COARSEN_ITEMS rows of P. By way of shared memory neighbouring lanes get neighbouring elements: otherwise each store
-// of a warp would touch four times as many sectors.
+// is COARSEN_ITEMS rows of P. By way of shared memory neighbouring lanes get neighbouring elements: otherwise each
+// store of a warp would touch four times as many sectors.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
                            size_t cols, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
@@ -474,8 +480,8 @@ COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col
 }
 
 // The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
-// blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant: if it were a variable of the loop, the
-// compiler would load operands in bursts, which takes 6% of the time.
+// blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant: if it were a variable of the loop,
+// the compiler would load operands in bursts, which takes 6% of the time.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
                      const COARSEN_TYPE *__restrict__ m, size_t ldm,
@@ -612,10 +618,11 @@ COARSEN_KERNEL void __launch_bounds__(256)
     size_t row, col;
     COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
     row += e / BN, col += e % BN;
+    COARSEN_(follow)();
     if (e >= BM * BN || row >= rows || col >= cols)
         return;
     COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
-#pragma unroll 8
+#pragma unroll 16
     for (unsigned int part = 1; part < parts; part++)
         sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
     COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
@@ -656,6 +663,10 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
         return status;
     config = coarsen_launch_config(rest, 256, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
+    cudaLaunchAttribute attribute;
+    status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
+    if (status != cudaSuccess)
+        return status;
     return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
                               beta, p, ldp, work);
 }

@@ -38,6 +38,9 @@
 // Source: V. Volkov, Better Performance at Lower Occupancy, 2010; S. Boehm, How to Optimize a CUDA
 // Matmul Kernel for cuBLAS-like Performance, 2022, kernel 5, for the names BM, BN, BK, TM and TN.
 
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED and _N_TRANSPOSED go with matmul.h or pipelined.h"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #ifndef BM

@@ -29,6 +29,9 @@
 // which supplies two operands per multiplication and addition, is the new bottleneck.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 5.4.
 
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED and _N_TRANSPOSED go with matmul.h or pipelined.h"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #ifndef TILE_WIDTH

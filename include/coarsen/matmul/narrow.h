@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/narrow.h: a product of few columns, which is as fast as M can be read. A block makes COARSE_FACTOR
+// rows of P, and its threads divide the depth.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
+//
+//     #define COARSEN_NAME times_f32
+//     #define COARSEN_TYPE float
+//     #include <coarsen/matmul/narrow.h>
+//
+//     times_f32_launch(n, 1, 640, 1, in, 640, in, 1, 0, out, 1, stream); // n rows times a vector
+//
+// | parameter            | default   | meaning                                                     |
+// |----------------------|-----------|-------------------------------------------------------------|
+// | COARSEN_NAME         | required  | prefix of every name defined here                           |
+// | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
+// | COARSE_FACTOR        | 8         | rows of P per block, from 1 to 16                           |
+// | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
+// Defines NAME_kernel (256 threads), what block/vector.h defines, and
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// The arguments, what is read and written, and the errors are those of matmul/pipelined.h. No scratch. Deterministic.
+//
+// Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
+// of four, and M is read once per four columns, 16 bytes per load (if its rows begin at multiples of 16 bytes),
+// straight to registers: nothing of it is used twice. COARSE_FACTOR rows share what is loaded of N.
+// Price paid: every block reads all of N, from the caches. From 8 columns on tiles are faster.
+// Source: the gemv of BLAS, level 2 (J. Dongarra et al., 1988).
+
+#if defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_SHAPE)
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED goes with matmul.h or pipelined.h"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include "../base.h"
+#include "../block/vector.h"
+
+#ifndef COARSE_FACTOR
+#define COARSE_FACTOR 8
+#elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
+#error "coarsen/matmul: COARSE_FACTOR must be from 1 to 16"
+#endif
+#ifndef COARSEN_SHAPE // a part of the names, as in pipelined.h
+#define COARSEN_SHAPE
+#endif
+#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
+#define COARSEN_THREADS      256
+#define COARSEN_FEW          4 // columns
+
+static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
+              "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes");
+
+enum { COARSEN_SHAPE_(tile_rows) = COARSE_FACTOR, COARSEN_SHAPE_(tile_cols) = COARSEN_FEW };
+
+// The operands: `rows` long rows, and `cols` few columns, whose element k, j is at few + k * step_k + j * step_j. That
+// of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed.
+typedef struct {
+    size_t rows, cols, inner;
+    const COARSEN_TYPE *m, *few;
+    size_t ldm, step_k, step_j;
+    COARSEN_TYPE alpha, beta;
+    COARSEN_TYPE *p;
+    size_t step_row, step_col;
+} COARSEN_SHAPE_(product);
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
+{
+    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / 32 * COARSE_FACTOR * COARSEN_FEW);
+    const size_t first = (size_t)blockIdx.x * COARSE_FACTOR, col = blockIdx.y * COARSEN_FEW;
+    const unsigned int rows = (unsigned int)coarsen_min(of.rows - first, COARSE_FACTOR);
+    const unsigned int cols = (unsigned int)coarsen_min(of.cols - col, COARSEN_FEW);
+    const COARSEN_TYPE *const m = of.m + first * of.ldm, *const few = of.few + col * of.step_j;
+    const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
+
+    COARSEN_TYPE sum[COARSE_FACTOR][COARSEN_FEW] = {};
+    const size_t step = COARSEN_THREADS * COARSEN_ITEMS;
+    for (size_t k = threadIdx.x * COARSEN_ITEMS; k < of.inner; k += step) {
+        const bool whole = vectors && k + COARSEN_ITEMS <= of.inner;
+        COARSEN_(vector) of_m[COARSE_FACTOR], of_few[COARSEN_FEW] = {};
+#pragma unroll
+        for (unsigned int i = 0; i < COARSE_FACTOR; i++) {
+            // Rows that are not there are loaded as the last one is, and not written.
+            const COARSEN_TYPE *const from = m + coarsen_min(i, rows - 1) * of.ldm + k;
+            if (whole)
+                of_m[i] = COARSEN_(load_once)((const COARSEN_(vector) *)from);
+            else
+#pragma unroll
+                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                    of_m[i].item[q] = k + q < of.inner ? from[q] : (COARSEN_TYPE)0;
+        }
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_FEW; j++)
+#pragma unroll
+            for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                if (j < cols && k + q < of.inner)
+                    of_few[j].item[q] = few[(k + q) * of.step_k + j * of.step_j];
+#pragma unroll
+        for (unsigned int i = 0; i < COARSE_FACTOR; i++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_FEW; j++)
+#pragma unroll
+                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                    sum[i][j] += of_m[i].item[q] * of_few[j].item[q];
+    }
+
+#pragma unroll
+    for (unsigned int i = 0; i < COARSE_FACTOR; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_FEW; j++) {
+#pragma unroll
+            for (unsigned int lanes = 16; lanes > 0; lanes /= 2)
+                sum[i][j] += __shfl_down_sync(0xffffffff, sum[i][j], lanes);
+            if (threadIdx.x % 32 == 0)
+                sums[(threadIdx.x / 32 * COARSE_FACTOR + i) * COARSEN_FEW + j] = sum[i][j];
+        }
+    __syncthreads();
+    const unsigned int i = threadIdx.x / COARSEN_FEW, j = threadIdx.x % COARSEN_FEW;
+    if (i < rows && j < cols) {
+        COARSEN_TYPE all = 0;
+        for (unsigned int warp = 0; warp < COARSEN_THREADS / 32; warp++)
+            all += sums[(warp * COARSE_FACTOR + i) * COARSEN_FEW + j];
+        COARSEN_TYPE *const to = of.p + (first + i) * of.step_row + (col + j) * of.step_col;
+        *to = of.beta == (COARSEN_TYPE)0 ? of.alpha * all : of.alpha * all + of.beta * *to;
+    }
+}
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) of,
+                                                        cudaStream_t stream)
+{
+    const size_t blocks = coarsen_ceil_div(of.rows, COARSE_FACTOR), most = 65535 * COARSEN_FEW;
+    if (blocks > 0x7fffffff)
+        return cudaErrorInvalidValue;
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
+    cudaError_t status = cudaSuccess;
+    for (size_t cols = of.cols; cols > 0 && status == cudaSuccess; cols -= of.cols) {
+        of.cols = coarsen_min(cols, most);
+        config.gridDim.y = (unsigned int)coarsen_ceil_div(of.cols, COARSEN_FEW);
+        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of);
+        of.few += of.cols * of.step_j;
+        of.p += of.cols * of.step_col;
+    }
+    return status;
+}
+
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
+                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                cudaStream_t stream)
+{
+    if (alpha == (COARSEN_TYPE)0)
+        inner = 0;
+    size_t blocks = 0;
+    const cudaError_t status = COARSEN_(count_tiles)(&blocks, COARSE_FACTOR, cols > 0 ? cols : 1,
+                                                     rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess || blocks == 0)
+        return status;
+#ifdef COARSEN_N_TRANSPOSED
+    const size_t step_k = 1, step_j = ldn;
+#else
+    const size_t step_k = ldn, step_j = 1;
+#endif
+    const COARSEN_SHAPE_(product)
+        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1};
+    return COARSEN_SHAPE_(launch_product)(of, stream);
+}
+#endif
+
+#undef COARSEN_THREADS
+#undef COARSEN_FEW
+#undef COARSEN_SHAPE_
+#undef COARSEN_SHAPE
+#undef COARSE_FACTOR
+#define COARSEN_END
+#include "../base.h"
