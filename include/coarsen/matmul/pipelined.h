@@ -7,20 +7,20 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/pipelined.h>
 //
-// | parameter      | default           | meaning                                              |
-// |----------------|-------------------|------------------------------------------------------|
-// | COARSEN_NAME   | required          | prefix of every name defined here                    |
-// | COARSEN_TYPE   | required          | number type of 4 or 8 bytes, also of alpha and beta  |
-// | BM             | 128               | rows of P per block                                  |
-// | BN             | 1024 bytes' worth | columns of P per block: 256 floats                   |
-// | BK             | 16                | depth of the tiles of M and N: a multiple of 8       |
-// | TM             | 8                 | rows of P per thread: whole 16-byte vectors          |
-// | TN             | 64 bytes' worth   | columns of P per thread, likewise: 16 floats         |
-// | COARSEN_SLICES | 1                 | thread groups per block, to divide the depth, 1 to 4 |
-// | COARSEN_STAGES | 2                 | tiles of M and N per block, one in use, from 2 to 8  |
-// Two more, without a value: COARSEN_M_TRANSPOSED and COARSEN_N_TRANSPOSED. If one is defined, that
-// matrix is stored column after column: element i, k of M is m[k * ldm + i], and that of N, k, j, is n[j * ldn + k].
-// If none of the last seven is given, the defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
+// | parameter            | default           | meaning                                              |
+// |----------------------|-------------------|------------------------------------------------------|
+// | COARSEN_NAME         | required          | prefix of every name defined here                    |
+// | COARSEN_TYPE         | required          | number type of 4 or 8 bytes, also of alpha and beta  |
+// | BM                   | 128               | rows of P per block                                  |
+// | BN                   | 1024 bytes' worth | columns of P per block: 256 floats                   |
+// | BK                   | 16                | depth of the tiles of M and N: a multiple of 8       |
+// | TM                   | 8                 | rows of P per thread: whole 16-byte vectors          |
+// | TN                   | 64 bytes' worth   | columns of P per thread, likewise: 16 floats         |
+// | COARSEN_SLICES       | 1                 | thread groups per block, to divide the depth, 1 to 4 |
+// | COARSEN_STAGES       | 2                 | tiles of M and N per block, one in use, from 2 to 8  |
+// | COARSEN_M_TRANSPOSED | undefined         | if defined, M is stored column after column          |
+// | COARSEN_N_TRANSPOSED | undefined         | if defined, N is stored column after column          |
+// If none of the seven from BM on is given, the defaults are COARSEN_MATMUL_BM, _BN, _BK, _TM, _TN,
 // _SLICES and _STAGES, if they are defined, as by a header from coarsen-tune.
 // Defines NAME_kernel (NAME_threads threads, NAME_shared_bytes of dynamic shared memory, one block
 // per tile of P, NAME_tile_rows x NAME_tile_cols), the kernels for parts of the depth that matmul.h
@@ -29,7 +29,8 @@
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
-// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
+// is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Where M is stored column after column,
+// element i, k is m[k * ldm + i], and ldm >= rows; likewise N. Any size, including 0, at element
 // alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
 // read if alpha is 0: NaN there does not spread. Errors: cudaErrorInvalidValue, with nothing
 // written, for a leading dimension below the width, a null, misaligned or overflowing matrix, or
