@@ -155,6 +155,27 @@
 #define TN 4
 #include <coarsen/matmul/pipelined.h>
 
+// pipelined_f32, its last two tiles in up to three parts of the depth.
+static cudaError_t parts_f32_launch(size_t rows, size_t cols, size_t inner, float alpha,
+                                    const float *m, size_t ldm, const float *n, size_t ldn,
+                                    float beta, float *p, size_t ldp, cudaStream_t stream)
+{
+    if (alpha == 0)
+        inner = 0;
+    const size_t tiles = (rows + 15) / 16 * ((cols + 31) / 32), rest = tiles < 2 ? tiles : 2;
+    const size_t depth = (inner / 3 + 8) / 8 * 8,
+                 parts = inner == 0 ? 1 : (inner + depth - 1) / depth;
+    const test_array sums(rest * parts * 16 * 32 * sizeof(float));
+    pipelined_f32_work work = {};
+    work.depth = depth;
+    work.sums = (float *)sums.get();
+    cudaError_t status = pipelined_f32_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn,
+                                                   beta, p, ldp, tiles - rest, parts, work, stream);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;
+}
+
 #ifndef TEST_FIRST
 #define COARSEN_NAME matmul_f32
 #define COARSEN_TYPE float
@@ -229,13 +250,14 @@ template <class T> static bool same(T a, T b)
     return memcmp(&a, &b, sizeof(T)) == 0 || a == b;
 }
 
-// A host matrix with its rows ld apart, and poison between them.
+// A host matrix with its rows ld apart, and poison between them, none after the last.
 template <class T> struct matrix {
     size_t rows, cols, ld;
     std::vector<T> x;
 
     matrix(size_t rows, size_t cols, size_t pad)
-        : rows(rows), cols(cols), ld(cols + pad), x(rows * ld, poison<T>())
+        : rows(rows), cols(cols), ld(cols + pad),
+          x(rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols, poison<T>())
     {
     }
     T &at(size_t i, size_t j)
@@ -670,10 +692,11 @@ int main(void)
 #if TESTED(pipelined)
     check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
+    check(RUNG(parts_f32, float, 16, 32, 8));
+    check(RUNG(sliced_f32, float, 16, 32, 16));
     check(TURNED(m_turned_u32, unsigned int, true, false));
 #ifndef TEST_FIRST
     check_errors(RUNG(matmul_f32_scratch, float, 128, 256, 16));
-    check(RUNG(sliced_f32, float, 16, 32, 16));
     check(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f64, double, 16, 16, 8));
     check(RUNG(matmul_f32_scratch, float, 32, 16, 32));
