@@ -121,8 +121,8 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_WARP_K     (COARSEN_ROOM - 32 * COARSEN_AT_ONCE)
 #define COARSEN_WARP_FEW   16
 // Its lane has as many vectors of a tile as a mask has bits, in steps of COARSE_FACTOR; and so many firsts of some.
-#define COARSEN_STEPS      (32 / COARSE_FACTOR)
-#define COARSEN_VECTORS    (COARSEN_STEPS * COARSE_FACTOR)
+#define COARSEN_WARP_STEPS (32 / COARSE_FACTOR)
+#define COARSEN_VECTORS    (COARSEN_WARP_STEPS * COARSE_FACTOR)
 #define COARSEN_FIRSTS     16
 // Warps of a block, and warps of a multiprocessor, at the least, for which there are registers.
 #define COARSEN_WARPS      (BLOCK_DIM < 128 ? BLOCK_DIM / 32 : 4)
@@ -523,8 +523,9 @@ typedef struct {
 } COARSEN_(matrix);
 
 // parts: how many blocks share a row. Then there are as many rows as the grid has, and the first k of each part go to
-// lists: their indices, and as an array like in the numbers, of which the last block takes the first k.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// lists: their indices, and as an array like in the numbers, of which the last block takes the first k. One block of a
+// multiprocessor may be all: with registers for two, nvcc 13 spills.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
                      unsigned int *arrived, unsigned long long *told, unsigned long long *indices,
                      COARSEN_TYPE *numbers)
@@ -768,16 +769,17 @@ COARSEN_DEVICE unsigned int COARSEN_(transpose)(unsigned int bits)
     return bits;
 }
 
-// Lane v's mask: which lanes' vector v has numbers up to the edge. earlier: how many vectors less than v have; all: how
-// many vectors have.
+// Lane v's mask: which lanes' vector v has numbers up to the edge, or, from vectors `few` on, less than it. earlier: how
+// many vectors less than v have; all: how many vectors have.
 COARSEN_DEVICE unsigned int COARSEN_(vectors_upto)(const COARSEN_(word) * least,
-                                                   COARSEN_(word) edge, unsigned int *earlier,
+                                                   unsigned int vectors, COARSEN_(word) edge,
+                                                   unsigned int few, unsigned int *earlier,
                                                    unsigned int *all)
 {
     unsigned int mask = 0;
 #pragma unroll
     for (unsigned int v = 0; v < COARSEN_VECTORS; v++)
-        if (least[v] <= edge)
+        if (v < vectors && least[v * 32 + threadIdx.x % 32] <= edge - (v >= few))
             mask |= 1u << v;
     mask = COARSEN_(transpose)(mask);
     unsigned int sum = (unsigned int)__popc(mask);
@@ -791,23 +793,20 @@ COARSEN_DEVICE unsigned int COARSEN_(vectors_upto)(const COARSEN_(word) * least,
     return mask;
 }
 
-// Lists the vectors that have numbers up to the edge, in order, and gives how many. Behind k of them, what equals the
-// edge is not among the first k.
-COARSEN_DEVICE unsigned int COARSEN_(list)(unsigned short *vectors, COARSEN_(word) * least,
+// Lists the vectors, of so many of a lane, that have numbers up to the edge, in order, and gives how many. Behind k of
+// them, what equals the edge is not among the first k.
+COARSEN_DEVICE unsigned int COARSEN_(list)(COARSEN_(candidates) * of, unsigned int vectors,
                                            unsigned int k, COARSEN_(word) edge)
 {
-    unsigned int place, all, mask = COARSEN_(vectors_upto)(least, edge, &place, &all);
+    unsigned int place, all;
+    unsigned int mask = COARSEN_(vectors_upto)(of->least, vectors, edge, 32, &place, &all);
     if (all > 2 * k && edge > 0) {
         const unsigned int few = (unsigned int)__popc(__ballot_sync(0xffffffff, place < k));
-#pragma unroll
-        for (unsigned int v = 0; v < COARSEN_VECTORS; v++)
-            if (v >= few && least[v] == edge)
-                least[v] = COARSEN_ALL;
-        mask = COARSEN_(vectors_upto)(least, edge, &place, &all);
+        mask = COARSEN_(vectors_upto)(of->least, vectors, edge, few, &place, &all);
     }
     __syncwarp();
     for (; mask != 0; mask &= mask - 1)
-        vectors[place++] =
+        of->vectors[place++] =
             (unsigned short)(threadIdx.x % 32 * 32 + (unsigned int)__ffs((int)mask) - 1);
     __syncwarp();
     return all;
@@ -823,13 +822,16 @@ COARSEN_DEVICE void COARSEN_(first_of_row)(COARSEN_(candidates) * best, const CO
     const unsigned int end = lead + width;
     COARSEN_(word) edge = COARSEN_ALL; // up to which numbers still matter
     unsigned int count = 0;            // of candidates
-    for (unsigned int done = 0; done < end; done += COARSEN_STEPS * step) {
+    for (unsigned int done = 0; done < end; done += COARSEN_WARP_STEPS * step) {
         const unsigned int left = end - done;
+        const unsigned int steps =
+            left < COARSEN_WARP_STEPS * step ? (left + step - 1) / step : COARSEN_WARP_STEPS;
+        const unsigned int vectors = steps * COARSE_FACTOR; // of a lane
         COARSEN_(tile) tile;
         tile.in = in;
         __syncwarp(); // the vectors before are read
 #pragma unroll 1
-        for (unsigned int s = 0; s < COARSEN_STEPS && s * step < left; s++) {
+        for (unsigned int s = 0; s < steps; s++) {
             tile.first = (size_t)done + s * step - lead;
             tile.from = done + s == 0 ? lead : 0;
             tile.to = left - s * step < step ? left - s * step : step;
@@ -839,29 +841,22 @@ COARSEN_DEVICE void COARSEN_(first_of_row)(COARSEN_(candidates) * best, const CO
             for (unsigned int c = 0; c < COARSE_FACTOR; c++)
                 best->least[(s * COARSE_FACTOR + c) * 32 + lane] = of_step[c];
         }
-        COARSEN_(word) least[COARSEN_VECTORS], firsts[COARSEN_FIRSTS], first = COARSEN_ALL;
+        COARSEN_(word) firsts[COARSEN_FIRSTS], first = COARSEN_ALL;
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_FIRSTS; i++)
             firsts[i] = COARSEN_ALL;
 #pragma unroll
         for (unsigned int v = 0; v < COARSEN_VECTORS; v++)
-            least[v] = COARSEN_ALL;
-#pragma unroll
-        for (unsigned int s = 0; s < COARSEN_STEPS; s++)
-            if (s * step < left)
-#pragma unroll
-                for (unsigned int v = s * COARSE_FACTOR; v < (s + 1) * COARSE_FACTOR; v++) {
-                    const unsigned int i = v % COARSEN_FIRSTS;
-                    least[v] = best->least[v * 32 + lane];
-                    firsts[i] = COARSEN_(lesser)(firsts[i], least[v]);
-                }
+            if (v < vectors)
+                firsts[v % COARSEN_FIRSTS] =
+                    COARSEN_(lesser)(firsts[v % COARSEN_FIRSTS], best->least[v * 32 + lane]);
 #pragma unroll
         for (unsigned int i = 0; i < COARSEN_FIRSTS; i++)
             first = COARSEN_(lesser)(first, firsts[i]);
         edge = COARSEN_(edge_of_warp)(firsts, COARSEN_FIRSTS, first, k, edge);
 
         // If all are listed, so are some behind the row.
-        const unsigned int listed = COARSEN_(list)(best->vectors, least, k, edge) * COARSEN_ITEMS;
+        const unsigned int listed = COARSEN_(list)(best, vectors, k, edge) * COARSEN_ITEMS;
         const unsigned int numbers = listed < left ? listed : left;
         COARSEN_(word) less = edge - (edge > 0);
         unsigned int known = count + k; // when there are so many, k of them are up to the edge
@@ -1097,7 +1092,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_BLOCKS
 #undef COARSEN_FEW
 #undef COARSEN_ALL
-#undef COARSEN_STEPS
+#undef COARSEN_WARP_STEPS
 #undef COARSEN_VECTORS
 #undef COARSEN_ROOM
 #undef COARSEN_FIRSTS
