@@ -30,6 +30,12 @@
 #define COARSEN_PART       700
 #include <coarsen/top_k.h>
 
+#define COARSEN_NAME  uneven
+#define COARSEN_TYPE  float
+#define COARSEN_INDEX unsigned int
+#define COARSEN_PART  10000
+#include <coarsen/top_k.h>
+
 #ifndef TEST_FIRST
 #define COARSEN_NAME  top_u8
 #define COARSEN_TYPE  unsigned char
@@ -56,6 +62,7 @@
 
 #define COARSEN_NAME top_u64
 #define COARSEN_TYPE unsigned long long
+#define COARSEN_PART 6000
 #include <coarsen/top_k.h>
 
 #ifndef TEST_ONLY
@@ -275,7 +282,7 @@ static const finder<unsigned char, unsigned long long> of_u8 =
 static const finder<short, size_t> of_i16 = FINDER(top_i16, true, 3072, 3000, 8000);
 static const finder<double, unsigned long long> of_f64 = FINDER(least_f64, false, 768, 100, 3000);
 static const finder<unsigned long long, unsigned long long> of_u64 =
-    FINDER(top_u64, true, 256, 4096, 9000);
+    FINDER(top_u64, true, 256, 6000, 9000);
 #ifndef TEST_ONLY
 static const finder<__half, unsigned long long> of_half = FINDER(top_half, true, 2048, 1000, 4000);
 #endif
@@ -336,6 +343,42 @@ static void check_errors(void)
                       needed <= top_f32_scratch_bytes(r, w, many + 1);
             }
     tap_ok(ok, "scratch is enough for less");
+}
+
+// Rows of a warp, of fewer vectors than k and of two tiles, where some lanes have all of the first k, so that many more
+// than k numbers are up to the edge, and candidates are sorted several times: where numbers rise, most often.
+static void check_uneven(void)
+{
+    enum { RISES, FALLS, TIES };
+    bool ok = true;
+    for (size_t k : {2, 16, 17, 100, 128})
+        for (size_t lanes : {1, 4, 5, 7, 9, 15, 16, 31})
+            for (int kind : {RISES, FALLS, TIES}) {
+                const size_t width = lanes % 2 ? 5001 : 300;
+                std::vector<float> x(width), got(k);
+                std::vector<unsigned int> indices(k), order(width);
+                for (size_t i = 0; i < width; i++) { // neighbours in the order of floats
+                    const size_t place = kind == RISES   ? i
+                                         : kind == FALLS ? width - i
+                                                         : test_random(k, i) % (k + lanes / 4);
+                    const uint32_t bits =
+                        0x3f800000 + (uint32_t)place + (i / 4 % 32 < lanes ? 9000 : 0);
+                    memcpy(&x[i], &bits, 4);
+                    order[i] = (unsigned int)i;
+                }
+                const test_array in(width * 4), out(k * 4), at(k * 4);
+                in.fill(x.data());
+                CHECK(uneven_launch((const float *)in.get(), width, k, (float *)out.get(),
+                                    (unsigned int *)at.get(), NULL, 0, 0));
+                CHECK(cudaDeviceSynchronize());
+                out.read(got.data());
+                at.read(indices.data());
+                std::stable_sort(order.begin(), order.end(),
+                                 [&](unsigned int a, unsigned int b) { return x[a] > x[b]; });
+                for (size_t j = 0; j < k; j++)
+                    ok = ok && indices[j] == order[j] && got[j] == x[order[j]];
+            }
+    tap_ok(ok, "some lanes have all of the first");
 }
 
 #ifndef TEST_FIRST
@@ -503,6 +546,7 @@ int main(void)
     check_unready(); // first, as it resets the device
     check_errors();
     check_told();
+    check_uneven();
     check(of_f32);
     check(of_i32);
 #ifndef TEST_FIRST

@@ -25,7 +25,7 @@
 // | BLOCK_DIM          | 1024               | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
-// Defines what block/vector.h does; NAME_kernel, for rows of more than 32 numbers, and NAME_short_kernel; and
+// Defines what block/vector.h does; NAME_kernel, NAME_warp_kernel and NAME_short_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
 //                                                                           never falls as any of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -47,19 +47,24 @@
 // Floating-point numbers are in the order of block/sort.h: NaN is greater than all numbers, negative NaN the greatest,
 // and +0 is greater than -0; they keep their bits. Deterministic.
 //
-// How: a block reads its part of a row in tiles, and keeps candidates in shared memory. A thread takes the first of its
-// numbers of a tile, and one vote tells whether any thread has a candidate: one whose bits are up to the edge. Where many
-// have, as in the first tile, k threads whose firsts are up to some bits make these the edge; warps rank what their
-// lanes have, and the block bisects if that lets too many pass. What passes is read again, from the cache, and
-// appended. When there is no more room, the candidates are sorted, the first k stay, and the last of them is the edge. A
-// later number that equals it comes after it, so equal numbers do not pass again.
-//     a row of up to 32 numbers   some lanes of a warp: each counts how many numbers come before its own
-//     a longer row                a block, of as few as 32 threads
-//     long rows, and few          several blocks, which tell each other how far k of their numbers reach, and their
+// How: what has a row, or a part of it, reads it in tiles. From few numbers, each the first of some, it finds an edge:
+// where k of them reach it, so do k numbers. What is up to the edge is a candidate, is read again, from the cache, and
+// is kept in shared memory. When there is no more room, the candidates are sorted, the first k stay, and the last of them
+// is the edge. A later number that equals it comes after it, so equal numbers do not pass again.
+//     up to 32 numbers            some lanes of a warp: each counts how many numbers come before its own
+//     longer rows, k up to 128    a warp: no barriers, and while it selects, other warps read. A lane keeps the first
+//                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
+//                                 bits until few more than k vectors are up to them, sets bits for these, and looks
+//                                 at their numbers again. Up to 256 numbers the lanes keep all.
+//     greater k; rows longer      a block, each thread of which takes the first of its numbers of a tile. One vote tells
+//     than COARSEN_PART that      whether any thread has a candidate. Where many have, as in the first tile, warps rank
+//     are too few for all warps   what their lanes have, and the block bisects if that lets too many pass.
+//     few and long                several blocks, which tell each other how far k of their numbers reach, and their
 //                                 first one; the last to end takes the first k of their first k
 // Price saved: all passes over memory but one.
-// Price paid: candidates, 16 bytes of shared memory each, up to four times as many as k and 64 or more; barriers, which
-// cost most where rows are short. Where each tile is greater than all before it, candidates are sorted once per tile.
+// Price paid: candidates in shared memory, and vectors of a warp's tile, 6 KiB a warp of floats, and 16 bytes a candidate
+// of a block, up to four times as many as k and 64 or more; a block's barriers, which cost most where rows are short.
+// Where each tile is greater than all before it, candidates are sorted once per tile.
 // Cost: each number read once; for rows of several blocks k numbers and indices of each, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
 // numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort.
@@ -109,12 +114,29 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_SHORT      32                  // the longest row of which each lane has one number
 #define COARSEN_BLOCKS     32                  // of a multiprocessor, at the most
 #define COARSEN_ENOUGH(k)  ((k) + (k) / 4 + 8) // threads that may pass: fewer would take more steps
-#define COARSEN_AT_ONCE    4                   // short rows that a lane has
-#define COARSEN_FEW        64                  // candidates that are sorted by counting
+#define COARSEN_AT_ONCE    4  // short rows that a lane has; candidates that it looks at
+#define COARSEN_FEW        64 // candidates that are sorted by counting
+// Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
+#define COARSEN_ROOM       256
+#define COARSEN_WARP_K     (COARSEN_ROOM - 32 * COARSEN_AT_ONCE)
+#define COARSEN_WARP_FEW   16
+// Its lane has as many vectors of a tile as a mask has bits, in steps of COARSE_FACTOR; and so many firsts of some.
+#define COARSEN_WARP_STEPS (32 / COARSE_FACTOR)
+#define COARSEN_VECTORS    (COARSEN_WARP_STEPS * COARSE_FACTOR)
+#define COARSEN_FIRSTS     16
+// Warps of a block, and warps of a multiprocessor, at the least, for which there are registers.
+#define COARSEN_WARPS      (BLOCK_DIM < 128 ? BLOCK_DIM / 32 : 4)
+#define COARSEN_RESIDENT   (64 / (unsigned int)sizeof(COARSEN_(word)))
 // Vectors of a thread that a mask of 32 bits has.
 #define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
 // Of scratch, for each block: a counter, and two words.
 #define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
+
+// An unsigned number for a number's bits: of 4 bytes, if they are enough. All of its bits that may be set.
+enum { COARSEN_(ones) = sizeof(COARSEN_TYPE) <= 4 ? 0xffffffff : ~0ULL };
+typedef decltype(+COARSEN_(ones)) COARSEN_(word);
+#define COARSEN_ALL                                                                                \
+    ((COARSEN_(word))COARSEN_(ones) >> (8 * (sizeof(COARSEN_(word)) - sizeof(COARSEN_TYPE))))
 
 // A number: as an unsigned one that is less if it comes first, and its index.
 typedef struct __attribute__((aligned(16))) {
@@ -124,25 +146,23 @@ typedef struct __attribute__((aligned(16))) {
 // Whether a number comes before another one: of equal ones the first does.
 COARSEN_DEVICE bool COARSEN_(before)(COARSEN_(ranked) a, COARSEN_(ranked) b)
 {
-    return a.bits < b.bits || (a.bits == b.bits && a.index < b.index);
+    const COARSEN_(word) of_a = (COARSEN_(word))a.bits, of_b = (COARSEN_(word))b.bits;
+    return of_a < of_b || (of_a == of_b && a.index < b.index);
 }
 
 // What base.h's NAME_bits gives, of a float in fewer instructions: three.
-COARSEN_DEVICE unsigned long long COARSEN_(key)(COARSEN_TYPE number)
+COARSEN_DEVICE COARSEN_(word) COARSEN_(key)(COARSEN_TYPE number)
 {
     if (sizeof(COARSEN_TYPE) != 4 || (COARSEN_TYPE)0.5 == (COARSEN_TYPE)0)
-        return COARSEN_(bits)(number);
+        return (COARSEN_(word))COARSEN_(bits)(number);
     unsigned int bits = 0;
     memcpy(&bits, (const void *)&number, sizeof(number) == 4 ? 4 : 0);
-    bits ^= (unsigned int)((int)bits >> 31) >> 1;
+    bits ^= (unsigned int)((int)bits >> 31) & 0x7fffffff;
     return COARSEN_DESCENDING ? 0x807ffffeu - bits : bits + 0x7f800001u;
 }
 
-// The lesser of two numbers' bits, which the compiler does not know to be 32 where they are.
-COARSEN_DEVICE unsigned long long COARSEN_(lesser)(unsigned long long a, unsigned long long b)
+COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) b)
 {
-    if (sizeof(COARSEN_TYPE) <= 4)
-        return (unsigned int)a < (unsigned int)b ? (unsigned int)a : (unsigned int)b;
     return a < b ? a : b;
 }
 
@@ -155,52 +175,57 @@ typedef struct {
     unsigned int from, to;
 } COARSEN_(tile);
 
-// The least bits among the thread's elements; or all ones, if it has none.
-COARSEN_DEVICE unsigned long long COARSEN_(least)(COARSEN_(tile) tile)
+// Of a tile that `threads` have: the least bits of the elements of the thread's vectors c with the same c % each, or all
+// ones.
+COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, unsigned int thread, unsigned int threads,
+                                    COARSEN_(word) * least, const unsigned int each)
 {
-    const unsigned int stride = blockDim.x * COARSEN_ITEMS, mine = threadIdx.x * COARSEN_ITEMS;
-    unsigned long long least = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
+    const unsigned int stride = threads * COARSEN_ITEMS, mine = thread * COARSEN_ITEMS;
+#pragma unroll
+    for (unsigned int i = 0; i < each; i++)
+        least[i] = COARSEN_ALL;
+    const COARSEN_(vector) *const vectors =
+        (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
+    COARSEN_(vector) load[COARSE_FACTOR];
     if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
-        const COARSEN_(vector) *const vectors =
-            (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
-        COARSEN_(vector) load[COARSE_FACTOR];
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-            load[c] = vectors[c * blockDim.x];
+            load[c] = vectors[c * threads];
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least = COARSEN_(lesser)(least, COARSEN_(key)(load[c].item[j]));
-        return least;
+                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
+        return;
+    }
+    // A warp waits for all at once. A block has few tiles that are not full, and few registers.
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (each > 1 && e >= tile.from && e + COARSEN_ITEMS <= tile.to)
+            load[c] = vectors[c * threads];
     }
 #pragma unroll
     for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
         const unsigned int e = c * stride + mine;
         if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
+            if (each == 1)
+                load[c] = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least = COARSEN_(lesser)(least, COARSEN_(key)(load.item[j]));
+                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
         } else if (e < tile.to) { // where the part begins or ends
 #pragma unroll 1
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (e + j >= tile.from && e + j < tile.to)
-                    least = COARSEN_(lesser)(least, COARSEN_(key)(tile.in[tile.first + (e + j)]));
+                    least[c % each] = COARSEN_(lesser)(
+                        least[c % each], COARSEN_(key)(tile.in[tile.first + (e + j)]));
         }
     }
-    return least;
-}
-
-// Whether bits are not greater than an edge.
-COARSEN_DEVICE bool COARSEN_(upto)(unsigned long long bits, unsigned long long edge)
-{
-    return sizeof(COARSEN_TYPE) <= 4 ? (unsigned int)bits <= (unsigned int)edge : bits <= edge;
 }
 
 // Of the thread's vectors from c on, as many as have 32 elements: a bit for each element up to the edge.
-COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c,
-                                           unsigned long long edge)
+COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c, COARSEN_(word) edge)
 {
     unsigned int mask = 0;
 #pragma unroll
@@ -210,13 +235,13 @@ COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c,
             const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (COARSEN_(upto)(COARSEN_(key)(load.item[j]), edge))
+                if (COARSEN_(key)(load.item[j]) <= edge)
                     mask |= 1u << (g * COARSEN_ITEMS + j);
         } else if (e < tile.to) {
 #pragma unroll 1
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (e + j >= tile.from && e + j < tile.to &&
-                    COARSEN_(upto)(COARSEN_(key)(tile.in[tile.first + (e + j)]), edge))
+                    COARSEN_(key)(tile.in[tile.first + (e + j)]) <= edge)
                     mask |= 1u << (g * COARSEN_ITEMS + j);
         }
     }
@@ -245,7 +270,7 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
     while (length < count)
         length *= 2;
     for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
-        best[i].bits = best[i].index = ~0ULL;
+        best[i] = {COARSEN_ALL, ~0ULL};
     __syncthreads();
     for (unsigned int run = 2; run <= length; run *= 2)
         for (unsigned int step = run / 2; step > 0; step /= 2) {
@@ -262,31 +287,25 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
 }
 
 typedef struct {
-    unsigned long long low[BLOCK_DIM / 32], high[BLOCK_DIM / 32],
-        other;          // see NAME_bracket, NAME_exchange
-    unsigned int count; // of candidates
+    COARSEN_(word) low[BLOCK_DIM / 32], high[BLOCK_DIM / 32]; // see NAME_bracket
+    unsigned long long other;                                 // see NAME_exchange
+    unsigned int count;                                       // of candidates
     bool is_last;
 } COARSEN_(shared);
 
 // Bounds of the bits up to which k of the threads that pass have some: the least bits of all; and the greatest of those
 // that fewer than k / warps of their own warp are before, as then each warp has as many up to there, or all ones.
-COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes,
-                                      unsigned long long least, unsigned int k,
-                                      unsigned long long *low, unsigned long long *high)
+COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least,
+                                      unsigned int k, COARSEN_(word) * low, COARSEN_(word) * high)
 {
     const unsigned int warps = blockDim.x / 32, warp = threadIdx.x / 32;
     const unsigned int mine = k <= 32 * warps ? (k + warps - 1) / warps : 32;
-    least = passes ? least : ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
-    const unsigned int equal = sizeof(COARSEN_TYPE) <= 4
-                                   ? __match_any_sync(0xffffffff, (unsigned int)least)
-                                   : __match_any_sync(0xffffffff, least);
+    least = passes ? least : COARSEN_ALL;
+    const unsigned int equal = __match_any_sync(0xffffffff, least);
     unsigned int place = (unsigned int)__popc(equal & ((1u << threadIdx.x % 32) - 1));
 #pragma unroll 8
     for (int lane = 0; lane < 32; lane++)
-        if (sizeof(COARSEN_TYPE) <= 4)
-            place += __shfl_sync(0xffffffff, (unsigned int)least, lane) < (unsigned int)least;
-        else
-            place += __shfl_sync(0xffffffff, least, lane) < least;
+        place += __shfl_sync(0xffffffff, least, lane) < least;
     if (place == 0)
         shared->low[warp] = least;
     if (place == mine - 1)
@@ -303,15 +322,14 @@ COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes,
 
 // Of the threads that pass, k or more with bits up to `edge`, the bits up to which k of them have some, and few others.
 // passing: how many pass; then, how many have some up to there.
-COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes,
-                                                   unsigned long long least, unsigned int k,
-                                                   unsigned long long edge, unsigned int *passing)
+COARSEN_DEVICE COARSEN_(word)
+    COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least, unsigned int k,
+                     COARSEN_(word) edge, unsigned int *passing)
 {
-    unsigned long long low, high;
+    COARSEN_(word) low, high;
     COARSEN_(bracket)(shared, passes, least, k, &low, &high);
-    for (unsigned long long middle = high < edge ? high : edge;; middle = low + (edge - low) / 2) {
-        const unsigned int some =
-            (unsigned int)__syncthreads_count(passes && COARSEN_(upto)(least, middle));
+    for (COARSEN_(word) middle = high < edge ? high : edge;; middle = low + (edge - low) / 2) {
+        const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
         if (some >= k) {
             edge = middle;
             *passing = some;
@@ -326,8 +344,8 @@ COARSEN_DEVICE unsigned long long COARSEN_(narrow)(COARSEN_(shared) * shared, bo
 // The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
 // whose bits are less.
 COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, bool passes,
-                                                        unsigned long long least, unsigned int k,
-                                                        unsigned long long edge)
+                                                        COARSEN_(word) least, unsigned int k,
+                                                        COARSEN_(word) edge)
 {
     unsigned int first = 0, low = 0, high = tile.to - 1;
     if (passes && least == edge)
@@ -350,29 +368,28 @@ COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, boo
 
 // What blocks that share a row tell each other: inverted, so that 0 is nothing yet, how far k numbers of one block reach,
 // and then the first number of each block. Either bounds the first k of the row.
-COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
-                                                     unsigned long long *told, unsigned int part,
-                                                     unsigned int parts, unsigned int k,
-                                                     unsigned long long first,
-                                                     unsigned long long upto)
+COARSEN_DEVICE COARSEN_(word)
+    COARSEN_(exchange)(COARSEN_(shared) * shared, unsigned long long *told, unsigned int part,
+                       unsigned int parts, unsigned int k, COARSEN_(word) first,
+                       COARSEN_(word) upto)
 {
-    const unsigned long long all = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
-    unsigned long long low, high, least = 0;
+    COARSEN_(word) low, high;
+    unsigned long long least = 0;
     COARSEN_(bracket)(shared, true, first, 1, &low, &high);
     if (threadIdx.x == 0) {
-        if (upto < all) // k of the block's are less, or equal to the next
-            atomicMax(told, ~(upto + 1));
-        atomicMax(told + 1 + part, ~low);
+        if (upto < COARSEN_ALL) // k of the block's are less, or equal to the next
+            atomicMax(told, ~((unsigned long long)upto + 1));
+        atomicMax(told + 1 + part, ~(unsigned long long)low);
     }
     for (unsigned int p = threadIdx.x; p < parts; p += blockDim.x) {
         const unsigned long long word = *(volatile unsigned long long *)(told + 1 + p);
         least = word > least ? word : least;
     }
     const bool has = least != 0;
-    least = ~least;
     unsigned int count = (unsigned int)__syncthreads_count(has);
     if (count >= k) {
-        const unsigned long long edge = COARSEN_(narrow)(shared, has, least, k, all, &count);
+        const COARSEN_(word) edge =
+            COARSEN_(narrow)(shared, has, (COARSEN_(word)) ~least, k, COARSEN_ALL, &count);
         upto = edge < upto ? edge : upto;
     }
     if (threadIdx.x == 0)
@@ -380,7 +397,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(exchange)(COARSEN_(shared) * shared,
     __syncthreads();
     const unsigned long long other = ~shared->other;
     __syncthreads();
-    return other < upto ? other : upto;
+    return other < upto ? (COARSEN_(word))other : upto;
 }
 
 // Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
@@ -394,8 +411,9 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
     const unsigned int stride = blockDim.x * COARSEN_ITEMS;
     const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
                                              sizeof(COARSEN_TYPE)); // to a vector's boundary
-    const unsigned long long all = ~0ULL >> (64 - 8 * sizeof(COARSEN_TYPE));
-    unsigned long long upto = all, first = all; // bits that still matter; the thread's least
+    COARSEN_(word)
+    upto = COARSEN_ALL,
+    first = COARSEN_ALL; // bits that still matter; the thread's least
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
@@ -407,13 +425,15 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
         tile.first = begin - lead + done;
         tile.from = done == 0 ? lead : 0;
         tile.to = (unsigned int)coarsen_min(end - begin + lead - done, COARSE_FACTOR * stride);
-        const unsigned long long least = COARSEN_(least)(tile);
+        COARSEN_(word) least;
+        COARSEN_(least)(tile, threadIdx.x, blockDim.x, &least, 1);
         first = COARSEN_(lesser)(first, least);
-        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && COARSEN_(upto)(least, upto);
+        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && least <= upto;
         unsigned int passing = (unsigned int)__syncthreads_count(passes);
         if (passing > 0) {
             // What comes after edge and last is not among the first k.
-            unsigned long long edge = upto, last = ~0ULL;
+            COARSEN_(word) edge = upto;
+            unsigned long long last = ~0ULL;
             bool known = passing >= k; // that there are k up to there
             if (known) {
                 edge = COARSEN_(narrow)(shared, passes, least, k, edge, &passing);
@@ -421,7 +441,7 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
                     last = COARSEN_(narrow_ties)(tile, passes, least, k, edge);
             }
 
-            const bool looks = passes && COARSEN_(upto)(least, edge);
+            const bool looks = passes && least <= edge;
             const unsigned int vectors = (tile.to + stride - 1) / stride; // of a thread
             unsigned int next = __any_sync(0xffffffff, looks) ? 0 : vectors, mask = 0;
             bool waits, full; // for a place; of the block
@@ -456,7 +476,7 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
                 full = __syncthreads_or(waits);
                 if (full) {
                     COARSEN_(order)(best, room);
-                    edge = best[k - 1].bits;
+                    edge = (COARSEN_(word))best[k - 1].bits;
                     last = best[k - 1].index;
                     known = true;
                     if (threadIdx.x == 0)
@@ -503,8 +523,9 @@ typedef struct {
 } COARSEN_(matrix);
 
 // parts: how many blocks share a row. Then there are as many rows as the grid has, and the first k of each part go to
-// lists: their indices, and as an array like in the numbers, of which the last block takes the first k.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// lists: their indices, and as an array like in the numbers, of which the last block takes the first k. One block of a
+// multiprocessor may be all: with registers for two, nvcc 13 spills.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
                      unsigned int *arrived, unsigned long long *told, unsigned long long *indices,
                      COARSEN_TYPE *numbers)
@@ -550,6 +571,364 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
 }
 
+// ---- a row, by a warp ---------------------------------------------------------------------------------
+
+// Candidates of a row; and of a tile the least bits of each vector, and then which vectors may have candidates.
+typedef struct {
+    COARSEN_(word) bits[COARSEN_ROOM];
+    unsigned int index[COARSEN_ROOM];
+    union {
+        COARSEN_(word) least[32 * COARSEN_VECTORS];
+        unsigned short vectors[32 * COARSEN_VECTORS];
+    };
+} COARSEN_(candidates);
+
+// Appends what the lanes in the mask have.
+COARSEN_DEVICE void COARSEN_(append)(COARSEN_(candidates) * to, unsigned int *count,
+                                     unsigned int mask, COARSEN_(word) bits, unsigned int index)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    if (mask >> lane & 1) {
+        const unsigned int place = *count + (unsigned int)__popc(mask & ((1u << lane) - 1));
+        to->bits[place] = bits;
+        to->index[place] = index;
+    }
+    *count += (unsigned int)__popc(mask);
+}
+
+// Sorts `count` candidates, of which a lane has up to `each`, neighbours, in registers: a bitonic network.
+COARSEN_DEVICE void COARSEN_(sort_by_lanes)(COARSEN_(candidates) * of, unsigned int count,
+                                            const unsigned int each)
+{
+    const unsigned int first = threadIdx.x % 32 * each;
+    COARSEN_(word) bits[COARSEN_ROOM / 32];
+    unsigned int index[COARSEN_ROOM / 32];
+    __syncwarp();
+#pragma unroll
+    for (unsigned int r = 0; r < each; r++) {
+        bits[r] = first + r < count ? of->bits[first + r] : COARSEN_ALL;
+        index[r] = first + r < count ? of->index[first + r] : ~0u;
+    }
+#pragma unroll
+    for (unsigned int run = 2; run <= 32 * each; run *= 2)
+#pragma unroll
+        for (unsigned int gap = run / 2; gap > 0; gap /= 2)
+#pragma unroll
+            for (unsigned int r = 0; r < each; r++) {
+                const bool rises = ((first + r) & run) == 0;
+                COARSEN_(word) other = bits[r];
+                unsigned int its = index[r];
+                if (gap >= each) { // another lane's
+                    other = __shfl_xor_sync(0xffffffff, bits[r], (int)(gap / each));
+                    its = __shfl_xor_sync(0xffffffff, index[r], (int)(gap / each));
+                    const bool comes = other < bits[r] || (other == bits[r] && its < index[r]);
+                    if (comes == (((first & gap) == 0) == rises)) {
+                        bits[r] = other;
+                        index[r] = its;
+                    }
+                } else if ((r & gap) == 0) {
+                    other = bits[r + gap];
+                    its = index[r + gap];
+                    const bool comes = other < bits[r] || (other == bits[r] && its < index[r]);
+                    if (comes == rises) {
+                        bits[r + gap] = bits[r];
+                        index[r + gap] = index[r];
+                        bits[r] = other;
+                        index[r] = its;
+                    }
+                }
+            }
+    __syncwarp();
+#pragma unroll
+    for (unsigned int r = 0; r < each; r++)
+        if (first + r < count) {
+            of->bits[first + r] = bits[r];
+            of->index[first + r] = index[r];
+        }
+    __syncwarp();
+}
+
+// A function of its own, as it is long and called twice.
+COARSEN_UNUSED static __device__ __noinline__ void
+COARSEN_(sort_candidates)(COARSEN_(candidates) * of, unsigned int count)
+{
+    if (count <= 32)
+        COARSEN_(sort_by_lanes)(of, count, 1);
+    else if (count <= 64)
+        COARSEN_(sort_by_lanes)(of, count, 2);
+    else if (count <= 128)
+        COARSEN_(sort_by_lanes)(of, count, 4);
+    else
+        COARSEN_(sort_by_lanes)(of, count, COARSEN_ROOM / 32);
+}
+
+// How many of the warp's bits are up to an edge; a lane has `each`.
+COARSEN_DEVICE unsigned int COARSEN_(count_upto)(const COARSEN_(word) * bits, unsigned int each,
+                                                 COARSEN_(word) edge)
+{
+    if (each == 1)
+        return (unsigned int)__popc(__ballot_sync(0xffffffff, bits[0] <= edge));
+    unsigned int count = 0;
+#pragma unroll
+    for (unsigned int i = 0; i < each; i++)
+        count += bits[i] <= edge;
+#if COARSEN_PTX >= 800
+    return __reduce_add_sync(0xffffffff, count);
+#else
+#pragma unroll
+    for (int delta = 16; delta > 0; delta /= 2)
+        count += __shfl_xor_sync(0xffffffff, count, delta);
+    return count;
+#endif
+}
+
+// Bits up to which k of the warp's are, and few more, if k are up to `edge`; or else the edge. A lane has `each`, the
+// least of which is `first`. It bisects from the warp's least on to the greatest first, and looks farther from there:
+// that is where the k are, and the bits of floating-point numbers reach far where these are near 0.
+COARSEN_DEVICE COARSEN_(word)
+    COARSEN_(narrow_by_warp)(const COARSEN_(word) * bits, unsigned int each, COARSEN_(word) first,
+                             unsigned int k, COARSEN_(word) edge)
+{
+    if (COARSEN_(count_upto)(bits, each, COARSEN_(lesser)(edge, COARSEN_ALL - 1)) < k)
+        return edge;
+    COARSEN_(word) low = first, high = first == COARSEN_ALL ? 0 : first;
+#pragma unroll
+    for (int delta = 16; delta > 0; delta /= 2) {
+        const COARSEN_(word) other = __shfl_xor_sync(0xffffffff, high, delta);
+        low = COARSEN_(lesser)(low, __shfl_xor_sync(0xffffffff, low, delta));
+        high = other > high ? other : high;
+    }
+    COARSEN_(word) far = high > low ? high - low : 1;
+    for (bool known = false; low < edge;) {
+        const COARSEN_(word) middle =
+            low + COARSEN_(lesser)(known ? (edge - low) / 2 : far, edge - low);
+        const unsigned int count = COARSEN_(count_upto)(bits, each, middle);
+        if (count >= k) {
+            edge = middle;
+            known = true;
+            if (count <= k + k / 8)
+                break;
+        } else {
+            low = middle + 1;
+            far |= far << 1;
+        }
+    }
+    return edge;
+}
+
+// Of few, it is enough to look at each lane's first.
+COARSEN_DEVICE COARSEN_(word)
+    COARSEN_(edge_of_warp)(const COARSEN_(word) * bits, unsigned int each, COARSEN_(word) first,
+                           unsigned int k, COARSEN_(word) edge)
+{
+    return k <= COARSEN_WARP_FEW ? COARSEN_(narrow_by_warp)(&first, 1, first, k, edge)
+                                 : COARSEN_(narrow_by_warp)(bits, each, first, k, edge);
+}
+
+// Leaves the first k of a row of up to COARSEN_ROOM numbers as the first k candidates: the lanes keep all.
+COARSEN_DEVICE void COARSEN_(first_of_few)(COARSEN_(candidates) * best, const COARSEN_TYPE *in,
+                                           unsigned int width, unsigned int k)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_TYPE number[COARSEN_ROOM / 32];
+    COARSEN_(word) bits[COARSEN_ROOM / 32], first = COARSEN_ALL;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROOM / 32; r++)
+        if (r * 32 + lane < width)
+            number[r] = in[r * 32 + lane];
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROOM / 32; r++) {
+        bits[r] = r * 32 + lane < width ? COARSEN_(key)(number[r]) : COARSEN_ALL;
+        first = COARSEN_(lesser)(first, bits[r]);
+    }
+    const COARSEN_(word) edge =
+        COARSEN_(edge_of_warp)(bits, COARSEN_ROOM / 32, first, k, COARSEN_ALL);
+    const COARSEN_(word) less = edge - (edge > 0);
+    unsigned int count = 0;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_ROOM / 32; r++)
+        if (r * 32 < width) {
+            // Behind k that are up to the edge, what equals it is not among the first k; nor is what is behind the row.
+            const bool passes = bits[r] <= (count < k ? edge : less);
+            const unsigned int mask = __ballot_sync(0xffffffff, passes);
+            COARSEN_(append)(best, &count, mask, bits[r], r * 32 + lane);
+        }
+    COARSEN_(sort_candidates)(best, count);
+}
+
+// Bit l of lane v's is bit v of lane l's.
+COARSEN_DEVICE unsigned int COARSEN_(transpose)(unsigned int bits)
+{
+    unsigned int low = 0xffff;
+#pragma unroll
+    for (unsigned int gap = 16; gap > 0; gap /= 2, low ^= low << gap) {
+        const unsigned int other = __shfl_xor_sync(0xffffffff, bits, (int)gap);
+        bits = threadIdx.x & gap ? (bits & ~low) | (other >> gap & low)
+                                 : (bits & low) | (other << gap & ~low);
+    }
+    return bits;
+}
+
+// Lane v's mask: which lanes' vector v has numbers up to the edge, or, from vectors `few` on, less than it. earlier: how
+// many vectors less than v have; all: how many vectors have.
+COARSEN_DEVICE unsigned int COARSEN_(vectors_upto)(const COARSEN_(word) * least,
+                                                   unsigned int vectors, COARSEN_(word) edge,
+                                                   unsigned int few, unsigned int *earlier,
+                                                   unsigned int *all)
+{
+    unsigned int mask = 0;
+#pragma unroll
+    for (unsigned int v = 0; v < COARSEN_VECTORS; v++)
+        if (v < vectors && least[v * 32 + threadIdx.x % 32] <= edge - (v >= few))
+            mask |= 1u << v;
+    mask = COARSEN_(transpose)(mask);
+    unsigned int sum = (unsigned int)__popc(mask);
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int other = __shfl_up_sync(0xffffffff, sum, delta);
+        sum += threadIdx.x % 32 >= delta ? other : 0;
+    }
+    *earlier = sum - (unsigned int)__popc(mask);
+    *all = __shfl_sync(0xffffffff, sum, 31);
+    return mask;
+}
+
+// Lists the vectors, of so many of a lane, that have numbers up to the edge, in order, and gives how many. Behind k of
+// them, what equals the edge is not among the first k.
+COARSEN_DEVICE unsigned int COARSEN_(list)(COARSEN_(candidates) * of, unsigned int vectors,
+                                           unsigned int k, COARSEN_(word) edge)
+{
+    unsigned int place, all;
+    unsigned int mask = COARSEN_(vectors_upto)(of->least, vectors, edge, 32, &place, &all);
+    if (all > 2 * k && edge > 0) {
+        const unsigned int few = (unsigned int)__popc(__ballot_sync(0xffffffff, place < k));
+        mask = COARSEN_(vectors_upto)(of->least, vectors, edge, few, &place, &all);
+    }
+    __syncwarp();
+    for (; mask != 0; mask &= mask - 1)
+        of->vectors[place++] =
+            (unsigned short)(threadIdx.x % 32 * 32 + (unsigned int)__ffs((int)mask) - 1);
+    __syncwarp();
+    return all;
+}
+
+// Leaves the first k of a longer row as the first k candidates.
+COARSEN_DEVICE void COARSEN_(first_of_row)(COARSEN_(candidates) * best, const COARSEN_TYPE *in,
+                                           unsigned int width, unsigned int k)
+{
+    const unsigned int lane = threadIdx.x % 32, step = COARSE_FACTOR * 32 * COARSEN_ITEMS;
+    const unsigned int lead =
+        (unsigned int)((size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE));
+    const unsigned int end = lead + width;
+    COARSEN_(word) edge = COARSEN_ALL; // up to which numbers still matter
+    unsigned int count = 0;            // of candidates
+    for (unsigned int done = 0; done < end; done += COARSEN_WARP_STEPS * step) {
+        const unsigned int left = end - done;
+        const unsigned int steps =
+            left < COARSEN_WARP_STEPS * step ? (left + step - 1) / step : COARSEN_WARP_STEPS;
+        const unsigned int vectors = steps * COARSE_FACTOR; // of a lane
+        COARSEN_(tile) tile;
+        tile.in = in;
+        __syncwarp(); // the vectors before are read
+#pragma unroll 1
+        for (unsigned int s = 0; s < steps; s++) {
+            tile.first = (size_t)done + s * step - lead;
+            tile.from = done + s == 0 ? lead : 0;
+            tile.to = left - s * step < step ? left - s * step : step;
+            COARSEN_(word) of_step[COARSE_FACTOR];
+            COARSEN_(least)(tile, lane, 32, of_step, COARSE_FACTOR);
+#pragma unroll
+            for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+                best->least[(s * COARSE_FACTOR + c) * 32 + lane] = of_step[c];
+        }
+        COARSEN_(word) firsts[COARSEN_FIRSTS], first = COARSEN_ALL;
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_FIRSTS; i++)
+            firsts[i] = COARSEN_ALL;
+#pragma unroll
+        for (unsigned int v = 0; v < COARSEN_VECTORS; v++)
+            if (v < vectors)
+                firsts[v % COARSEN_FIRSTS] =
+                    COARSEN_(lesser)(firsts[v % COARSEN_FIRSTS], best->least[v * 32 + lane]);
+#pragma unroll
+        for (unsigned int i = 0; i < COARSEN_FIRSTS; i++)
+            first = COARSEN_(lesser)(first, firsts[i]);
+        edge = COARSEN_(edge_of_warp)(firsts, COARSEN_FIRSTS, first, k, edge);
+
+        // If all are listed, so are some behind the row.
+        const unsigned int listed = COARSEN_(list)(best, vectors, k, edge) * COARSEN_ITEMS;
+        const unsigned int numbers = listed < left ? listed : left;
+        COARSEN_(word) less = edge - (edge > 0);
+        unsigned int known = count + k; // when there are so many, k of them are up to the edge
+        for (unsigned int i = lane; i - lane < numbers; i += 32 * COARSEN_AT_ONCE) {
+            unsigned int at[COARSEN_AT_ONCE]; // lead more than an index
+            COARSEN_(word) bits[COARSEN_AT_ONCE];
+            unsigned int masks[COARSEN_AT_ONCE], all;
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+                const unsigned int q = i + r * 32;
+                at[r] = end;
+                if (q < numbers)
+                    at[r] =
+                        done + best->vectors[q / COARSEN_ITEMS] * COARSEN_ITEMS + q % COARSEN_ITEMS;
+            }
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                if (at[r] >= lead && at[r] < end)
+                    bits[r] = COARSEN_(key)(in[at[r] - lead]);
+            for (;;) {
+                all = count;
+#pragma unroll
+                for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+                    const bool passes =
+                        at[r] >= lead && at[r] < end && bits[r] <= (all < known ? edge : less);
+                    masks[r] = __ballot_sync(0xffffffff, passes);
+                    all += (unsigned int)__popc(masks[r]);
+                }
+                if (all <= COARSEN_ROOM)
+                    break;
+                COARSEN_(sort_candidates)(best, count);
+                if (best->bits[k - 1] == 0)
+                    return; // none comes before any of the k
+                edge = best->bits[k - 1] - 1;
+                less = edge - (edge > 0);
+                count = k;
+                known = 2 * k;
+                __syncwarp();
+            }
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                COARSEN_(append)(best, &count, masks[r], bits[r], at[r] - lead);
+        }
+        if (count >= known)
+            edge = less;
+    }
+    COARSEN_(sort_candidates)(best, count);
+}
+
+COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_WARPS, COARSEN_RESIDENT / COARSEN_WARPS)
+    COARSEN_(warp_kernel)(COARSEN_(matrix) matrix, unsigned int k)
+{
+    __shared__ COARSEN_(candidates) candidates[COARSEN_WARPS];
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    COARSEN_(candidates) *const best = candidates + warp;
+    for (size_t row = (size_t)blockIdx.x * warps + warp; row < matrix.rows;
+         row += (size_t)gridDim.x * warps) {
+        const COARSEN_TYPE *const in = matrix.in + row * matrix.pitch;
+        if (matrix.width <= COARSEN_ROOM)
+            COARSEN_(first_of_few)(best, in, (unsigned int)matrix.width, k);
+        else
+            COARSEN_(first_of_row)(best, in, (unsigned int)matrix.width, k);
+        for (unsigned int j = lane; j < k; j += 32) {
+            const unsigned int index = best->index[j];
+            matrix.out[row * k + j] = in[index];
+            if (matrix.out_indices)
+                matrix.out_indices[row * k + j] = (COARSEN_INDEX)index;
+        }
+        __syncwarp();
+    }
+}
+
 // ---- short rows ---------------------------------------------------------------------------------------
 
 // A row is `lanes` lanes', a power of two up to 32, one number each. A number's place is how many come before it. A lane
@@ -562,7 +941,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t step = (size_t)COARSEN_AT_ONCE * teams;
     for (size_t first = blockIdx.x * step; first < matrix.rows; first += gridDim.x * step) {
         COARSEN_TYPE number[COARSEN_AT_ONCE];
-        unsigned long long bits[COARSEN_AT_ONCE];
+        COARSEN_(word) bits[COARSEN_AT_ONCE];
         unsigned int place[COARSEN_AT_ONCE];
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
@@ -574,20 +953,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
             const size_t row = first + r * teams + threadIdx.x / lanes;
             bits[r] = row < matrix.rows && lane < matrix.width ? COARSEN_(key)(number[r]) : 0;
-            const unsigned int equal = sizeof(COARSEN_TYPE) <= 4
-                                           ? __match_any_sync(0xffffffff, (unsigned int)bits[r])
-                                           : __match_any_sync(0xffffffff, bits[r]);
+            const unsigned int equal = __match_any_sync(0xffffffff, bits[r]);
             place[r] = (unsigned int)__popc(equal & below);
         }
 #pragma unroll 4
         for (unsigned int j = 0; j < (unsigned int)matrix.width; j++)
 #pragma unroll
             for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
-                if (sizeof(COARSEN_TYPE) <= 4)
-                    place[r] += __shfl_sync(0xffffffff, (unsigned int)bits[r], (int)j, (int)lanes) <
-                                (unsigned int)bits[r];
-                else
-                    place[r] += __shfl_sync(0xffffffff, bits[r], (int)j, (int)lanes) < bits[r];
+                place[r] += __shfl_sync(0xffffffff, bits[r], (int)j, (int)lanes) < bits[r];
 #pragma unroll
         for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
             const size_t row = first + r * teams + threadIdx.x / lanes;
@@ -663,6 +1036,22 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (k <= COARSEN_WARP_K && width <= 0xfffffff0 &&
+        (width <= COARSEN_PART || rows >= COARSEN_RESIDENT * processors)) {
+        size_t warps = COARSEN_WARPS;
+        while (warps > 1 && rows < warps * processors)
+            warps /= 2;
+        if (status == cudaSuccess)
+            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(warp_kernel),
+                                                                   (int)warps * 32, 0);
+        if (status != cudaSuccess)
+            return status;
+        const size_t blocks =
+            coarsen_min(coarsen_ceil_div(rows, warps), processors * (size_t)resident);
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(blocks, (unsigned int)warps * 32, 0, stream);
+        return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
+    }
     const unsigned int threads = COARSEN_(threads)(width, k);
     unsigned int room = 64;
     while (room < 2048 && room < 2 * k + 64)
@@ -702,6 +1091,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
 #undef COARSEN_FEW
+#undef COARSEN_ALL
+#undef COARSEN_WARP_STEPS
+#undef COARSEN_VECTORS
+#undef COARSEN_ROOM
+#undef COARSEN_FIRSTS
+#undef COARSEN_RESIDENT
+#undef COARSEN_WARP_FEW
+#undef COARSEN_WARPS
+#undef COARSEN_WARP_K
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
