@@ -11,8 +11,8 @@
 //     cudaMalloc(&scratch, matmul_f32_scratch_bytes(300, 300, 300));
 //     matmul_f32_launch(300, 300, 300, 1, in, 300, in, 300, 0, out, 300, scratch,
 //                       matmul_f32_scratch_bytes(300, 300, 300), stream);
-//     // 40 products of matrices of 3 x 4 by 4 x 5, one after the other
-//     matmul_f32_launch_batch(40, 3, 5, 4, 1, m, 4, 12, n, 5, 20, 0, p, 5, 15, stream);
+//     // 40 products of matrices of 3 x 4 by 4 x 5, one matrix after the other
+//     matmul_f32_launch_batch(40, 3, 5, 4, 1, in, 4, 12, in, 5, 20, 0, out, 5, 15, stream);
 //
 // | parameter            | default   | meaning                                                   |
 // |----------------------|-----------|-----------------------------------------------------------|
