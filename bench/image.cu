@@ -2,8 +2,8 @@
 //
 // bench/image.cu: RGB to gray, and box blurs of radius 1 and 3 of gray and RGB pictures. Each rung of the
 // image ladders and image.h beside a device copy. With --sweep: every pair of knobs of the rungs that
-// have a COARSE_FACTOR. This does not build with NPP, NVIDIA's library of such kernels, so the copy is
-// the only peer.
+// have a COARSE_FACTOR. Where NPP, NVIDIA's library of such kernels, is on the include path, it is the
+// peer; otherwise there is only the copy.
 //
 // n counts pixels: a picture of n = 2^e is 2^(e - e/2) wide and 2^(e/2) high. Bytes are counted once in
 // and once out. The file includes itself, once for each pair of knobs and once for each radius and
@@ -97,10 +97,21 @@ BLUR(image, "image.h");
 
 #include <coarsen/base.h>
 
+#include <climits>
+
+#if __has_include(<nppi_filtering_functions.h>) && !defined(NO_NPP)
+#include <nppi_color_conversion.h>
+#include <nppi_filtering_functions.h>
+#define HAVE_NPP 1
+#else
+#define HAVE_NPP 0
+#endif
+
 struct rung {
     const char *kernel, *knobs;
     int radius, channels; // radius 0: to gray
-    cudaError_t (*launch)(const unsigned char *, unsigned char *, size_t, size_t, cudaStream_t);
+    cudaError_t (*launch)(const unsigned char *, size_t, unsigned char *, size_t, size_t, size_t,
+                          cudaStream_t);
     std::function<void(bench_entry *)> describe;
 };
 
@@ -155,49 +166,128 @@ GRAY(gray, "image.h");
 
 // ---- The reference ----------------------------------------------------------------------------------
 
-__global__ void wrong_kernel(const unsigned char *in, const unsigned char *out, long long width,
-                             long long height, int radius, int channels, unsigned long long *wrong)
+// Without the pixels within `border` of one, and a sample may differ by the tolerance.
+__global__ void wrong_kernel(const unsigned char *in, long long in_pitch, const unsigned char *out,
+                             long long out_pitch, long long width, long long height, int radius,
+                             int channels, long long border, int tolerance,
+                             unsigned long long *wrong)
 {
     const int made = radius == 0 ? 1 : channels;
     const long long samples = width * height * made, stride = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < samples; i += stride) {
         const long long pixel = i / made, x = pixel % width, y = pixel / width;
+        if (x < border || y < border || x + border >= width || y + border >= height)
+            continue;
         unsigned int wanted;
         if (radius == 0) {
-            const unsigned char *const rgb = in + 3 * pixel;
+            const unsigned char *const rgb = in + y * in_pitch + 3 * x;
             wanted = (19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768) / 65536;
         } else {
             unsigned int sum = 0, count = 0;
             for (long long v = max(y - radius, 0ll); v <= min(y + radius, height - 1); v++)
                 for (long long u = max(x - radius, 0ll); u <= min(x + radius, width - 1); u++) {
-                    sum += in[(v * width + u) * channels + i % made];
+                    sum += in[v * in_pitch + u * channels + i % made];
                     count++;
                 }
             wanted = (sum + count / 2) / count;
         }
-        if (out[i] != wanted)
+        if (abs(out[y * out_pitch + x * made + i % made] - (int)wanted) > tolerance)
             atomicAdd(wrong, 1);
     }
 }
 
+// ---- The peer -------------------------------------------------------------------------------------
+
+// NPP's gray has the same weights, rounded by it, and its box filter at a border takes the pixels there for those beyond
+// it. So only what is not near a border is compared, and one more or less is right.
+#if HAVE_NPP
+static cudaError_t npp_launch(const unsigned char *in, size_t in_pitch, unsigned char *out,
+                              size_t out_pitch, size_t width, size_t height, int radius,
+                              int channels, cudaStream_t stream)
+{
+    static const NppStreamContext device = [] {
+        NppStreamContext context = {};
+        cudaDeviceProp properties;
+        BENCH_CHECK(cudaGetDevice(&context.nCudaDeviceId));
+        BENCH_CHECK(cudaGetDeviceProperties(&properties, context.nCudaDeviceId));
+        context.nMultiProcessorCount = properties.multiProcessorCount;
+        context.nMaxThreadsPerMultiProcessor = properties.maxThreadsPerMultiProcessor;
+        context.nMaxThreadsPerBlock = properties.maxThreadsPerBlock;
+        context.nSharedMemPerBlock = properties.sharedMemPerBlock;
+        context.nCudaDevAttrComputeCapabilityMajor = properties.major;
+        context.nCudaDevAttrComputeCapabilityMinor = properties.minor;
+        return context;
+    }();
+    NppStreamContext context = device;
+    context.hStream = stream;
+    BENCH_CHECK(cudaStreamGetFlags(stream, &context.nStreamFlags));
+    const NppiSize size = {(int)width, (int)height}, mask = {2 * radius + 1, 2 * radius + 1};
+    const NppiPoint origin = {0, 0}, anchor = {radius, radius};
+    const int in_step = (int)in_pitch, out_step = (int)out_pitch;
+    const NppStatus status =
+        radius == 0 ? nppiRGBToGray_8u_C3C1R_Ctx(in, in_step, out, out_step, size, context)
+        : channels == 1
+            ? nppiFilterBoxBorder_8u_C1R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
+                                             anchor, NPP_BORDER_REPLICATE, context)
+            : nppiFilterBoxBorder_8u_C3R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
+                                             anchor, NPP_BORDER_REPLICATE, context);
+    return status == NPP_SUCCESS ? cudaSuccess : cudaErrorUnknown;
+}
+#endif
+
 // ---- Contests -------------------------------------------------------------------------------------
 
-static void contest(bench &b, int e, int radius, int channels, const std::vector<rung> &list)
+struct shape {
+    size_t width, height, in_at, in_gap, out_gap; // bytes: before the picture, and between rows
+    std::string text;
+};
+
+static void contest(bench &b, const shape &p, int radius, int channels,
+                    const std::vector<rung> &list)
 {
-    const size_t width = (size_t)1 << (e - e / 2), height = (size_t)1 << (e / 2);
-    const size_t n = width * height, read = n * channels, written = radius == 0 ? n : read;
+    const size_t width = p.width, height = p.height, n = width * height;
+    const size_t made = radius == 0 ? 1 : channels, read = n * channels, written = n * made;
+    const size_t in_pitch = width * channels + p.in_gap, out_pitch = width * made + p.out_gap;
     bench_contest contest("image", channels == 1 ? "gray" : "RGB", n);
-    contest.data = radius == 0 ? "to gray" : "blur of radius " + std::to_string(radius);
-    const std::shared_ptr<void> from = bench_alloc(read), to = bench_alloc(read);
-    const unsigned char *const in = (unsigned char *)from.get();
+    contest.data = (radius == 0 ? "to gray" : "blur of radius " + std::to_string(radius)) + p.text;
+    contest.peer = "NPP";
+    const size_t in_bytes = p.in_at + in_pitch * height, out_bytes = out_pitch * height;
+    const std::shared_ptr<void> from = bench_alloc(in_bytes);
+    const std::shared_ptr<void> to = bench_alloc(std::max(in_bytes, out_bytes));
+    const unsigned char *const in = (unsigned char *)from.get() + p.in_at;
     unsigned char *const out = (unsigned char *)to.get();
-    bench_fill((unsigned char *)from.get(), read, 1);
+    bench_fill((unsigned char *)from.get(), in_bytes, 1);
 
     // As many bytes as the kernels move, half of them in and half out.
-    const bench_entry copied = bench_copy({{out, in, (read + written) / 2}},
-                                          [=] { BENCH_CHECK(cudaMemset(out, 0x5a, read)); });
+    const bench_entry copied = bench_copy({{out, from.get(), (read + written) / 2}},
+                                          [=] { BENCH_CHECK(cudaMemset(out, 0x5a, out_bytes)); });
     contest.entries.push_back(copied);
 
+    const auto check = [=](long long border, int tolerance) {
+        return [=](std::string *why) {
+            std::shared_ptr<void> wrong = bench_zeroed(8);
+            unsigned long long count;
+            wrong_kernel<<<2048, 256>>>(in, in_pitch, out, out_pitch, width, height, radius,
+                                        channels, border, tolerance,
+                                        (unsigned long long *)wrong.get());
+            BENCH_CHECK(cudaGetLastError());
+            BENCH_CHECK(cudaMemcpy(&count, wrong.get(), 8, cudaMemcpyDeviceToHost));
+            *why = std::to_string(count) + " samples";
+            return count == 0;
+        };
+    };
+#if HAVE_NPP
+    if (in_bytes <= INT_MAX && out_bytes <= INT_MAX) {
+        bench_entry entry = copied;
+        entry.kernel = "NPP";
+        entry.launch = [=](cudaStream_t stream) {
+            return npp_launch(in, in_pitch, out, out_pitch, width, height, radius, channels,
+                              stream);
+        };
+        entry.check = check(radius, 1);
+        contest.entries.push_back(entry);
+    }
+#endif
     for (const rung &r : list) {
         if (r.radius != radius || r.channels != channels)
             continue;
@@ -205,17 +295,10 @@ static void contest(bench &b, int e, int radius, int channels, const std::vector
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
         const auto launch = r.launch;
-        entry.launch = [=](cudaStream_t stream) { return launch(in, out, width, height, stream); };
-        entry.check = [=](std::string *why) {
-            std::shared_ptr<void> wrong = bench_zeroed(8);
-            unsigned long long count;
-            wrong_kernel<<<2048, 256>>>(in, out, width, height, radius, channels,
-                                        (unsigned long long *)wrong.get());
-            BENCH_CHECK(cudaGetLastError());
-            BENCH_CHECK(cudaMemcpy(&count, wrong.get(), 8, cudaMemcpyDeviceToHost));
-            *why = std::to_string(count) + " samples";
-            return count == 0;
+        entry.launch = [=](cudaStream_t stream) {
+            return launch(in, in_pitch, out, out_pitch, width, height, stream);
         };
+        entry.check = check(0, 0);
         if (r.describe)
             r.describe(&entry);
         contest.entries.push_back(entry);
@@ -225,19 +308,29 @@ static void contest(bench &b, int e, int radius, int channels, const std::vector
 
 int main(int argc, char **argv)
 {
-    bench b(
-        argc, argv,
-        {"Pictures: the rungs of coarsen's grayscale and blur beside a device copy.", "", 18, 28});
+    bench b(argc, argv,
+            {"Pictures: the rungs of coarsen's grayscale and blur beside NPP and a device copy.",
+             "", 18, 28});
     const std::vector<rung> &list = b.sweep ? bench_variants<rung>() : bench_rungs<rung>();
-    for (int e : b.exponents(b.quick ? 1 : 2)) {
-        if (!b.fits(6.0 * (1ull << e), ("image, n = 2^" + std::to_string(e)).c_str()))
+    std::vector<shape> shapes;
+    for (int e : b.exponents(b.quick ? 1 : 2))
+        shapes.push_back({(size_t)1 << (e - e / 2), (size_t)1 << (e / 2), 0, 0, 0, ""});
+    if (!b.sweep) {
+        shapes.push_back({1921, 1080, 0, 0, 0, ", 1921 x 1080"});
+        shapes.push_back({8191, 8191, 0, 0, 0, ", 8191 x 8191"});
+        shapes.push_back({8192, 8192, 0, 64, 64, ", 8192 x 8192 with a pitch"});
+        shapes.push_back({8192, 8192, 3, 7, 0, ", 8192 x 8192 of a larger one"});
+    }
+    for (const shape &p : shapes) {
+        const size_t n = p.width * p.height;
+        if (!b.fits(6.0 * n, ("image, n = " + std::to_string(n)).c_str()))
             continue;
-        contest(b, e, 0, 3, list);
+        contest(b, p, 0, 3, list);
         if (!b.sweep)
             for (int radius = 1; radius <= 3; radius += 2)
-                contest(b, e, radius, 1, list);
+                contest(b, p, radius, 1, list);
         for (int radius = b.sweep ? 3 : 1; radius <= 3; radius += 2)
-            contest(b, e, radius, 3, list);
+            contest(b, p, radius, 3, list);
     }
     return b.finish();
 }

@@ -188,10 +188,10 @@ struct contender {
 
 template <typename Op>
 static void contest(bench &b, const float *x, const float *y, float *out, size_t n, int arrays,
-                    const std::vector<contender> &list)
+                    const std::vector<contender> &list, const char *where = "")
 {
     bench_contest contest("map", "float", n);
-    contest.data = Op::name();
+    contest.data = std::string(Op::name()) + where;
 
     const bench_entry copied = bench_copy({{out, x, n * sizeof(float)}}, [=] {
         BENCH_CHECK(cudaMemset(out, 0xff, n * sizeof(float)));
@@ -230,14 +230,14 @@ int main(int argc, char **argv)
         const size_t n = (size_t)1 << e, bytes = n * sizeof(float);
         if (!b.fits(3.0 * bytes, ("map, n = 2^" + std::to_string(e)).c_str()))
             continue;
-        const std::shared_ptr<void> a = bench_alloc(bytes), c = bench_alloc(bytes);
-        const std::shared_ptr<void> made = bench_alloc(bytes);
+        const std::shared_ptr<void> a = bench_alloc(bytes + 16), c = bench_alloc(bytes + 16);
+        const std::shared_ptr<void> made = bench_alloc(bytes + 16);
         const float *const x = (float *)a.get(), *const y = (float *)c.get();
         float *const out = (float *)made.get();
-        bench_fill((float *)a.get(), n, 1);
-        bench_fill((float *)c.get(), n, 2);
+        bench_fill((float *)a.get(), n + 4, 1);
+        bench_fill((float *)c.get(), n + 4, 2);
 
-        std::vector<contender> add, square, saxpy;
+        std::vector<contender> add, square, saxpy, apart;
         if (b.sweep) {
             for (const variant &v : bench_variants<variant>())
                 add.push_back({v.kernel, v.knobs,
@@ -265,6 +265,12 @@ int main(int argc, char **argv)
                                                                     n, saxpying(), stream);
                          },
                          nullptr});
+        apart.push_back({"CUB", "",
+                         [=](float *to, size_t n, cudaStream_t stream) {
+                             return cub::DeviceTransform::Transform(
+                                 cuda::std::make_tuple(x + 1, y + 2), to, n, saxpying(), stream);
+                         },
+                         nullptr});
         for (const rung &r : bench_rungs<rung>()) {
             add.push_back({r.kernel, "",
                            [=](float *to, size_t n, cudaStream_t stream) {
@@ -281,10 +287,16 @@ int main(int argc, char **argv)
                                  return r.saxpy(x, y, to, n, 2.5f, stream);
                              },
                              nullptr});
+            apart.push_back({r.kernel, "",
+                             [=](float *to, size_t n, cudaStream_t stream) {
+                                 return r.saxpy(x + 1, y + 2, to, n, 2.5f, stream);
+                             },
+                             nullptr});
         }
         contest<addition>(b, x, y, out, n, 3, add);
         contest<squaring>(b, x, y, out, n, 2, square);
         contest<saxpying>(b, x, y, out, n, 3, saxpy);
+        contest<saxpying>(b, x + 1, y + 2, out + 3, n, 3, apart, ", not at one boundary");
     }
     return b.finish();
 }

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     unsigned long long *const count = (unsigned long long *)device_alloc(sizeof(*count));
     void *const scratch = device_alloc(scratch_bytes);
 
-    CHECK(gray_launch(rgb, tones, p.width, p.height, 0));
+    CHECK(gray_launch(rgb, 3 * p.width, tones, p.width, p.width, p.height, 0));
     CHECK(bright_scratch_init(scratch, scratch_bytes, 0));
     CHECK(bright_launch(tones, out, pixels, count, (unsigned char)tone, scratch, scratch_bytes, 0));
 

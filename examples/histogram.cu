@@ -148,7 +148,7 @@ static unsigned char *read_input(const char *path, bool is_picture, size_t *n)
     *n = p.width * p.height;
     unsigned char *const rgb = (unsigned char *)device_copy(p.rgb, 3 * *n);
     unsigned char *const in = (unsigned char *)device_alloc(*n);
-    CHECK(gray_launch(rgb, in, p.width, p.height, 0));
+    CHECK(gray_launch(rgb, 3 * p.width, in, p.width, p.width, p.height, 0));
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(rgb));
     picture_free(p);

@@ -74,9 +74,9 @@ int main(int argc, char **argv)
     const unsigned char *const in = (unsigned char *)device_copy(p.rgb, 3 * pixels);
     unsigned char *const out = (unsigned char *)device_alloc(3 * pixels);
 
-    CHECK(gray_launch(in, out, p.width, p.height, 0));
+    CHECK(gray_launch(in, 3 * p.width, out, p.width, p.width, p.height, 0));
     size_t wrong = finish(argv[2], &p, out, 1, wanted_gray);
-    CHECK(blur_launch(in, out, p.width, p.height, 0));
+    CHECK(blur_launch(in, 3 * p.width, out, 3 * p.width, p.width, p.height, 0));
     wrong += finish(argv[3], &p, out, 3, wanted_blur);
 
     CHECK(cudaFree((void *)in));

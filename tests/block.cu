@@ -686,6 +686,44 @@ template <unsigned int BYTES, bool EARLY = false> static void check_copy(void)
 
 // ---- Vectors ------------------------------------------------------------------------------------
 
+#if TESTED(shift)
+
+#define COARSEN_NAME bytes
+#include <coarsen/block/shift.h>
+
+// Thread t: the words that begin t bytes behind the first.
+template <unsigned int COUNT>
+static __global__ void shift_kernel(const unsigned int *in, unsigned int *out)
+{
+    unsigned int words[COUNT + 4];
+    for (unsigned int i = 0; i < COUNT + 4; i++)
+        words[i] = in[i];
+    bytes_shift(words, COUNT, threadIdx.x);
+    for (unsigned int i = 0; i < COUNT; i++)
+        out[threadIdx.x * COUNT + i] = words[i];
+}
+
+template <unsigned int COUNT> static void check_shift(void)
+{
+    unsigned int words[COUNT + 4];
+    std::vector<unsigned int> want(16 * COUNT);
+    for (unsigned int i = 0; i < COUNT + 4; i++)
+        words[i] = (unsigned int)test_random(COUNT, i);
+    for (unsigned int after = 0; after < 16; after++)
+        memcpy(&want[after * COUNT], (const char *)words + after, COUNT * 4);
+    test_array in(sizeof(words)), out(want.size() * 4);
+    in.fill(words);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(16);
+    CHECK(cudaLaunchKernelEx(&config, shift_kernel<COUNT>, (const unsigned int *)in.get(),
+                             (unsigned int *)out.get()));
+    CHECK(cudaDeviceSynchronize());
+    tap_ok(out.holds(want) && out.intact(), "shift: %u words, 0 to 15 bytes behind another", COUNT);
+}
+
+#endif
+
 #if TESTED(vector)
 
 typedef struct {
@@ -1140,6 +1178,11 @@ int main(void)
     check_copy<8, true>();
     check_copy<16, true>();
 #endif
+#endif
+#if TESTED(shift)
+    check_shift<1>();
+    check_shift<4>();
+    check_shift<12>();
 #endif
 #if TESTED(vector)
     check_vector("vector_1", vector_1_items, vector_1_kernel);

@@ -138,7 +138,8 @@ typedef std::vector<unsigned char> bytes;
 
 struct rung {
     const char *name;
-    cudaError_t (*launch)(const unsigned char *, unsigned char *, size_t, size_t, cudaStream_t);
+    cudaError_t (*launch)(const unsigned char *, size_t, unsigned char *, size_t, size_t, size_t,
+                          cudaStream_t);
     size_t radius, channels; // radius 0: to gray
     unsigned int red, green, blue;
 };
@@ -180,28 +181,44 @@ static bytes wanted(const rung &r, const bytes &in, size_t width, size_t height)
 
 enum picture { RANDOM, WHITE, BLACK_OR_WHITE };
 
-static bool right_at(const rung &r, size_t width, size_t height, size_t in_at, size_t out_at,
-                     picture kind)
+// Where an image is: so many bytes behind a 256-byte boundary, with so many bytes between its rows.
+struct place {
+    size_t at, gap;
+};
+
+static bool right_at(const rung &r, size_t width, size_t height, place from, place to, picture kind)
 {
-    const size_t in_channels = r.radius == 0 ? 3 : r.channels;
-    const size_t out_channels = r.radius == 0 ? 1 : r.channels;
-    bytes x(width * height * in_channels), got(width * height * out_channels);
+    const size_t in_row = width * (r.radius == 0 ? 3 : r.channels);
+    const size_t out_row = width * (r.radius == 0 ? 1 : r.channels);
+    const size_t in_pitch = in_row + from.gap, out_pitch = out_row + to.gap;
+    const size_t some = width > 0 && height > 0;
+    bytes x(in_row * height), spread(some * (in_pitch * height - from.gap));
     for (size_t i = 0; i < x.size(); i++) {
         const uint64_t bits = test_random(width * 1000 + height, i);
         x[i] = (unsigned char)(kind == RANDOM ? bits : kind == WHITE ? 255 : bits % 2 * 255);
     }
-    test_array in(x.size(), in_at), out(got.size(), out_at);
-    if (!x.empty())
-        in.fill(x.data());
-    cudaError_t status =
-        r.launch((const unsigned char *)in.get(), (unsigned char *)out.get(), width, height, 0);
+    for (size_t i = 0; i < spread.size(); i++)
+        spread[i] = i % in_pitch < in_row ? x[i / in_pitch * in_row + i % in_pitch]
+                                          : (unsigned char)test_random(width, i);
+    test_array in(spread.size(), from.at), out(some * (out_pitch * height - to.gap), to.at);
+    if (some)
+        in.fill(spread.data());
+    cudaError_t status = r.launch((const unsigned char *)in.get(), in_pitch,
+                                  (unsigned char *)out.get(), out_pitch, width, height, 0);
     if (status == cudaSuccess)
         status = cudaDeviceSynchronize();
     if (status != cudaSuccess || !in.intact() || !out.intact())
         return false;
-    if (!got.empty())
-        out.read(got.data());
-    return got == wanted(r, x, width, height);
+    if (!some)
+        return true;
+    const bytes want = wanted(r, x, width, height);
+    bytes got(out.bytes);
+    out.read(got.data());
+    for (size_t i = 0; i < got.size(); i++)
+        if (got[i] !=
+            (i % out_pitch < out_row ? want[i / out_pitch * out_row + i % out_pitch] : POISON))
+            return false;
+    return true;
 }
 
 static void check(const rung &r)
@@ -210,32 +227,60 @@ static void check(const rung &r)
                                        {3, 3},    {7, 2},   {1, 70}, {15, 9},   {16, 16},  {17, 5},
                                        {32, 33},  {33, 3},  {97, 6}, {128, 21}, {160, 11}, {163, 4},
                                        {480, 12}, {496, 5}, {961, 3}};
+    // Both at boundaries; neither, and never both at once; at boundaries with gaps; at any place.
+    static const place places[][2] = {{{0, 0}, {0, 0}},   {{3, 0}, {1, 0}},  {{0, 0}, {16, 0}},
+                                      {{5, 0}, {2, 0}},   {{0, 3}, {0, 0}},  {{0, 0}, {0, 5}},
+                                      {{16, 16}, {0, 1}}, {{7, 29}, {13, 1}}};
     int turn = 0;
     for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++)
-        for (size_t at = 0; at < 2; at++, turn++) {
+        for (size_t at = 0; at < sizeof(places) / sizeof(*places); at++, turn++) {
             const size_t width = shapes[s][0], height = shapes[s][1];
-            const size_t in_at = at == 0         ? 0
-                                 : turn % 4 == 1 ? 3
-                                                 : 5,
-                         out_at = at == 0         ? 0
-                                  : turn % 4 == 1 ? 1
-                                                  : 2 /* never both at 16 */;
             const char *const order = test_order(turn % test_order_count());
-            if (right_at(r, width, height, in_at, out_at, (picture)(turn % 3)) ||
+            if (right_at(r, width, height, places[at][0], places[at][1], (picture)(turn % 3)) ||
                 (test_order(0), false))
                 continue;
-            tap_ok(0, "%s: %zu x %zu, offsets %zu and %zu, %s: %s", r.name, width, height, in_at,
-                   out_at, order, cudaGetErrorString(cudaGetLastError()));
+            tap_ok(0, "%s: %zu x %zu, places no. %zu, %s: %s", r.name, width, height, at, order,
+                   cudaGetErrorString(cudaGetLastError()));
             return;
         }
     test_order(0);
     tap_ok(1, "%s: right to the bit at every size and alignment", r.name);
 }
 
+// Each of 16 distances from a boundary, in and out, and of rows from those above.
+static void check_distances(const rung &r)
+{
+    static const size_t widths[] = {1, 5, 37, 161, 479};
+    for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++)
+        for (size_t at = 0; at < 16; at++)
+            for (size_t apart = 0; apart < 16; apart += 5) {
+                const place from = {at, (at * 3 + apart) % 17}, to = {(at + apart) % 16, apart};
+                if (right_at(r, widths[w], 5, from, to, RANDOM))
+                    continue;
+                tap_ok(0, "%s: %zu x 5, in at %zu, gap %zu, out at %zu, gap %zu: %s", r.name,
+                       widths[w], from.at, from.gap, to.at, to.gap,
+                       cudaGetErrorString(cudaGetLastError()));
+                return;
+            }
+    // Rows that are whole vectors, but for their ends.
+    for (size_t width = 470; width < 500; width++)
+        for (size_t out_gap = 0; out_gap < 2; out_gap++) {
+            const size_t in_row = width * (r.radius == 0 ? 3 : r.channels);
+            const size_t out_row = width * (r.radius == 0 ? 1 : r.channels);
+            const place from = {16, (0 - in_row) % 16}, to = {0, out_gap + (0 - out_row) % 16};
+            if (right_at(r, width, 4, from, to, RANDOM))
+                continue;
+            tap_ok(0, "%s: %zu x 4, pitches of %zu and %zu: %s", r.name, width, in_row + from.gap,
+                   out_row + to.gap, cudaGetErrorString(cudaGetLastError()));
+            return;
+        }
+    tap_ok(1, "%s: right to the bit at every distance from a boundary", r.name);
+}
+
 // More rows than a grid has, so that blocks go round.
 static void check_tall(const rung &r)
 {
-    tap_ok(right_at(r, 2, 65540, 0, 0, RANDOM), "%s: 2 x 65540", r.name);
+    tap_ok(right_at(r, 2, 65540, place{0, 0}, place{0, 0}, RANDOM), "%s: 2 x 65540", r.name);
 }
 
 static void check_errors(const rung &r)
@@ -244,16 +289,25 @@ static void check_errors(const rung &r)
     const unsigned char *const x = (const unsigned char *)in.get();
     unsigned char *const y = (unsigned char *)out.get();
     const cudaError_t wrong = cudaErrorInvalidValue;
-    bool ok = r.launch(NULL, y, 10, 10, 0) == wrong && r.launch(x, NULL, 10, 10, 0) == wrong;
-    ok &= r.launch(x, y, SIZE_MAX, 1, 0) == wrong && r.launch(x, y, 1, SIZE_MAX, 0) == wrong;
-    ok &= r.launch(x, y, (size_t)1 << 33, (size_t)1 << 33, 0) == wrong;
-    ok &= r.launch(x, y, SIZE_MAX / 2, 2, 0) == wrong;
+    const size_t most = SIZE_MAX, half = (size_t)1 << 33;
+    const size_t in_row = 10 * (r.radius == 0 ? 3 : r.channels);
+    const size_t out_row = 10 * (r.radius == 0 ? 1 : r.channels);
+    bool ok = r.launch(NULL, in_row, y, out_row, 10, 10, 0) == wrong;
+    ok &= r.launch(x, in_row, NULL, out_row, 10, 10, 0) == wrong;
+    ok &= r.launch(x, in_row - 1, y, out_row, 10, 10, 0) == wrong;
+    ok &= r.launch(x, in_row, y, out_row - 1, 10, 10, 0) == wrong;
+    ok &= r.launch(x, most, y, most, most, 1, 0) == wrong;
+    ok &= r.launch(x, most, y, out_row, 1, 2, 0) == wrong;
+    ok &= r.launch(x, in_row, y, most / 2, 1, 4, 0) == wrong;
+    ok &= r.launch(x, 3, y, 3, 1, most, 0) == wrong;
+    ok &= r.launch(x, 4 * half, y, 4 * half, half, half, 0) == wrong;
+    ok &= r.launch(x, most, y, most, most / 2, 2, 0) == wrong;
     if (r.channels > 1) // a row of fewer samples, modulo 2^64, than pixels
-        ok &= r.launch(x, y, SIZE_MAX / r.channels + 1, 1, 0) == wrong;
+        ok &= r.launch(x, most, y, most, most / r.channels + 1, 1, 0) == wrong;
     ok &= cudaDeviceSynchronize() == cudaSuccess;
     tap_ok(ok, "%s: wrong arguments return cudaErrorInvalidValue", r.name);
     tap_ok(in.untouched() && out.untouched(), "%s: wrong arguments write nothing", r.name);
-    tap_ok(r.launch(NULL, NULL, 0, 7, 0) == cudaSuccess, "%s: no pixels, no arrays", r.name);
+    tap_ok(r.launch(NULL, 0, NULL, 0, 0, 7, 0) == cudaSuccess, "%s: no pixels, no arrays", r.name);
 }
 
 #ifdef SIMT
@@ -282,15 +336,17 @@ static void check_errors(const rung &r)
 #include <coarsen/image/blur_rolling.h>
 
 // The launcher picks the rows a thread makes by the device; here they are 32.
-static cudaError_t count_rolling_32_launch(const unsigned char *in, unsigned char *out,
-                                           size_t width, size_t height, cudaStream_t stream)
+static cudaError_t count_rolling_32_launch(const unsigned char *in, size_t in_pitch,
+                                           unsigned char *out, size_t out_pitch, size_t width,
+                                           size_t height, cudaStream_t stream)
 {
     const unsigned int columns = 2, rows = 32;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
     config.blockDim = dim3(128);
     config.stream = stream;
-    return cudaLaunchKernelEx(&config, count_rolling_kernel, in, out, width, height, columns, rows);
+    return cudaLaunchKernelEx(&config, count_rolling_kernel, in, in_pitch, out, out_pitch, width,
+                              height, columns, rows);
 }
 #endif
 
@@ -330,8 +386,9 @@ static void check_counts(void)
     in.zero();
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         simt_counts c;
-        CHECK(table[i].r.launch((unsigned char *)in.get(), (unsigned char *)out.get(), width,
-                                height, 0));
+        const size_t in_pitch = width * (table[i].r.radius == 0 ? 3 : 1);
+        CHECK(table[i].r.launch((unsigned char *)in.get(), in_pitch, (unsigned char *)out.get(),
+                                width, width, height, 0));
         CHECK(cudaDeviceSynchronize());
         simt_last_counts(&c);
         tap_ok(c.global_load_bytes == table[i].loaded,
@@ -385,7 +442,14 @@ int main(void)
     for (const rung &r : rungs) {
         check_errors(r);
         check(r);
+        check_distances(r);
     }
+#if TESTED(grayscale_single)
+    check_tall(GRAY(gray_single));
+#endif
+#if TESTED(grayscale_coarsened)
+    check_tall(GRAY(gray_coarsened));
+#endif
 #if TESTED(blur_single)
     check_tall(BLUR(single_1_1, 1, 1));
 #endif

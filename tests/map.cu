@@ -61,6 +61,12 @@
 #define BLOCK_DIM      32
 #include MAP_HEADER
 
+#define COARSEN_NAME   MAP_NAME(swaps) // 4 bytes at an alignment of 2
+#define COARSEN_TYPE   half_of
+#define COARSEN_MAP(h) half_of((h).high, (h).low)
+#define BLOCK_DIM      32
+#include MAP_HEADER
+
 static void MAP_NAME(test)(void)
 {
     const rung r = {MAP_TEXT,
@@ -70,7 +76,8 @@ static void MAP_NAME(test)(void)
                     MAP_NAME(mixed_launch),
                     MAP_NAME(narrow_launch),
                     MAP_NAME(triples_launch),
-                    MAP_NAME(halves_launch)};
+                    MAP_NAME(halves_launch),
+                    MAP_NAME(swaps_launch)};
     check(r);
 }
 
@@ -109,6 +116,7 @@ struct rung {
     cudaError_t (*narrow)(const long long *, unsigned char *, size_t, shifted, cudaStream_t);
     cudaError_t (*triples)(const triple *, const triple *, triple *, size_t, cudaStream_t);
     cudaError_t (*halves)(const triple *, half_of *, size_t, cudaStream_t);
+    cudaError_t (*swaps)(const half_of *, half_of *, size_t, cudaStream_t);
 };
 
 static const size_t sizes[] = {0,   1,   2,   15,  16,  17,   31,   32,   33,   63,   64,  65,
@@ -120,8 +128,8 @@ template <class T> struct input {
     std::vector<T> host;
     test_array device;
 
-    input(size_t n, size_t offset, uint64_t seed)
-        : host(n), device(n * sizeof(T), offset * sizeof(T))
+    input(size_t n, size_t offset, uint64_t seed, size_t bytes = 0)
+        : host(n), device(n * sizeof(T), offset * sizeof(T) + bytes)
     {
         for (size_t i = 0; i < n; i++)
             set(&host[i], test_random(seed, i));
@@ -131,6 +139,10 @@ template <class T> struct input {
     static void set(float *x, uint64_t bits) // of which sums and products are exact
     {
         *x = (float)((int)(bits % 2001) - 1000) / 8;
+    }
+    static void set(half_of *x, uint64_t bits)
+    {
+        *x = half_of((unsigned int)bits, (unsigned int)(bits >> 32));
     }
     static void set(triple *x, uint64_t bits)
     {
@@ -171,7 +183,8 @@ static bool made(cudaError_t status, const test_array &out, size_t n, Expect exp
 }
 
 // Offsets of the arrays, in elements: as one, and each another.
-static const size_t offsets[][4] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {1, 2, 0, 3}, {0, 0, 0, 1}};
+static const size_t offsets[][4] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {1, 2, 0, 3},   {0, 0, 0, 1},
+                                    {1, 0, 0, 0}, {0, 3, 1, 2}, {15, 7, 3, 10}, {6, 5, 9, 13}};
 
 static bool right_at(const rung &r, size_t n, const size_t *at, const char **which)
 {
@@ -232,6 +245,14 @@ static bool right_at(const rung &r, size_t n, const size_t *at, const char **whi
         test_array out(n * 4, at[3] * 4);
         if (!made<half_of>(r.halves(a.get(), (half_of *)out.get(), n, 0), out, n,
                            [&](size_t i) { return half_of(a.host[i].x, a.host[i].z); }))
+            return false;
+    }
+    for (size_t odd = 0; odd < 4; odd++) {
+        *which = "4 bytes at an alignment of 2";
+        input<half_of> a(n, at[0], 1, odd / 2 * 2);
+        test_array out(n * 4, at[3] * 4 + odd % 2 * 2);
+        if (!made<half_of>(r.swaps(a.get(), (half_of *)out.get(), n, 0), out, n,
+                           [&](size_t i) { return half_of(a.host[i].high, a.host[i].low); }))
             return false;
     }
     return true;

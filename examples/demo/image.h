@@ -117,22 +117,26 @@ static size_t image_bytes(size_t n)
 
 static cudaError_t image_run_single(void)
 {
-    return image_single_launch(image.in, image.out, image.side, image.side, 0);
+    return image_single_launch(image.in, image.side, image.out, image.side, image.side, image.side,
+                               0);
 }
 
 static cudaError_t image_run_coarsened(void)
 {
-    return image_coarsened_launch(image.in, image.out, image.side, image.side, 0);
+    return image_coarsened_launch(image.in, image.side, image.out, image.side, image.side,
+                                  image.side, 0);
 }
 
 static cudaError_t image_run_tiled(void)
 {
-    return image_tiled_launch(image.in, image.out, image.side, image.side, 0);
+    return image_tiled_launch(image.in, image.side, image.out, image.side, image.side, image.side,
+                              0);
 }
 
 static cudaError_t image_run_rolling(void)
 {
-    return image_rolling_launch(image.in, image.out, image.side, image.side, 0);
+    return image_rolling_launch(image.in, image.side, image.out, image.side, image.side, image.side,
+                                0);
 }
 
 static const ladder_rung image_rungs[] = {

@@ -803,15 +803,16 @@ COARSEN_DEVICE unsigned int COARSEN_(pixel)(unsigned int red, unsigned int green
 #endif
 
 #ifndef __CUDACC_RTC__
-// Whether in and out may hold images of so many pixels, more than 0, with so many samples per pixel.
-COARSEN_HOST bool COARSEN_(images_ok)(const unsigned char *in, size_t in_samples,
-                                      const unsigned char *out, size_t out_samples, size_t width,
-                                      size_t height)
+// Whether in and out may hold height rows of width pixels, with so many samples per pixel. in_pitch, out_pitch: bytes
+// from row to row.
+COARSEN_HOST bool COARSEN_(images_ok)(const unsigned char *in, size_t in_pitch, size_t in_samples,
+                                      const unsigned char *out, size_t out_pitch,
+                                      size_t out_samples, size_t width, size_t height)
 {
     const size_t most = in_samples > out_samples ? in_samples : out_samples;
-    return width <= (size_t)-1 / most / height &&
-           coarsen_array_ok(in, width * height * in_samples) &&
-           coarsen_array_ok(out, width * height * out_samples);
+    return width <= (size_t)-1 / most &&
+           coarsen_rows_ok(in, in_pitch, height, width * in_samples, 1, 1) &&
+           coarsen_rows_ok(out, out_pitch, height, width * out_samples, 1, 1);
 }
 #endif
 #endif
@@ -1421,6 +1422,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_WORKERS
 #undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
+#undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
 #undef COARSEN_MADE_WORK

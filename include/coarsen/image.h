@@ -12,8 +12,9 @@
 //     #include <coarsen/image.h>
 //
 //     size_t width = 640, height = 480;
-//     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
-//     blur_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     gray_launch(pixels, 3 * width, (unsigned char *)out, width, width, height, stream);
+//     blur_launch(pixels, 3 * width, (unsigned char *)out, 3 * width, width, height, stream);
 //
 // The ladders, one file per rung in image/, from the finest grain to the coarsest:
 //     grayscale_single.h      one pixel per thread

@@ -31,6 +31,9 @@
 //     NAME_loads    as many elements of each array
 //     COARSEN_OUT NAME_map_at(NAME_inputs in, size_t i)                  of elements i; device
 //     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)       vector v after the head; device
+//     NAME_around NAME_load_around(NAME_inputs in, size_t head, size_t v)     the same, wherever it begins: the
+//                                                vectors of each array that it is part of; device
+//     NAME_loads  NAME_between(const NAME_around *around, NAME_inputs in, size_t head)      and from these; device
 //     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)   of item j; device
 //     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)        host
 //     bool        NAME_inputs_ok(NAME_inputs in, size_t n)    no null, misaligned or overflowing array; host
@@ -40,6 +43,7 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
+#include "shift.h"
 #ifndef COARSEN_MADE_VECTOR
 #define COARSEN_MADE_VECTOR
 
@@ -89,6 +93,73 @@ COARSEN_DEVICE COARSEN_(loads) COARSEN_(load)(COARSEN_(inputs) in, size_t head, 
 #endif
 #if COARSEN_INPUTS >= 3
     load.c = ((const COARSEN_(vector_c) *)(in.c + head))[v];
+#endif
+    return load;
+}
+
+typedef struct {
+    COARSEN_(loads) low, high;
+} COARSEN_(around);
+
+// How far behind a vector's boundary that is.
+COARSEN_DEVICE unsigned int COARSEN_(after)(const void *from, size_t alignment)
+{
+    return (unsigned int)((size_t)from % alignment);
+}
+
+COARSEN_DEVICE COARSEN_(around) COARSEN_(load_around)(COARSEN_(inputs) in, size_t head, size_t v)
+{
+    COARSEN_(around) around;
+    const unsigned int after_a = COARSEN_(after)(in.a + head, COARSEN_ALIGN(COARSEN_TYPE));
+    const COARSEN_(vector_a) *const a =
+        (const COARSEN_(vector_a) *)((const char *)(in.a + head) - after_a);
+    around.low.a = a[v];
+    around.high.a =
+        a[v + (after_a > 0)]; // itself, if one is enough: the next may be another thread's to write
+#if COARSEN_INPUTS >= 2
+    const unsigned int after_b = COARSEN_(after)(in.b + head, COARSEN_ALIGN(COARSEN_TYPE_B));
+    const COARSEN_(vector_b) *const b =
+        (const COARSEN_(vector_b) *)((const char *)(in.b + head) - after_b);
+    around.low.b = b[v];
+    around.high.b = b[v + (after_b > 0)];
+#endif
+#if COARSEN_INPUTS >= 3
+    const unsigned int after_c = COARSEN_(after)(in.c + head, COARSEN_ALIGN(COARSEN_TYPE_C));
+    const COARSEN_(vector_c) *const c =
+        (const COARSEN_(vector_c) *)((const char *)(in.c + head) - after_c);
+    around.low.c = c[v];
+    around.high.c = c[v + (after_c > 0)];
+#endif
+    return around;
+}
+
+// Of two vectors of so many bytes, the one that begins after so many of the first.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(join)(void *low, const void *high, unsigned int bytes, unsigned int after)
+{
+    unsigned int words[8] = {};
+    memcpy(words, low, bytes);
+    memcpy((char *)words + bytes, high, bytes);
+    COARSEN_(shift)(words, (bytes + 3) / 4, after);
+    memcpy(low, words, bytes);
+}
+
+COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(loads)
+    COARSEN_(between)(const COARSEN_(around) * around, COARSEN_(inputs) in, size_t head)
+{
+    COARSEN_(loads) load = around->low;
+    COARSEN_(join)
+    ((void *)&load.a, (const void *)&around->high.a, sizeof(load.a),
+     COARSEN_(after)(in.a + head, COARSEN_ALIGN(COARSEN_TYPE)));
+#if COARSEN_INPUTS >= 2
+    COARSEN_(join)
+    ((void *)&load.b, (const void *)&around->high.b, sizeof(load.b),
+     COARSEN_(after)(in.b + head, COARSEN_ALIGN(COARSEN_TYPE_B)));
+#endif
+#if COARSEN_INPUTS >= 3
+    COARSEN_(join)
+    ((void *)&load.c, (const void *)&around->high.c, sizeof(load.c),
+     COARSEN_(after)(in.c + head, COARSEN_ALIGN(COARSEN_TYPE_C)));
 #endif
     return load;
 }

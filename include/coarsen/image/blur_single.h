@@ -9,8 +9,9 @@
 //     #define COARSEN_CHANNELS 3
 //     #include <coarsen/image/blur_single.h>
 //
-//     size_t width = 640, height = 480;
-//     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//     size_t width = 640, height = 480, pitch = 3 * width;
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     blur_rgb_launch(pixels, pitch, (unsigned char *)out, pitch, width, height, stream);
 //
 // | parameter        | default  | meaning                                                         |
 // |------------------|----------|-----------------------------------------------------------------|
@@ -18,12 +19,15 @@
 // | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 31             |
 // | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
 // | BLOCK_DIM        | 256      | threads per block: a multiple of 32 from 32 to 1024             |
-// Defines NAME_kernel(in, out, width, height) and
-//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-//                             size_t height, cudaStream_t stream)
-// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
-// at any alignment, not overlapping. Sizes may be 0. Errors: cudaErrorInvalidValue for a null or
-// overflowing array, with nothing written. Deterministic, exact.
+// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height) and
+//     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
+//                             unsigned char *out, size_t out_pitch,
+//                             size_t width, size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, in device memory, at any
+// alignment, not overlapping. in_pitch, out_pitch: bytes from one row to the next, at least a row's;
+// what lies between rows is neither read nor written. Sizes may be 0. Errors: cudaErrorInvalidValue,
+// with nothing written, for a pitch below a row's bytes or a null or overflowing array.
+// Deterministic, exact.
 //
 // Price paid: (2 COARSEN_RADIUS + 1)^2 loads and additions per sample. Neighbouring threads repeat
 // nearly all of them.
@@ -39,8 +43,8 @@
 #endif
 
 // A block makes BLOCK_DIM samples of a row, and of every gridDim.y-th row after it.
-COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width,
-                                     size_t height)
+COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out,
+                                     size_t out_pitch, size_t width, size_t height)
 {
     const size_t samples = width * COARSEN_CHANNELS; // per row
     const size_t s = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
@@ -56,26 +60,29 @@ COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out
         unsigned int sum = 0;
         for (size_t v = y - above; v <= y + below; v++)
             for (size_t u = x - left; u <= x + right; u++)
-                sum += in[v * samples + u * COARSEN_CHANNELS + s % COARSEN_CHANNELS];
+                sum += in[v * in_pitch + u * COARSEN_CHANNELS + s % COARSEN_CHANNELS];
         const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
-        out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
+        out[y * out_pitch + s] = (unsigned char)((sum + count / 2) / count);
     }
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
     const size_t samples = width * COARSEN_CHANNELS;
     const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
-    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||
+    if (!COARSEN_(images_ok)(in, in_pitch, COARSEN_CHANNELS, out, out_pitch, COARSEN_CHANNELS,
+                             width, height) ||
         blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_min(height, 65535);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
+                              height);
 }
 #endif
 

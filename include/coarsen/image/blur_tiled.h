@@ -10,8 +10,9 @@
 //     #define COARSEN_CHANNELS 3
 //     #include <coarsen/image/blur_tiled.h>
 //
-//     size_t width = 640, height = 480;
-//     blur_rgb_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//     size_t width = 640, height = 480, pitch = 3 * width;
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     blur_rgb_launch(pixels, pitch, (unsigned char *)out, pitch, width, height, stream);
 //
 // | parameter        | default  | meaning                                                         |
 // |------------------|----------|-----------------------------------------------------------------|
@@ -20,12 +21,15 @@
 // | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
 // | BLOCK_DIM        | 128      | threads per block: a multiple of 32 from 32 to 1024             |
 // | COARSE_FACTOR    | 8        | rows that a thread makes of its column, from 1 to 64            |
-// Defines NAME_kernel(in, out, width, height) and
-//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-//                             size_t height, cudaStream_t stream)
-// in, out: height rows of width pixels of COARSEN_CHANNELS samples, without gaps, in device memory,
-// at any alignment, not overlapping. Sizes may be 0. Errors: cudaErrorInvalidValue for a null or
-// overflowing array, with nothing written. Deterministic, exact.
+// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height) and
+//     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
+//                             unsigned char *out, size_t out_pitch,
+//                             size_t width, size_t height, cudaStream_t stream)
+// in, out: height rows of width pixels of COARSEN_CHANNELS samples, in device memory, at any
+// alignment, not overlapping. in_pitch, out_pitch: bytes from one row to the next, at least a row's;
+// what lies between rows is neither read nor written. Sizes may be 0. Errors: cudaErrorInvalidValue,
+// with nothing written, for a pitch below a row's bytes or a null or overflowing array.
+// Deterministic, exact.
 //
 // Price saved: global memory traffic. The threads of a block read the same samples many times; now
 // global memory is read once for them, and about twice for the halo.
@@ -66,7 +70,8 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(const unsigned char *there)
 
 // A block makes BLOCK_DIM samples of COARSE_FACTOR rows, and every gridDim.y-th strip after it.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t width, size_t height)
+    COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
+                     size_t width, size_t height)
 {
     __shared__ unsigned char tile[COARSEN_ROWS][COARSEN_WIDE];
     const size_t samples = width * COARSEN_CHANNELS; // per row
@@ -81,7 +86,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
             const unsigned int row = i / COARSEN_WIDE, column = i % COARSEN_WIDE;
             const size_t v = first + row - COARSEN_RADIUS; // wraps above the image: too large
             const size_t u = block_s + column - COARSEN_REACH;
-            tile[row][column] = v < height && u < samples ? in[v * samples + u] : 0;
+            tile[row][column] = v < height && u < samples ? in[v * in_pitch + u] : 0;
         }
         __syncthreads();
 
@@ -96,7 +101,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                 const size_t above = coarsen_min(y, COARSEN_RADIUS);
                 const size_t below = coarsen_min(height - 1 - y, COARSEN_RADIUS);
                 const unsigned int count = (unsigned int)((above + 1 + below) * (left + 1 + right));
-                out[y * samples + s] = (unsigned char)((sum + count / 2) / count);
+                out[y * out_pitch + s] = (unsigned char)((sum + count / 2) / count);
             }
             sum -= COARSEN_(row)(mine + k * COARSEN_WIDE);
         }
@@ -105,19 +110,22 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
     const size_t samples = width * COARSEN_CHANNELS;
     const size_t blocks = coarsen_ceil_div(samples, BLOCK_DIM);
-    if (!COARSEN_(images_ok)(in, COARSEN_CHANNELS, out, COARSEN_CHANNELS, width, height) ||
+    if (!COARSEN_(images_ok)(in, in_pitch, COARSEN_CHANNELS, out, out_pitch, COARSEN_CHANNELS,
+                             width, height) ||
         blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, width, height);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
+                              height);
 }
 #endif
 

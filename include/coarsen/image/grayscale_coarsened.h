@@ -9,7 +9,8 @@
 //     #include <coarsen/image/grayscale_coarsened.h>
 //
 //     size_t width = 640, height = 480;
-//     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     gray_launch(pixels, 3 * width, (unsigned char *)out, width, width, height, stream);
 //
 // | parameter     | default  | meaning                                               |
 // |---------------|----------|-------------------------------------------------------|
@@ -19,13 +20,15 @@
 // | COARSEN_BLUE  | 7471     | weight of blue: 0.114; the three must add up to 65536 |
 // | BLOCK_DIM     | 256      | threads per block: a multiple of 32 from 32 to 1024   |
 // | COARSE_FACTOR | 4        | pixels per thread, BLOCK_DIM apart, from 1 to 64      |
-// Defines NAME_kernel(in, out, n), for n pixels, and
-//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-//                             size_t height, cudaStream_t stream)
-// in: height rows of width pixels of 8-bit red, green and blue, without gaps. out: the same with
-// one 8-bit sample per pixel. Both in device memory, at any alignment, not overlapping. Sizes may
-// be 0. Errors: cudaErrorInvalidValue for a null or overflowing array, with nothing written.
-// Deterministic, exact: the division above drops the remainder.
+// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height) and
+//     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
+//                             unsigned char *out, size_t out_pitch,
+//                             size_t width, size_t height, cudaStream_t stream)
+// in: height rows of width pixels of 8-bit red, green and blue. out: the same with one 8-bit sample
+// per pixel. Both in device memory, at any alignment, not overlapping. in_pitch, out_pitch: bytes
+// from one row to the next, at least a row's; what lies between rows is neither read nor written.
+// Sizes may be 0. Errors: cudaErrorInvalidValue, with nothing written, for a pitch below a row's
+// bytes or a null or overflowing array. Deterministic, exact: the division above drops the remainder.
 //
 // Price saved: waiting. A thread has 3 COARSE_FACTOR loads in flight. There is no work to save, and
 // there are as many requests as before. Price paid: registers, COARSE_FACTOR times fewer blocks.
@@ -45,36 +48,44 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 64"
 #endif
 
-COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n)
+// A block makes BLOCK_DIM COARSE_FACTOR pixels of a row, and of every gridDim.y-th row after it.
+COARSEN_KERNEL void COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out,
+                                     size_t out_pitch, size_t width, size_t height)
 {
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
-    unsigned int gray[COARSE_FACTOR];
+    for (size_t y = blockIdx.y; y < height; y += gridDim.y) {
+        const unsigned char *const row = in + y * in_pitch;
+        unsigned int gray[COARSE_FACTOR];
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const size_t i = first + k * BLOCK_DIM;
-        if (i < n)
-            gray[k] = COARSEN_(pixel)(in[3 * i], in[3 * i + 1], in[3 * i + 2]);
-    }
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const size_t x = first + k * BLOCK_DIM;
+            if (x < width)
+                gray[k] = COARSEN_(pixel)(row[3 * x], row[3 * x + 1], row[3 * x + 2]);
+        }
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const size_t i = first + k * BLOCK_DIM;
-        if (i < n)
-            out[i] = (unsigned char)(gray[k] >> 16);
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const size_t x = first + k * BLOCK_DIM;
+            if (x < width)
+                out[y * out_pitch + x] = (unsigned char)(gray[k] >> 16);
+        }
     }
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    const size_t n = width * height;
-    const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR);
-    if (!COARSEN_(images_ok)(in, 3, out, 1, width, height) || blocks > 0x7fffffff)
+    const size_t blocks = coarsen_ceil_div(width, (size_t)BLOCK_DIM * COARSE_FACTOR);
+    if (!COARSEN_(images_ok)(in, in_pitch, 3, out, out_pitch, 1, width, height) ||
+        blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n);
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    config.gridDim.y = (unsigned int)coarsen_min(height, 65535);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
+                              height);
 }
 #endif
 

@@ -8,7 +8,8 @@
 //     #include <coarsen/image/grayscale_vectorized.h>
 //
 //     size_t width = 640, height = 480;
-//     gray_launch((const unsigned char *)in, (unsigned char *)out, width, height, stream);
+//     const unsigned char *pixels = (const unsigned char *)in;
+//     gray_launch(pixels, 3 * width, (unsigned char *)out, width, width, height, stream);
 //
 // | parameter     | default  | meaning                                               |
 // |---------------|----------|-------------------------------------------------------|
@@ -18,14 +19,16 @@
 // | COARSEN_BLUE  | 7471     | weight of blue: 0.114; the three must add up to 65536 |
 // | BLOCK_DIM     | 128      | threads per block: a multiple of 32 from 32 to 1024   |
 // | COARSE_FACTOR | 2        | groups of 16 pixels per thread, from 1 to 8           |
-// Defines NAME_kernel(in, out, n, head), NAME_head(in, out, n) and
-//     cudaError_t NAME_launch(const unsigned char *in, unsigned char *out, size_t width,
-//                             size_t height, cudaStream_t stream)
-// in: height rows of width pixels of 8-bit red, green and blue, without gaps. out: the same with
-// one 8-bit sample per pixel. Both in device memory, at any alignment (fast if in + 3 k and out + k
-// are multiples of 16 for some k, such as 0), not overlapping. Sizes may be 0. Errors:
-// cudaErrorInvalidValue for a null or overflowing array, with nothing written. Deterministic,
-// exact: the division above drops the remainder.
+// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height, pieces) and
+//     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
+//                             unsigned char *out, size_t out_pitch,
+//                             size_t width, size_t height, cudaStream_t stream)
+// in: height rows of width pixels of 8-bit red, green and blue. out: the same with one 8-bit sample
+// per pixel. Both in device memory, at any alignment, not overlapping. in_pitch, out_pitch: bytes
+// from one row to the next, at least a row's; what lies between rows is not written, and
+// not used.
+// Sizes may be 0. Errors: cudaErrorInvalidValue, with nothing written, for a pitch below a row's
+// bytes or a null or overflowing array. Deterministic, exact: the division above drops the remainder.
 //
 // Price saved: requests and instructions. Three loads and one store serve 16 pixels. Price paid: 12
 // COARSE_FACTOR registers for the loads in flight. Each of a warp's three loads touches all of its
@@ -46,13 +49,21 @@
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 8"
 #endif
 
+#include "../block/shift.h"
+
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(vector);
 
-// Makes 16 pixels from 48 bytes.
-COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
+// Makes 16 pixels from 48 bytes, which begin at most 15 bytes behind the first of 4 vectors.
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb, unsigned int after)
 {
+    unsigned int words[16];
+#pragma unroll
+    for (unsigned int i = 0; i < 16; i++)
+        words[i] = rgb[i / 4].word[i % 4];
+    if (after > 0)
+        COARSEN_(shift)(words, 12, after);
     COARSEN_(vector) gray;
 #pragma unroll
     for (unsigned int w = 0; w < 4; w++) {
@@ -63,7 +74,7 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
 #pragma unroll
             for (unsigned int c = 0; c < 3; c++) {
                 const unsigned int byte = 12 * w + 3 * j + c;
-                sample[c] = rgb[byte / 16].word[byte / 4 % 4] >> 8 * (byte % 4) & 255;
+                sample[c] = words[byte / 4] >> 8 * (byte % 4) & 255;
             }
             pixel[j] = COARSEN_(pixel)(sample[0], sample[1], sample[2]);
         }
@@ -73,59 +84,78 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(pixels)(const COARSEN_(vector) * rgb)
     return gray;
 }
 
-// head: the pixels before the first one that is at a multiple of 16 in both arrays; n if none is.
+// A warp makes 32 COARSE_FACTOR vectors of a row, of which there are so many pieces. The vectors are
+// where out has them. In in, they may begin between two, and then the ones around them are read.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(const unsigned char *in, unsigned char *out, size_t n, size_t head)
+    COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
+                     size_t width, size_t height, unsigned int pieces)
 {
-    const COARSEN_(vector) *const from = (const COARSEN_(vector) *)(in + 3 * head);
-    COARSEN_(vector) *const to = (COARSEN_(vector) *)(out + head);
-    const size_t vectors = (n - head) / 16;
-    const size_t rest = n - vectors * 16;
-    const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
-    COARSEN_(vector) load[COARSE_FACTOR][3];
+    const unsigned int warp = blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    const unsigned int lane = threadIdx.x % 32, piece = warp % pieces;
+    const size_t y = warp / pieces;
+    if (y >= height)
+        return;
+    const unsigned char *const row = in + y * in_pitch;
+    unsigned char *const to = out + y * out_pitch;
+    size_t head = coarsen_min((0 - (size_t)to) % 16, width), vectors = (width - head) / 16;
+    const unsigned int after = (unsigned int)((size_t)(row + 3 * head) % 16);
+
+    // Pixels whose vectors would reach out of the image are left to the rest.
+    if (vectors > 0 && y * in_pitch + 3 * head < after) {
+        head += 16;
+        vectors--;
+    }
+    const size_t behind = (height - 1 - y) * in_pitch + 3 * (width - head - 16 * vectors);
+    if (vectors > 0 && after > 0 && behind < 16 - after)
+        vectors--;
+    const size_t rest = width - 16 * vectors;
+
+    const COARSEN_(vector) *const from = (const COARSEN_(vector) *)(row + 3 * head - after);
+    const size_t first = (size_t)piece * 32 * COARSE_FACTOR + lane;
+    COARSEN_(vector) load[COARSE_FACTOR][4] = {};
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const size_t v = first + k * BLOCK_DIM;
-        if (v < vectors)
+        const size_t v = first + k * 32;
 #pragma unroll
-            for (unsigned int part = 0; part < 3; part++)
+        for (unsigned int part = 0; part < 4; part++)
+            if (v < vectors && (part < 3 || after > 0))
                 load[k][part] = from[3 * v + part];
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const size_t v = first + k * BLOCK_DIM;
+        const size_t v = first + k * 32;
         if (v < vectors)
-            to[v] = COARSEN_(pixels)(load[k]);
+            ((COARSEN_(vector) *)(to + head))[v] = COARSEN_(pixels)(load[k], after);
     }
-    for (size_t r = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; r < rest;
-         r += (size_t)gridDim.x * BLOCK_DIM) {
-        const size_t i = r < head ? r : r + vectors * 16;
-        out[i] = (unsigned char)(COARSEN_(pixel)(in[3 * i], in[3 * i + 1], in[3 * i + 2]) >> 16);
+    if (piece > 0)
+        return;
+    for (size_t r = lane; r < rest; r += 32) {
+        const size_t x = r < head ? r : r + vectors * 16;
+        const unsigned char *const rgb = row + 3 * x;
+        to[x] = (unsigned char)(COARSEN_(pixel)(rgb[0], rgb[1], rgb[2]) >> 16);
     }
 }
 
 #ifndef __CUDACC_RTC__
-// The kernel's argument.
-COARSEN_HOST size_t COARSEN_(head)(const unsigned char *in, const unsigned char *out, size_t n)
-{
-    for (size_t head = 0; head < 16 && head < n; head++)
-        if ((size_t)(in + 3 * head) % 16 == 0 && (size_t)(out + head) % 16 == 0)
-            return head;
-    return n;
-}
-
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, unsigned char *out, size_t width,
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
 {
     if (width == 0 || height == 0)
         return cudaSuccess;
-    const size_t n = width * height;
-    const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * 16);
-    if (!COARSEN_(images_ok)(in, 3, out, 1, width, height) || blocks > 0x7fffffff)
+    if (!COARSEN_(images_ok)(in, in_pitch, 3, out, out_pitch, 1, width, height))
         return cudaErrorInvalidValue;
-    const size_t head = COARSEN_(head)(in, out, n);
+    if (in_pitch == 3 * width && out_pitch == width) { // without gaps, they are one row
+        width *= height;
+        height = 1;
+    }
+    const size_t pieces = coarsen_ceil_div(width, 16 * 32 * COARSE_FACTOR);
+    if (pieces > 0x7fffffff / height)
+        return cudaErrorInvalidValue;
+    const size_t blocks = coarsen_ceil_div(pieces * height, BLOCK_DIM / 32);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
+                              height, (unsigned int)pieces);
 }
 #endif
 

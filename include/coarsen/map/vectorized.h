@@ -24,19 +24,20 @@
 // | COARSE_FACTOR           | 1 or tuned   | 16-byte loads in flight per thread and input: 1-16  |
 // tuned: COARSEN_MAP_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_kernel(in, out, n, head), where in is a NAME_inputs: the arrays a, b, c and the
-// scalar; what block/inputs.h defines; and, with the [parts] that apply,
+// scalar; NAME_any_kernel, the same for any alignment; what block/inputs.h defines; and, with the
+// [parts] that apply,
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
-// a, b, c, out: n elements each, in device memory, at element alignment (fastest if all are at the
-// same distance from a 16-byte boundary). out may be one of the inputs, but must not overlap one in
-// another way. n may be 0. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing
-// array, with nothing written. Deterministic.
+// a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
+// inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
+// null, misaligned or overflowing array, with nothing written. Deterministic.
 //
 // Price saved: instructions and waiting. An access moves 16 bytes, so a thread has 16 COARSE_FACTOR
 // COARSEN_INPUTS bytes in flight, and computes one index and one guard for all of them.
-// Price paid: registers for those bytes. The elements before the first 16-byte boundary and after
-// the last are processed one by one. All are, if the arrays' distances from a boundary differ.
+// Price paid: registers for those bytes. The elements before the first 16-byte boundary of out and
+// after the last are processed one by one. An input at another distance from a boundary is read as
+// the vectors around those of out, each twice, which the first-level cache answers, and shifted.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_MAP_BLOCK_DIM)
@@ -58,26 +59,35 @@
 
 #include "../block/inputs.h"
 
-// head: the elements before the first that is at a vector boundary in every array; n if none is.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head)
+// head: the elements before the first vector, which is at a boundary in out, and in every input if they are aligned.
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(vectors)(COARSEN_(inputs) in,
+                                                                     COARSEN_MAPPED *out, size_t n,
+                                                                     size_t head,
+                                                                     const bool aligned)
 {
-    const size_t vectors = (n - head) / COARSEN_ITEMS;
+    const size_t whole = (n - head) / COARSEN_ITEMS;
+    // What is around the last vector may reach out of the arrays.
+    const size_t vectors = whole - (!aligned && whole > 0);
     const size_t rest = n - vectors * COARSEN_ITEMS;
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
 
     COARSEN_(loads) load[COARSE_FACTOR];
+    COARSEN_(around) around[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
-        if (v < vectors)
+        if (v < vectors && aligned)
             load[k] = COARSEN_(load)(in, head, v);
+        else if (v < vectors)
+            around[k] = COARSEN_(load_around)(in, head, v);
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
         if (v < vectors) {
             COARSEN_(vector) made;
+            if (!aligned)
+                load[k] = COARSEN_(between)(&around[k], in, head);
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 made.item[j] = COARSEN_(map)(&load[k], j, in);
@@ -89,6 +99,19 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const size_t i = r < head ? r : r + vectors * COARSEN_ITEMS;
         out[i] = COARSEN_(map_at)(in, i);
     }
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head)
+{
+    COARSEN_(vectors)(in, out, n, head, true);
+}
+
+// The same for inputs at any distance from a boundary.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(any_kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head)
+{
+    COARSEN_(vectors)(in, out, n, head, false);
 }
 
 #ifndef __CUDACC_RTC__
@@ -103,7 +126,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
     if (n == 0)
         return cudaSuccess;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, COARSEN_(head)(in, out, n));
+    size_t head = COARSEN_(head)(in, out, n);
+    if (head < n)
+        return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
+    // One vector more is left to the head: what is around it may reach out of the arrays.
+    const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
+    head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
+    if ((size_t)(out + head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
+        head = n; // elements that straddle vectors
+    return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, head);
 }
 #endif
 
