@@ -128,7 +128,7 @@ COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char *from, const COARSEN
             if (columns)
                 COARSEN_(copy_async)(to, words + 128 * j, 4);
             else
-                COARSEN_(copy_or_zero_async)(to, words + 128 * j, 4, strip->reads >> j & 1);
+                COARSEN_(copy_part_async)(to, words + 128 * j, 4, 4 * (strip->reads >> j & 1));
         }
     } else {
         const unsigned char *const first = from + (aligned ? 0 : 12 * lane);
