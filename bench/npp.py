@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the folder of the NPP (include/ and lib/) that requirements-bench.txt installs for this python3, or nothing."""
+"""Prints the folder of NPP (include/ and lib/) if the package nvidia-npp is installed for this python3, or nothing."""
 
 import importlib.util
 from pathlib import Path
