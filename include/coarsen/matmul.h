@@ -138,7 +138,8 @@
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
 
-// narrow.h takes long rows of M, or, where N is stored transposed, of that, whichever there are more of.
+// Whether narrow.h is to take the rows of M as its long rows; or else the columns of N, where these are stored one after
+// the other. It takes whichever there are more of. Where neither is stored so, there is no such macro.
 #ifndef COARSEN_N_TRANSPOSED
 #ifndef COARSEN_M_TRANSPOSED
 #define COARSEN_LONG_ROWS(rows, cols) true
@@ -223,7 +224,7 @@ COARSEN_HOST COARSEN_(plan)
                         cudaError_t *status)
 {
     // Measured on an H200: to add up parts costs as many multiplications, and so many more per element that is left and
-    // read; narrow.h costs so many per byte of M.
+    // read.
     const double add = 5e5, add_element = 64;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
@@ -261,7 +262,7 @@ COARSEN_HOST COARSEN_(plan)
         }
     }
 #ifdef COARSEN_LONG_ROWS
-    const double narrow_byte = 5.7;
+    const double narrow_byte = 5.7; // multiplications per byte of long rows, measured likewise
     const bool of_m = COARSEN_LONG_ROWS(rows, cols);
     const size_t blocks = coarsen_ceil_div(of_m ? rows : cols, COARSEN_(narrow_tile_rows));
     COARSEN_(plan) plan = {};
