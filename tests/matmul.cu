@@ -155,7 +155,7 @@
 #define TN 4
 #include <coarsen/matmul/pipelined.h>
 
-// pipelined_f32, its last two tiles in up to three parts of the depth.
+// pipelined_f32, its last two tiles in up to three parts of the depth, or in many where there is much of it.
 static cudaError_t parts_f32_launch(size_t rows, size_t cols, size_t inner, float alpha,
                                     const float *m, size_t ldm, const float *n, size_t ldn,
                                     float beta, float *p, size_t ldp, cudaStream_t stream)
@@ -163,7 +163,7 @@ static cudaError_t parts_f32_launch(size_t rows, size_t cols, size_t inner, floa
     if (alpha == 0)
         inner = 0;
     const size_t tiles = (rows + 15) / 16 * ((cols + 31) / 32), rest = tiles < 2 ? tiles : 2;
-    const size_t depth = (inner / 3 + 8) / 8 * 8,
+    const size_t depth = inner > 256 ? 8 : (inner / 3 + 8) / 8 * 8,
                  parts = inner == 0 ? 1 : (inner + depth - 1) / depth;
     const test_array sums(rest * parts * 16 * 32 * sizeof(float));
     pipelined_f32_work work = {};
@@ -693,6 +693,8 @@ int main(void)
     check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
     check(RUNG(parts_f32, float, 16, 32, 8));
+    tap_ok(right<float>(RUNG(parts_f32, float, 16, 32, 8), shape{20, 40, 301, 1, 0}, 2, -1),
+           "parts_f32: right in many parts");
     check(RUNG(sliced_f32, float, 16, 32, 16));
     check(TURNED(m_turned_u32, unsigned int, true, false));
 #ifndef TEST_FIRST

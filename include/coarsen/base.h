@@ -1425,7 +1425,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
-#undef COARSEN_MADE_WORK
+#undef COARSEN_WITH_WORK // matmul/pipelined.h
 #undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN

@@ -181,7 +181,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      COARSEN_(shape##_launch_work)}
         COARSEN_ROW(tiny, 2.4, 0),      COARSEN_ROW(thin, 2.9, 0),
         COARSEN_ROW(little, 1.6, 1.5),  COARSEN_ROW(small, 1.5, 0),
-        COARSEN_ROW(square, 1.08, 0.3), COARSEN_ROW(deep, 1.15, 0),
+        COARSEN_ROW(square, 1.05, 0.3), COARSEN_ROW(deep, 1.15, 0),
         COARSEN_ROW(medium, 1.02, 0.2),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.05, 0),
@@ -223,8 +223,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(make_plan)(size_t count, size_t rows, size_t cols, size_t inner, size_t most_bytes,
                         cudaError_t *status)
 {
-    // Measured on an H200: to add up parts costs as many multiplications, and so many more per element that is left and
-    // read.
+    // Measured on an H200: to add up parts costs as many multiplications, and so many more per element of a part,
+    // over all multiprocessors.
     const double add = 5e5, add_element = 64;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
@@ -245,20 +245,24 @@ COARSEN_HOST COARSEN_(plan)
         plan.shape = s, plan.whole = tiles, plan.parts = 1, plan.depth = inner;
         COARSEN_(consider)(plan, &best);
 
-        // What is left for the last wave, in parts that make up a few full waves.
-        const size_t rest = tiles % processors;
-        plan.whole = tiles - rest;
-        for (size_t waves = 1; waves <= 4 && rest > 0 && count == 1; waves++) {
-            const size_t most = waves * processors / rest;
-            plan.depth = 32 * coarsen_ceil_div(coarsen_ceil_div(inner, most), 32);
-            plan.parts = plan.depth > 0 ? coarsen_ceil_div(inner, plan.depth) : 1;
-            if (plan.parts < 2 || rest * plan.parts * area > most_bytes / sizeof(COARSEN_TYPE))
-                continue;
-            plan.scratch_bytes = rest * plan.parts * area * sizeof(COARSEN_TYPE);
-            plan.cost = COARSEN_(cost)(shape, tiles / processors, inner) +
-                        COARSEN_(cost)(shape, waves, plan.depth) + add +
-                        (double)(rest * plan.parts * area) * add_element / (double)processors;
-            COARSEN_(consider)(plan, &best);
+        // What is left for the last wave, or all if that is little, in parts that make up a few full waves.
+        for (size_t t = 0; t < 2 && count == 1; t++) {
+            const size_t rest = t == 0 ? tiles % processors : tiles;
+            plan.whole = tiles - rest;
+            for (size_t waves = 1; waves <= 4 && rest > 0; waves++) {
+                const size_t most = waves * processors / rest;
+                plan.depth =
+                    most < 2 ? 0 : 32 * coarsen_ceil_div(coarsen_ceil_div(inner, most), 32);
+                plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(inner, plan.depth);
+                if (plan.parts < 2 || rest * plan.parts * area > most_bytes / sizeof(COARSEN_TYPE))
+                    continue;
+                plan.scratch_bytes = rest * plan.parts * area * sizeof(COARSEN_TYPE);
+                plan.cost = COARSEN_(cost)(shape, plan.whole / processors, inner) +
+                            COARSEN_(cost)(shape, waves, plan.depth) + add +
+                            (double)plan.parts * add_part +
+                            (double)(rest * plan.parts * area) * add_element / (double)processors;
+                COARSEN_(consider)(plan, &best);
+            }
         }
     }
 #ifdef COARSEN_LONG_ROWS
@@ -318,9 +322,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     COARSEN_(work) work = {};
     work.depth = plan.depth;
     work.sums = (COARSEN_TYPE *)scratch;
-    return COARSEN_(shape_of)(plan.shape)
-        .launch(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole, plan.parts,
-                work, stream);
+    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
+    return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
+                           plan.parts, work, stream);
 }
 
 // Whether pointer may hold as many matrices, each so many elements further than the one before.
@@ -365,12 +369,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
     const COARSEN_(plan) plan = COARSEN_(make_plan)(count, rows, cols, inner, 0, &status);
     COARSEN_(work) work = {};
     work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
+    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     const size_t most = 65535; // of a launch
     for (size_t done = 0; done < count && status == cudaSuccess; done += most)
-        status = COARSEN_(shape_of)(plan.shape)
-                     .launch(coarsen_min(count - done, most), rows, cols, inner, alpha,
-                             m + done * m_step, ldm, n + done * n_step, ldn, beta,
-                             p + done * p_step, ldp, (size_t)-1, 1, work, stream);
+        status = (*shape.launch)(coarsen_min(count - done, most), rows, cols, inner, alpha,
+                                 m + done * m_step, ldm, n + done * n_step, ldn, beta,
+                                 p + done * p_step, ldp, (size_t)-1, 1, work, stream);
     return status;
 }
 #endif

@@ -435,7 +435,9 @@ def test_places(compiler, tmp_path):
             assert example(header)[0] == "", "an example that needs another inclusion first: include that here, too"
             source += inclusion(header, again=True, COARSEN_NAME=f"{tag}{number}")
         source += end + "\n"
-    assert compile_source([*COMPILERS[compiler], f"-I{INCLUDE}"], source, tmp_path) == ""
+    # GCC says that it leaves this warning out where a source is that long.
+    quiet = [] if compiler == "nvcc" else ["-Wno-misleading-indentation"]
+    assert compile_source([*COMPILERS[compiler], *quiet, f"-I{INCLUDE}"], source, tmp_path) == ""
 
 
 STRICTER = ["-Wundef", "-Wshadow", "-Wsign-conversion", "-Wold-style-cast"]

@@ -84,7 +84,7 @@ MISTAKES = [
     (["reduce", *KNOB, *KNOB], "--knob: BLOCK_DIM is given twice: list its values in one"),
     (["reduce", "--knob", "BLOCKDIM=64"],
      "--knob: reduce has no knob BLOCKDIM: it has BLOCK_DIM, COARSE_FACTOR; did you mean BLOCK_DIM?"),
-    (["matmul", "--knob", "BM=33"], "--knob: no setting is left that matmul takes: it requires 32 % lanes_n == 0 && "
+    (["matmul", "--knob", "BM=33"], "--knob: no setting is left that matmul takes: it requires 32 % lanes_m == 0 && "
                                     "BM % (lanes_m * TM) == 0 && BN % (lanes_n * TN) == 0"),
     (sum((["--knob", f"K{k}=1"] for k in range(9)), ["reduce"]), "--knob: there may be 8 knobs at most"),
     # A kernel of the user's own: what goes with it, what is missing

@@ -209,7 +209,7 @@ COARSEN_(store_words)(unsigned char *to, COARSEN_(vector) means, const COARSEN_(
         const unsigned int word = first[8 * j].word[lane % 4];
         const long long x = strip->x + 128 * j - before;
 #pragma unroll
-        for (unsigned int k = 0; k < 4; k++)
+        for (int k = 0; k < 4; k++)
             if (x + k >= 0 && x + k < strip->samples)
                 word_to[128 * j + k] = (unsigned char)(word >> 8 * k);
     }

@@ -101,8 +101,8 @@
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#ifndef COARSEN_MADE_WORK
-#define COARSEN_MADE_WORK
+#ifndef COARSEN_WITH_WORK
+#define COARSEN_WITH_WORK
 // What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b
 // times so many elements further in M, N and P; or sums, of a part of the depth.
 typedef struct {
