@@ -259,7 +259,6 @@ COARSEN_HOST COARSEN_(plan)
                 plan.scratch_bytes = rest * plan.parts * area * sizeof(COARSEN_TYPE);
                 plan.cost = COARSEN_(cost)(shape, plan.whole / processors, inner) +
                             COARSEN_(cost)(shape, waves, plan.depth) + add +
-                            (double)plan.parts * add_part +
                             (double)(rest * plan.parts * area) * add_element / (double)processors;
                 COARSEN_(consider)(plan, &best);
             }

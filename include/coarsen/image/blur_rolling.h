@@ -507,8 +507,10 @@ COARSEN_(walk)(const unsigned char *in, size_t in_pitch, unsigned char *out, siz
     strip.begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
     strip.end =
         steps - COARSEN_RADIUS + (int)coarsen_min(height - first - (size_t)made, COARSEN_RADIUS);
-    strip.inner_begin = COARSEN_RADIUS + outer - (int)coarsen_min(first, COARSEN_RADIUS + outer);
-    strip.inner_end = (int)coarsen_min(height - first + COARSEN_RADIUS, steps + outer) - outer;
+    strip.inner_begin =
+        COARSEN_RADIUS + outer - (int)coarsen_min(first, (size_t)(COARSEN_RADIUS + outer));
+    strip.inner_end =
+        (int)coarsen_min(height - first + COARSEN_RADIUS, (size_t)(steps + outer)) - outer;
     strip.full_begin = strip.begin + 2 * COARSEN_RADIUS;
     strip.place = __shfl_sync(0xffffffff, place, lane);
 
