@@ -262,6 +262,14 @@ static void check_distances(const rung &r)
                        cudaGetErrorString(cudaGetLastError()));
                 return;
             }
+    // Rows with warps that are far from both ends.
+    const size_t wide = 1504 / r.channels;
+    const place aligned = {0, 0}, odd = {3, 1};
+    if (!right_at(r, wide, 40, aligned, aligned, RANDOM) ||
+        !right_at(r, wide, 40, odd, odd, RANDOM)) {
+        tap_ok(0, "%s: %zu x 40: %s", r.name, wide, cudaGetErrorString(cudaGetLastError()));
+        return;
+    }
     // Rows that are whole vectors, but for their ends.
     for (size_t width = 470; width < 500; width++)
         for (size_t out_gap = 0; out_gap < 2; out_gap++) {
