@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/matmul.cu: products of square matrices of floats. Each rung of the ladder and matmul.h beside
-// cublasSgemm, which must use 32-bit arithmetic. With --sweep: COARSE_FACTOR and block size of the
-// coarsened rung.
+// bench/matmul.cu: products of matrices of floats beside cublasSgemm, which must use 32-bit arithmetic. Each rung of
+// the ladder and matmul.h for squares; matmul.h for other shapes, both storage orders and batches. With --sweep:
+// COARSE_FACTOR and block size of the coarsened rung.
 //
 // The file includes itself, once for each pair of knobs.
 
@@ -341,10 +341,9 @@ static void batches(bench &b, cublasHandle_t cublas)
 
 int main(int argc, char **argv)
 {
-    bench b(
-        argc, argv,
-        {"Products of n x n matrices of floats: the rungs of coarsen's ladder beside cublasSgemm.",
-         "GFLOP/s", 7, 14});
+    bench b(argc, argv,
+            {"Products of matrices of floats: the rungs of coarsen's ladder beside cublasSgemm.",
+             "GFLOP/s", 7, 14});
     cublasHandle_t cublas;
     CUBLAS_CHECK(cublasCreate(&cublas));
     CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float

@@ -61,7 +61,7 @@ def tune(args, what, more):
 
 
 # Headers that choose by the sizes, or by the device: as they are, each a source and what describes it. matmul.h has no
-# knobs: it is pipelined.h in four shapes. stencil.h has no factor until it knows the device.
+# knobs: it is pipelined.h in eight shapes. stencil.h has no factor until it knows the device.
 OWN = {
     "matmul": ("""#define COARSEN_NAME tuned
 #define COARSEN_TYPE TYPE

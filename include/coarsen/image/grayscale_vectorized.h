@@ -25,10 +25,10 @@
 //                             size_t width, size_t height, cudaStream_t stream)
 // in: height rows of width pixels of 8-bit red, green and blue. out: the same with one 8-bit sample
 // per pixel. Both in device memory, at any alignment, not overlapping. in_pitch, out_pitch: bytes
-// from one row to the next, at least a row's; what lies between rows is not written, and
-// not used.
-// Sizes may be 0. Errors: cudaErrorInvalidValue, with nothing written, for a pitch below a row's
-// bytes or a null or overflowing array. Deterministic, exact: the division above drops the remainder.
+// from one row to the next, at least a row's; what lies between rows is neither written
+// nor used. Sizes may be 0. Errors: cudaErrorInvalidValue, with nothing written, for a pitch below a
+// row's bytes, a null or overflowing array, or 2^31 pieces of rows (512 COARSE_FACTOR pixels) or more.
+// Deterministic, exact: the division above drops the remainder.
 //
 // Price saved: requests and instructions. Three loads and one store serve 16 pixels. Price paid: 12
 // COARSE_FACTOR registers for the loads in flight. Each of a warp's three loads touches all of its
