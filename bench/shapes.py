@@ -164,6 +164,7 @@ def main():
     parser.add_argument("--print", action="store_true", help="print the shapes, and time nothing")
     parser.add_argument("--programs", type=Path, default=ROOT / "build/meson/bench/shapes", help="folder (%(default)s)")
     options = parser.parse_args()
+    options.programs = options.programs.resolve()
     if unknown := [name for name in options.patterns if name not in PATTERNS]:
         parser.error(f"no pattern {unknown[0]}: it is one of " + ", ".join(PATTERNS))
     if options.count < 1:

@@ -99,8 +99,9 @@ FAULTS = {
         ("use P for nothing", "*to = beta == (COARSEN_TYPE)0 ?", "*to = beta == (COARSEN_TYPE)2 ?"),
     ]),
     "matmul/narrow.h": ("matmul", [
-        ("drop the barrier", f"    {BARRIER}\n    const unsigned int i = threadIdx.x / COARSEN_FEW",
-         "    const unsigned int i = threadIdx.x / COARSEN_FEW"),
+        ("drop the barrier", f"    {BARRIER}\n    if (row >= of.rows)", "    if (row >= of.rows)"),
+        ("give away what is kept", "upper ? sum[e] : sum[have + e]", "upper ? sum[have + e] : sum[e]"),
+        ("write the last row again", "    if (row >= of.rows)\n        return;\n", ""),
         ("overrun in depth", "k + q < of.inner ? from[q]", "k + q <= of.inner ? from[q]"),
         ("overrun in depth of N", "j < cols && k + q < of.inner", "j < cols && k + q <= of.inner"),
         ("read a column beyond the last", "if (j < cols && k + q", "if (j <= cols && k + q"),
@@ -108,7 +109,7 @@ FAULTS = {
         ("read rows beyond the last", "coarsen_min(i, rows - 1)", "i"),
         ("take ragged rows for aligned", "const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;",
          "const bool vectors = true;"),
-        ("lose a warp's sums", "warp = 0; warp < COARSEN_THREADS / 32", "warp = 1; warp < COARSEN_THREADS / 32"),
+        ("lose a warp's sums", "warp = 0; warp < of.threads / 32", "warp = 1; warp < of.threads / 32"),
     ]),
     "reduce/simple.h": ("reduce", CHECKS + [
         ("drop the barrier", f"        {BARRIER}\n", ""),

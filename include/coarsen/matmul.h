@@ -159,11 +159,12 @@
 #endif
 
 #ifndef __CUDACC_RTC__
-// A shape of tiles. cost: of a multiplication, measured on an H200 at 4096 x 4096 x 4096, relative to the large shape.
-// lone: a multiprocessor's first tile costs so much more. Tiles of few threads hide each other's waiting.
+// A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
+// as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
+// fitted to the times of 148 products on an H200, from 448 x 1280 x 1 to 4096 x 4096 x 4096, each in all shapes.
 typedef struct {
     size_t rows, cols, shared_bytes;
-    double cost, lone;
+    double cost, begin, lone;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
                           size_t, const COARSEN_TYPE *, size_t, COARSEN_TYPE, COARSEN_TYPE *,
                           size_t, size_t, size_t, COARSEN_(work), cudaStream_t);
@@ -172,21 +173,22 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW(shape, cost, lone)                                                             \
+#define COARSEN_ROW(shape, cost, begin, lone)                                                      \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
      COARSEN_(shape##_shared_bytes),                                                               \
      cost,                                                                                         \
+     begin,                                                                                        \
      lone,                                                                                         \
      COARSEN_(shape##_launch_work)}
-        COARSEN_ROW(tiny, 2.4, 0),      COARSEN_ROW(thin, 2.9, 0),
-        COARSEN_ROW(little, 1.6, 1.5),  COARSEN_ROW(small, 1.5, 0),
-        COARSEN_ROW(square, 1.05, 0.3), COARSEN_ROW(deep, 1.15, 0),
-        COARSEN_ROW(medium, 1.02, 0.2),
+        COARSEN_ROW(tiny, 1.9, 70, 0.3),    COARSEN_ROW(thin, 1.9, 40, 0.7),
+        COARSEN_ROW(little, 1.3, 34, 2.9),  COARSEN_ROW(small, 1.27, 58, 0.2),
+        COARSEN_ROW(square, 0.98, 44, 1.4), COARSEN_ROW(deep, 1.07, 43, 0.15),
+        COARSEN_ROW(medium, 0.97, 38, 0.3),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.05, 0),
+        COARSEN_ROW(large, 1.05, 38, 0),
 #else
-        COARSEN_ROW(large, 1, 0),
+        COARSEN_ROW(large, 1, 38, 0),
 #endif
 #undef COARSEN_ROW
     };
@@ -202,14 +204,29 @@ typedef struct {
     size_t scratch_bytes;
 } COARSEN_(plan);
 
-// The cost of so many tiles per multiprocessor, of so much depth. Measured on an H200: to begin and end a tile takes as
-// long as 32 more of depth.
+// The cost of so many tiles per multiprocessor, of so much depth.
 COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t depth)
 {
     return waves == 0 ? 0
-                      : ((double)waves + shape.lone) * ((double)depth + 32) *
+                      : ((double)waves + shape.lone) * ((double)depth + shape.begin) *
                             (double)(shape.rows * shape.cols) * shape.cost;
 }
+
+#ifdef COARSEN_LONG_ROWS
+// The cost by narrow.h: of a warp, of each of its steps through the depth, and of the columns beyond the first; but each
+// step waits for memory, and that is all that few warps do.
+COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
+{
+    const double warp = 1e5, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 5e5;
+    const size_t threads = COARSEN_(narrow_threads)(rows, cols, inner, processors);
+    const size_t items = 16 / sizeof(COARSEN_TYPE);
+    const double steps = (double)coarsen_ceil_div(inner, threads * items);
+    const size_t warps = coarsen_ceil_div(rows, COARSEN_(narrow_tile_rows)) *
+                         coarsen_ceil_div(cols, COARSEN_(narrow_tile_cols)) * (threads / 32);
+    const double all = (double)warps / (double)processors * (warp + steps * (step + columns));
+    return all > steps * wait ? all : steps * wait;
+}
+#endif
 
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
@@ -223,9 +240,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(make_plan)(size_t count, size_t rows, size_t cols, size_t inner, size_t most_bytes,
                         cudaError_t *status)
 {
-    // Measured on an H200: to add up parts costs as many multiplications, and so many more per element of a part,
-    // over all multiprocessors.
-    const double add = 5e5, add_element = 64;
+    // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
+    const double add = 1.2e5, add_element = 26;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -265,14 +281,10 @@ COARSEN_HOST COARSEN_(plan)
         }
     }
 #ifdef COARSEN_LONG_ROWS
-    const double narrow_byte = 5.7; // multiplications per byte of long rows, measured likewise
     const bool of_m = COARSEN_LONG_ROWS(rows, cols);
-    const size_t blocks = coarsen_ceil_div(of_m ? rows : cols, COARSEN_(narrow_tile_rows));
     COARSEN_(plan) plan = {};
     plan.shape = COARSEN_(shapes);
-    plan.cost = (double)coarsen_ceil_div(blocks, processors) *
-                (double)coarsen_ceil_div(of_m ? cols : rows, COARSEN_(narrow_tile_cols)) *
-                (double)(COARSEN_(narrow_tile_rows) * inner * sizeof(COARSEN_TYPE)) * narrow_byte;
+    plan.cost = COARSEN_(narrow_cost)(of_m ? rows : cols, of_m ? cols : rows, inner, processors);
     if (count == 1)
         COARSEN_(consider)(plan, &best);
 #endif
@@ -310,9 +322,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         if (status != cudaSuccess)
             return status;
         COARSEN_(narrow_product)
-        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1};
-        const COARSEN_(narrow_product)
-            swapped = {cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp};
+        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0};
+        const COARSEN_(narrow_product) swapped = {
+            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0};
         if (!COARSEN_LONG_ROWS(rows, cols))
             of = swapped;
         return COARSEN_(narrow_launch_product)(of, stream);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/narrow.h: a product of few columns, which is as fast as M can be read. A block makes COARSE_FACTOR
-// rows of P, and its threads divide the depth.
+// coarsen/matmul/narrow.h: a product of few columns, which is as fast as M can be read. A block, or a part of one, makes
+// COARSE_FACTOR rows of P, and its threads divide the depth.
 //     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
 //
 //     #define COARSEN_NAME times_f32
@@ -14,7 +14,7 @@
 // |----------------------|-----------|-------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                           |
 // | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
-// | COARSE_FACTOR        | 8         | rows of P per block, from 1 to 16                           |
+// | COARSE_FACTOR        | 8         | rows of P per warp or block, from 1 to 16                   |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
 // Defines NAME_kernel (256 threads), what block/vector.h defines, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
@@ -25,7 +25,9 @@
 // Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
 // of four, and M is read once per four columns, 16 bytes per load (if its rows begin at multiples of 16 bytes),
 // straight to registers: nothing of it is used twice. COARSE_FACTOR rows share what is loaded of N.
-// Price paid: every block reads all of N, from the caches. From 8 columns on tiles are faster.
+// As many threads as the device needs to be full, or as the depth has work for, make the same rows: from a warp to a block.
+// Price paid: every block reads all of N, from the caches; and the threads' sums must be added up. From 8 columns on tiles
+// are faster.
 // Source: the gemv of BLAS, level 2 (J. Dongarra et al., 1988).
 
 #if defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_SHAPE)
@@ -46,6 +48,7 @@
 #define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
 #define COARSEN_THREADS      256
 #define COARSEN_FEW          4 // columns
+#define COARSEN_SUMS         (COARSE_FACTOR * COARSEN_FEW)
 
 static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
               "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes");
@@ -61,21 +64,25 @@ typedef struct {
     COARSEN_TYPE alpha, beta;
     COARSEN_TYPE *p;
     size_t step_row, step_col;
+    unsigned int threads; // that make the same rows: 32, 64, 128 or 256; the launcher finds it
 } COARSEN_SHAPE_(product);
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
 {
-    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / 32 * COARSE_FACTOR * COARSEN_FEW);
-    const size_t first = (size_t)blockIdx.x * COARSE_FACTOR, col = blockIdx.y * COARSEN_FEW;
+    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / 32 * COARSEN_SUMS);
+    const unsigned int group = threadIdx.x / of.threads, thread = threadIdx.x % of.threads;
+    const size_t row =
+        (blockIdx.x * (size_t)(COARSEN_THREADS / of.threads) + group) * COARSE_FACTOR;
+    const size_t first = coarsen_min(row, of.rows - 1), col = blockIdx.y * COARSEN_FEW;
     const unsigned int rows = (unsigned int)coarsen_min(of.rows - first, COARSE_FACTOR);
     const unsigned int cols = (unsigned int)coarsen_min(of.cols - col, COARSEN_FEW);
     const COARSEN_TYPE *const m = of.m + first * of.ldm, *const few = of.few + col * of.step_j;
     const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
 
-    COARSEN_TYPE sum[COARSE_FACTOR][COARSEN_FEW] = {};
-    const size_t step = COARSEN_THREADS * COARSEN_ITEMS;
-    for (size_t k = threadIdx.x * COARSEN_ITEMS; k < of.inner; k += step) {
+    COARSEN_TYPE sum[COARSEN_SUMS] = {};
+    const size_t step = (size_t)of.threads * COARSEN_ITEMS;
+    for (size_t k = thread * COARSEN_ITEMS; k < of.inner; k += step) {
         const bool whole = vectors && k + COARSEN_ITEMS <= of.inner;
         COARSEN_(vector) of_m[COARSE_FACTOR], of_few[COARSEN_FEW] = {};
 #pragma unroll
@@ -101,39 +108,79 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
             for (unsigned int j = 0; j < COARSEN_FEW; j++)
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    sum[i][j] += of_m[i].item[q] * of_few[j].item[q];
+                    sum[i * COARSEN_FEW + j] += of_m[i].item[q] * of_few[j].item[q];
     }
 
+    // The lanes' sums are added up. In each step a lane gives half of what it has away, and adds what another lane has of
+    // the other half. So all take 31 shuffles, for 32 sums, and not 32 times 5.
+    unsigned int have = COARSEN_SUMS, place = 0,
+                 copies = 0; // sums, where they begin, lanes that have the same
 #pragma unroll
-    for (unsigned int i = 0; i < COARSE_FACTOR; i++)
+    for (unsigned int lanes = 16; lanes > 0; lanes /= 2) {
+        const bool upper = threadIdx.x & lanes;
+        if (have % 2 == 0) {
+            have /= 2;
+            place += upper ? have : 0;
 #pragma unroll
-        for (unsigned int j = 0; j < COARSEN_FEW; j++) {
+            for (unsigned int e = 0; e < have; e++) {
+                const COARSEN_TYPE give = upper ? sum[e] : sum[have + e];
+                const COARSEN_TYPE keep = upper ? sum[have + e] : sum[e];
+                sum[e] = keep + __shfl_xor_sync(0xffffffff, give, lanes);
+            }
+        } else {
+            copies |= lanes;
 #pragma unroll
-            for (unsigned int lanes = 16; lanes > 0; lanes /= 2)
-                sum[i][j] += __shfl_down_sync(0xffffffff, sum[i][j], lanes);
-            if (threadIdx.x % 32 == 0)
-                sums[(threadIdx.x / 32 * COARSE_FACTOR + i) * COARSEN_FEW + j] = sum[i][j];
+            for (unsigned int e = 0; e < have; e++)
+                sum[e] += __shfl_xor_sync(0xffffffff, sum[e], lanes);
         }
+    }
+    if ((threadIdx.x & copies) == 0)
+#pragma unroll
+        for (unsigned int e = 0; e < have; e++)
+            sums[threadIdx.x / 32 * COARSEN_SUMS + place + e] = sum[e];
     __syncthreads();
-    const unsigned int i = threadIdx.x / COARSEN_FEW, j = threadIdx.x % COARSEN_FEW;
-    if (i < rows && j < cols) {
+    if (row >= of.rows)
+        return;
+    const COARSEN_TYPE *const of_warps = sums + group * (of.threads / 32) * COARSEN_SUMS;
+    for (unsigned int e = thread; e < COARSEN_SUMS; e += of.threads) {
+        const unsigned int i = e / COARSEN_FEW, j = e % COARSEN_FEW;
         COARSEN_TYPE all = 0;
-        for (unsigned int warp = 0; warp < COARSEN_THREADS / 32; warp++)
-            all += sums[(warp * COARSE_FACTOR + i) * COARSEN_FEW + j];
+        for (unsigned int warp = 0; warp < of.threads / 32; warp++)
+            all += of_warps[warp * COARSEN_SUMS + e];
         COARSEN_TYPE *const to = of.p + (first + i) * of.step_row + (col + j) * of.step_col;
-        *to = of.beta == (COARSEN_TYPE)0 ? of.alpha * all : of.alpha * all + of.beta * *to;
+        if (i < rows && j < cols)
+            *to = of.beta == (COARSEN_TYPE)0 ? of.alpha * all : of.alpha * all + of.beta * *to;
     }
 }
 
 #ifndef __CUDACC_RTC__
+// How many threads make the same rows: half as many, as long as they have work of their own in the depth, or as they take
+// few steps through it and there would be two blocks per multiprocessor.
+COARSEN_HOST unsigned int COARSEN_SHAPE_(threads)(size_t rows, size_t cols, size_t inner,
+                                                  size_t processors)
+{
+    const size_t groups =
+        coarsen_ceil_div(rows, COARSE_FACTOR) * coarsen_ceil_div(cols, COARSEN_FEW);
+    unsigned int threads = COARSEN_THREADS;
+    while (threads > 32 && (inner <= threads / 2 * COARSEN_ITEMS ||
+                            (inner < threads * 4 * COARSEN_ITEMS &&
+                             groups / (2 * COARSEN_THREADS / threads) >= 2 * processors)))
+        threads /= 2;
+    return threads;
+}
+
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) of,
                                                         cudaStream_t stream)
 {
-    const size_t blocks = coarsen_ceil_div(of.rows, COARSE_FACTOR), most = 65535 * COARSEN_FEW;
+    cudaError_t status = cudaSuccess;
+    of.threads = COARSEN_SHAPE_(threads)(
+        of.rows, of.cols, of.inner, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status));
+    const size_t most = 65535 * COARSEN_FEW;
+    const size_t blocks =
+        coarsen_ceil_div(coarsen_ceil_div(of.rows, COARSE_FACTOR), COARSEN_THREADS / of.threads);
     if (blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
-    cudaError_t status = cudaSuccess;
     for (size_t cols = of.cols; cols > 0 && status == cudaSuccess; cols -= of.cols) {
         of.cols = coarsen_min(cols, most);
         config.gridDim.y = (unsigned int)coarsen_ceil_div(of.cols, COARSEN_FEW);
@@ -163,13 +210,14 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
     const size_t step_k = ldn, step_j = 1;
 #endif
     const COARSEN_SHAPE_(product)
-        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1};
+        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1, 0};
     return COARSEN_SHAPE_(launch_product)(of, stream);
 }
 #endif
 
 #undef COARSEN_THREADS
 #undef COARSEN_FEW
+#undef COARSEN_SUMS
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE
 #undef COARSE_FACTOR
