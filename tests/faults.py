@@ -100,7 +100,7 @@ FAULTS = {
     ]),
     "matmul/narrow.h": ("matmul", [
         ("drop the barrier", f"    {BARRIER}\n    if (row >= of.rows)", "    if (row >= of.rows)"),
-        ("give away what is kept", "upper ? sum[e] : sum[have + e]", "upper ? sum[have + e] : sum[e]"),
+        ("give away what is kept", "give = upper ? sum[e] : other", "give = upper ? other : sum[e]"),
         ("write the last row again", "    if (row >= of.rows)\n        return;\n", ""),
         ("overrun in depth", "k + q < of.inner ? from[q]", "k + q <= of.inner ? from[q]"),
         ("overrun in depth of N", "j < cols && k + q < of.inner", "j < cols && k + q <= of.inner"),

@@ -161,7 +161,7 @@
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 148 products on an H200, from 448 x 1280 x 1 to 4096 x 4096 x 4096, each in all shapes.
+// fitted to the times of 280 random products on an H200, each in all shapes.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
@@ -181,10 +181,10 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      begin,                                                                                        \
      lone,                                                                                         \
      COARSEN_(shape##_launch_work)}
-        COARSEN_ROW(tiny, 1.9, 70, 0.3),    COARSEN_ROW(thin, 1.9, 40, 0.7),
-        COARSEN_ROW(little, 1.3, 34, 2.9),  COARSEN_ROW(small, 1.27, 58, 0.2),
-        COARSEN_ROW(square, 0.98, 44, 1.4), COARSEN_ROW(deep, 1.07, 43, 0.15),
-        COARSEN_ROW(medium, 0.97, 38, 0.3),
+        COARSEN_ROW(tiny, 1.89, 72, 0.3),   COARSEN_ROW(thin, 1.75, 54, 0.65),
+        COARSEN_ROW(little, 1.3, 34, 3),    COARSEN_ROW(small, 1.28, 58, 0.2),
+        COARSEN_ROW(square, 1.02, 40, 1),   COARSEN_ROW(deep, 1.04, 44, 0.15),
+        COARSEN_ROW(medium, 0.96, 38, 0.3),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.05, 38, 0),
 #else
@@ -217,7 +217,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 // step waits for memory, and that is all that few warps do.
 COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
 {
-    const double warp = 1e5, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 5e5;
+    const double warp = 6e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3e5;
     const size_t threads = COARSEN_(narrow_threads)(rows, cols, inner, processors);
     const size_t items = 16 / sizeof(COARSEN_TYPE);
     const double steps = (double)coarsen_ceil_div(inner, threads * items);
@@ -241,7 +241,7 @@ COARSEN_HOST COARSEN_(plan)
                         cudaError_t *status)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-    const double add = 1.2e5, add_element = 26;
+    const double add = 2.2e5, add_element = 26;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;

@@ -112,32 +112,29 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     }
 
     // The lanes' sums are added up. In each step a lane gives half of what it has away, and adds what another lane has of
-    // the other half. So all take 31 shuffles, for 32 sums, and not 32 times 5.
+    // the other half. So all take 31 shuffles, for 32 sums, and not 32 times 5. (Loops of constant length: else the
+    // compiler keeps the sums in memory.)
     unsigned int have = COARSEN_SUMS, place = 0,
                  copies = 0; // sums, where they begin, lanes that have the same
 #pragma unroll
     for (unsigned int lanes = 16; lanes > 0; lanes /= 2) {
-        const bool upper = threadIdx.x & lanes;
-        if (have % 2 == 0) {
-            have /= 2;
-            place += upper ? have : 0;
+        const bool upper = threadIdx.x & lanes, halves = have % 2 == 0;
+        have = halves ? have / 2 : have;
+        place += halves && upper ? have : 0;
+        copies |= halves ? 0 : lanes;
 #pragma unroll
-            for (unsigned int e = 0; e < have; e++) {
-                const COARSEN_TYPE give = upper ? sum[e] : sum[have + e];
-                const COARSEN_TYPE keep = upper ? sum[have + e] : sum[e];
+        for (unsigned int e = 0; e < COARSEN_SUMS; e++)
+            if (e < have) {
+                const COARSEN_TYPE other = halves ? sum[(have + e) % COARSEN_SUMS] : sum[e];
+                const COARSEN_TYPE give = upper ? sum[e] : other, keep = upper ? other : sum[e];
                 sum[e] = keep + __shfl_xor_sync(0xffffffff, give, lanes);
             }
-        } else {
-            copies |= lanes;
-#pragma unroll
-            for (unsigned int e = 0; e < have; e++)
-                sum[e] += __shfl_xor_sync(0xffffffff, sum[e], lanes);
-        }
     }
     if ((threadIdx.x & copies) == 0)
 #pragma unroll
-        for (unsigned int e = 0; e < have; e++)
-            sums[threadIdx.x / 32 * COARSEN_SUMS + place + e] = sum[e];
+        for (unsigned int e = 0; e < COARSEN_SUMS; e++)
+            if (e < have)
+                sums[threadIdx.x / 32 * COARSEN_SUMS + place + e] = sum[e];
     __syncthreads();
     if (row >= of.rows)
         return;
