@@ -7,6 +7,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,16 @@ ROOT = HERE.parents[1]
 CXX = shlex.split(os.environ.get("CXX") or "g++")
 NVCC = os.environ.get("NVCC")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "NVCC"}
+OLD_MESON = ROOT / "build/.venv/meson-1.0"  # where COARSEN_CI=1 ./run installs it
 NO_COMPILER = {"CC": "false", "CXX": "false", "NVCC": "false"}
 
 
 def needs(name):
     return pytest.mark.skipif(not shutil.which(name), reason=f"no {name} on PATH: install it, or run COARSEN_CI=1 ./run test")
+
+
+no_meson = pytest.mark.skipif(not shutil.which("meson"), reason="no meson on PATH: run this through ./run test")
+no_old_meson = pytest.mark.skipif(not OLD_MESON.exists(), reason="no Meson 1.0: run COARSEN_CI=1 ./run test")
 
 
 def run(*command, ok=True, cwd=None, **environment):
@@ -38,11 +44,17 @@ def tree(folder):
             for path in Path(folder).rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)}
 
 
-def install(meson, build, prefix):
+def meson(*arguments, old=False, **environment):
+    if not old:
+        return run("meson", *arguments, **environment)
+    return run(sys.executable, OLD_MESON / "bin/meson", *arguments, PYTHONPATH=str(OLD_MESON), **environment)
+
+
+def install(build, prefix, old=False):
     """Installs with no compiler at hand; checks that nothing is built."""
-    run(*meson, "setup", build, ROOT, "--prefix", prefix, **NO_COMPILER)
-    assert json.loads(run(*meson, "introspect", "--targets", build)) == []
-    run(*meson, "install", "-C", build, **NO_COMPILER)
+    meson("setup", build, ROOT, "--prefix", prefix, old=old, **NO_COMPILER)
+    assert json.loads(meson("introspect", "--targets", build, old=old)) == []
+    meson("install", "-C", build, old=old, **NO_COMPILER)
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +62,8 @@ def prefix(tmp_path_factory):
     if not shutil.which("meson"):
         pytest.skip("no meson on PATH: run this through ./run test")
     folder = tmp_path_factory.mktemp("meson")
-    install(["meson"], folder / "build", folder / "prefix")
+    install(folder / "build", folder / "prefix")
     return folder / "prefix"
-
-
-@pytest.fixture
-def old_meson():
-    if not os.environ.get("OLD_MESON"):
-        pytest.skip("OLD_MESON is not set, to the meson of version 1.0: run this through .ci/run")
-    return [os.environ["OLD_MESON"]]
 
 
 # ---- What is installed -----------------------------------------------------------------------------
@@ -80,8 +85,9 @@ def test_cmake_installs_the_same(prefix, tmp_path):
     assert tree(tmp_path / "prefix") == tree(prefix)
 
 
-def test_old_meson_installs_the_same(prefix, old_meson, tmp_path):
-    install(old_meson, tmp_path / "build", tmp_path / "prefix")
+@no_old_meson
+def test_old_meson_installs_the_same(prefix, tmp_path):
+    install(tmp_path / "build", tmp_path / "prefix", old=True)
     assert tree(tmp_path / "prefix") == tree(prefix)
 
 
@@ -119,11 +125,11 @@ def test_cmake(how, prefix, tmp_path):
     assert run(tmp_path / "sum") == "1000\n"
 
 
-def stranger(meson, folder, **environment):
+def stranger(folder, **more):
     """Builds this folder's project by Meson; its tests and its targets, of which coarsen's are none."""
-    run(*meson, "setup", folder / "build", folder, f"-Dcpp_args=-I{ROOT}/include/simt -Wno-unknown-pragmas", **environment)
+    meson("setup", folder / "build", folder, f"-Dcpp_args=-I{ROOT}/include/simt -Wno-unknown-pragmas", **more)
     run("ninja", "-C", folder / "build")
-    tests, targets = (json.loads(run(*meson, "introspect", f"--{what}", folder / "build")) for what in ("tests", "targets"))
+    tests, targets = (json.loads(meson("introspect", f"--{what}", folder / "build", **more)) for what in ("tests", "targets"))
     assert tests == [] and [target["name"] for target in targets] == ["sum"]
 
 
@@ -133,7 +139,7 @@ def test_pkg_config(prefix, tmp_path):
     found = {"PKG_CONFIG_PATH": str(prefix / "share/pkgconfig")}
     flags = shlex.split(run("pkg-config", "--cflags", "coarsen >= 0.1", **found))
     shutil.copytree(HERE, tmp_path / "project")
-    stranger(["meson"], tmp_path / "project", **found)
+    stranger(tmp_path / "project", **found)
     run(*CXX, "-x", "c++", "-I", prefix / "include/simt", *flags, "-Wno-unknown-pragmas", "-Wall", "-Wextra", "-Werror",
         "-fsyntax-only", HERE / "sum.cu")
     if NVCC:
@@ -153,13 +159,14 @@ def subproject(folder):
     return folder
 
 
-@pytest.mark.skipif(not shutil.which("meson"), reason="no meson on PATH: run this through ./run test")
+@no_meson
 def test_subproject(tmp_path):
-    stranger(["meson"], subproject(tmp_path))
+    stranger(subproject(tmp_path))
 
 
-def test_subproject_of_old_meson(old_meson, tmp_path):
-    stranger(old_meson, subproject(tmp_path))
+@no_old_meson
+def test_subproject_of_old_meson(tmp_path):
+    stranger(subproject(tmp_path), old=True)
 
 
 @needs("conan")
@@ -180,7 +187,7 @@ def test_conan(tmp_path):
     ("echo 'please log in' >&2", "please log in"),
     ("exit 127", ""),
 ], ids=["gone", "rubbish", "silent"])
-@pytest.mark.skipif(not shutil.which("meson"), reason="no meson on PATH: run this through ./run test")
+@no_meson
 def test_broken_nvcc(body, said, tmp_path):
     """Meson goes on without the GPU's programs, unless they are asked for."""
     nvcc = tmp_path / "nvcc"
@@ -188,8 +195,8 @@ def test_broken_nvcc(body, said, tmp_path):
     nvcc.chmod(0o755)
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     line = rf"An nvcc that does not work: {nvcc} \(--version says: .*{re.escape(said)}\)"
-    asked = run("meson", "setup", tmp_path / "asked", ROOT, "-Dprograms=true", "-Dcuda=enabled", ok=False, **path)
+    asked = meson("setup", tmp_path / "asked", ROOT, "-Dprograms=true", "-Dcuda=enabled", ok=False, **path)
     assert re.search(f"ERROR: .*{line}", asked) and "Traceback" not in asked and "Meson bug" not in asked
-    gone_on = run("meson", "setup", tmp_path / "build", ROOT, "-Dprograms=true", **path)
+    gone_on = meson("setup", tmp_path / "build", ROOT, "-Dprograms=true", **path)
     assert re.search(f"WARNING: {line}: programs for the GPU are left out", gone_on) and "Traceback" not in gone_on
     assert re.search(r"GPU \(nvcc\) *: NO", gone_on)
