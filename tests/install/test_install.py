@@ -125,6 +125,15 @@ def test_cmake(how, prefix, tmp_path):
     assert run(tmp_path / "sum") == "1000\n"
 
 
+@pytest.mark.skipif(not NVCC, reason="no nvcc: install the CUDA Toolkit")
+@needs("cmake")
+def test_cmake_cuda(prefix, tmp_path):
+    """CUDA alone: no C++, and so no coarsen::simt."""
+    run("cmake", "-S", HERE, "-B", tmp_path, "-DLANGUAGE=CUDA", f"-DCMAKE_CUDA_COMPILER={NVCC}",
+        "-DCMAKE_CUDA_ARCHITECTURES=75", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path)
+
+
 def stranger(folder, **more):
     """Builds this folder's project by Meson; its tests and its targets, of which coarsen's are none."""
     meson("setup", folder / "build", folder, f"-Dcpp_args=-I{ROOT}/include/simt -Wno-unknown-pragmas", **more)
