@@ -52,11 +52,11 @@ def build_wrong(name, faults, folder):
         text = path.read_text()
         assert text.count(right) == 1, header
         path.write_text(text.replace(right, wrong))
-    flags = shlex.split(os.environ.get("SIMT_FLAGS") or "")
+    flags = [*shlex.split(os.environ.get("SIMT_FLAGS") or ""), f"-I{ROOT}/build/stb/usr/include"]
     compiler = shlex.split(os.environ.get("CXX") or "g++")
     subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{folder}/include/simt", f"-I{folder}/include",
                     "-o", folder / f"{name}.o", folder / f"examples/{name}.cu"], check=True)
-    stb = [folder / "examples/stb.c"] if "picture.h" in (folder / f"examples/{name}.cu").read_text() else []
+    stb = [f"-I{ROOT}/build/stb/usr/include", folder / "examples/stb.c"] if "picture.h" in (folder / f"examples/{name}.cu").read_text() else []
     subprocess.run([*compiler, "-w", "-o", folder / name, folder / f"{name}.o", *stb, library, "-lpthread", "-ldl"],
                    check=True)
     return folder / name

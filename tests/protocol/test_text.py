@@ -11,7 +11,7 @@ SOURCES = [path for folder in ("include", "tests", "examples", "bench", ".ci")
            for path in sorted((ROOT / folder).rglob("*"))
            if path.suffix in (".h", ".c", ".cc", ".cpp", ".cu", ".py", ".build", ".in") or
            path == ROOT / ".ci" / "run"]
-SOURCES += [ROOT / "run", ROOT / "meson.build", ROOT / "meson.options"]
+SOURCES += [ROOT / "run", ROOT / "meson.build", ROOT / "meson_options.txt"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

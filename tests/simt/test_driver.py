@@ -110,6 +110,11 @@ def test_files(tmp_path):
     assert run(tmp_path / "plain") == ""
 
 
+def test_itself_as_the_compiler():
+    """CMake sets CXX to its compiler, for all that it starts."""
+    assert "Free Software Foundation" in driver("--version", CXX=str(SIMT / "simt-c++"))
+
+
 def test_script_alone(tmp_path):
     """chevrons.py, and g++ by hand."""
     (tmp_path / "plain.cu").write_text('#define TWICE(k, ...) k<<<1, 1>>>(__VA_ARGS__); \\\n    k<<<1, 1>>>(__VA_ARGS__)\n' +
