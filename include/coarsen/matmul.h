@@ -217,7 +217,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 // step waits for memory, and that is all that few warps do.
 COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
 {
-    const double warp = 6e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3e5;
+    const double warp = 1.2e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3.5e5;
     const size_t threads = COARSEN_(narrow_threads)(rows, cols, inner, processors);
     const size_t items = 16 / sizeof(COARSEN_TYPE);
     const double steps = (double)coarsen_ceil_div(inner, threads * items);
