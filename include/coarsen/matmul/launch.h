@@ -6,6 +6,7 @@
 // It takes BM and BN, the rows and columns of a tile, COARSEN_THREADS, the threads of a block, and NAME_shared_bytes,
 // and declares NAME_make, which the rung then defines. Its manual is that of the rung.
 
+#include "../base.h"
 #ifdef COARSEN_SHAPE_
 
 #ifndef COARSEN_WITH_WORK
