@@ -20,7 +20,7 @@
 //     n[q], of 2       row lane % 4 + q * 4        column lane / 4
 // All 32 lanes call it. Each product is added in the order of depth, with one rounding, as by fma(). Below compute
 // capability 8.0 the lanes hand each other their elements, which is slower than to multiply with no such function.
-// Source: PTX ISA, mma; of 9.0 mma.m16n8k8, below it mma.m8n8k4, which runs at half the speed there.
+// Source: PTX ISA, mma; mma.m16n8k8 from compute capability 9.0 on, and below it mma.m8n8k4.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_BLOCK
 #include "../base.h"

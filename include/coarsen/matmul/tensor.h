@@ -29,7 +29,7 @@
 // the 8 before. Tiles lie in shared memory in the order in which M and N are stored, so nothing is transposed on its
 // way: copies are 16 bytes each where all rows of M and N begin at multiples of 16 bytes, and otherwise 8 bytes.
 // Price paid: 2 doubles of registers per element of P and lane, so one block of 8 warps per multiprocessor; and
-// COARSEN_STAGES tiles of shared memory, 147 KiB by default.
+// COARSEN_STAGES tiles of shared memory, 146 KiB by default.
 // Source: PTX ISA, mma; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
