@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/matmul.cu: products of matrices of floats beside cublasSgemm, which must use 32-bit arithmetic. Each rung of
-// the ladder and matmul.h for squares; matmul.h for other shapes, both storage orders and batches. With --sweep:
+// the ladder and matmul.h for squares; matmul.h for other shapes, both storage orders and batches. Some of doubles,
+// beside cublasDgemm. With --sweep:
 // COARSE_FACTOR and block size of the coarsened rung.
 //
 // The file includes itself, once for each pair of knobs.
@@ -74,19 +75,32 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul.h>
 
-struct rung {
+#define COARSEN_NAME pipelined_f64
+#define COARSEN_TYPE double
+#include <coarsen/matmul/pipelined.h>
+
+#define COARSEN_NAME tensor
+#define COARSEN_TYPE double
+#include <coarsen/matmul/tensor.h>
+
+#define COARSEN_NAME matmul_f64
+#define COARSEN_TYPE double
+#include <coarsen/matmul.h>
+
+template <typename T> struct rung_of {
     const char *kernel, *knobs;
     int max_exponent; // beyond, it takes too long
-    cudaError_t (*launch)(size_t, size_t, size_t, float, const float *, size_t, const float *,
-                          size_t, float, float *, size_t, cudaStream_t);
+    cudaError_t (*launch)(size_t, size_t, size_t, T, const T *, size_t, const T *, size_t, T, T *,
+                          size_t, cudaStream_t);
     void (*describe)(bench_entry *);
 };
+typedef rung_of<float> rung;
 
 // matmul.h, with the scratch that it asks for.
-#define WITH_SCRATCH(name)                                                                         \
-    static cudaError_t name##_with_scratch(size_t rows, size_t cols, size_t inner, float alpha,    \
-                                           const float *m, size_t ldm, const float *n, size_t ldn, \
-                                           float beta, float *p, size_t ldp, cudaStream_t stream)  \
+#define WITH_SCRATCH(name, T)                                                                      \
+    static cudaError_t name##_with_scratch(size_t rows, size_t cols, size_t inner, T alpha,        \
+                                           const T *m, size_t ldm, const T *n, size_t ldn, T beta, \
+                                           T *p, size_t ldp, cudaStream_t stream)                  \
     {                                                                                              \
         static std::shared_ptr<void> scratch;                                                      \
         static size_t most = 0;                                                                    \
@@ -98,10 +112,11 @@ struct rung {
         return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,               \
                              scratch.get(), bytes, stream);                                        \
     }
-WITH_SCRATCH(matmul)
-WITH_SCRATCH(matmul_tn)
-WITH_SCRATCH(matmul_nt)
-WITH_SCRATCH(matmul_tt)
+WITH_SCRATCH(matmul, float)
+WITH_SCRATCH(matmul_tn, float)
+WITH_SCRATCH(matmul_nt, float)
+WITH_SCRATCH(matmul_tt, float)
+WITH_SCRATCH(matmul_f64, double)
 
 static const std::vector<rung> rungs = {
     {"naive", "", 12, naive_launch, nullptr},
@@ -139,7 +154,8 @@ __global__ void times_kernel(const T *a, const double *x, double *y, size_t cols
     atomicAdd(y + blockIdx.x, sum);
 }
 
-static std::shared_ptr<void> times(const float *a, const void *x, size_t rows, size_t cols,
+template <typename T>
+static std::shared_ptr<void> times(const T *a, const void *x, size_t rows, size_t cols,
                                    bool turned = false)
 {
     std::shared_ptr<void> y = bench_zeroed(rows * sizeof(double));
@@ -164,20 +180,37 @@ struct shape {
     bool m_turned, n_turned; // stored column after column
 };
 
-static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &list, shape s,
+// p = m n in column-major order, as cuBLAS has it.
+static cublasStatus_t multiply(cublasHandle_t cublas, cublasOperation_t of_m,
+                               cublasOperation_t of_n, int rows, int cols, int inner,
+                               const float *m, int ldm, const float *n, int ldn, float *p)
+{
+    const float one = 1, zero = 0;
+    return cublasSgemm(cublas, of_m, of_n, rows, cols, inner, &one, m, ldm, n, ldn, &zero, p, rows);
+}
+
+static cublasStatus_t multiply(cublasHandle_t cublas, cublasOperation_t of_m,
+                               cublasOperation_t of_n, int rows, int cols, int inner,
+                               const double *m, int ldm, const double *n, int ldn, double *p)
+{
+    const double one = 1, zero = 0;
+    return cublasDgemm(cublas, of_m, of_n, rows, cols, inner, &one, m, ldm, n, ldn, &zero, p, rows);
+}
+
+template <typename T>
+static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T>> &list, shape s,
                     const std::string &data)
 {
     const size_t rows = s.rows, cols = s.cols, inner = s.inner;
     const size_t ldm = s.m_turned ? rows : inner, ldn = s.n_turned ? inner : cols;
-    const size_t bytes = rows * cols * sizeof(float);
-    const double all = (double)(rows * inner + inner * cols + rows * cols) * sizeof(float);
+    const size_t bytes = rows * cols * sizeof(T);
+    const double all = (double)(rows * inner + inner * cols + rows * cols) * sizeof(T);
     if (!b.fits(all, ("matmul, " + data).c_str()))
         return;
-    const std::shared_ptr<void> on_m = bench_alloc(rows * inner * sizeof(float)),
-                                on_n = bench_alloc(inner * cols * sizeof(float)),
+    const std::shared_ptr<void> on_m = bench_alloc(rows * inner * sizeof(T)),
+                                on_n = bench_alloc(inner * cols * sizeof(T)),
                                 on_p = bench_alloc(bytes), x = bench_alloc(cols * sizeof(double));
-    float *const m = (float *)on_m.get(), *const nn = (float *)on_n.get(),
-                 *const p = (float *)on_p.get();
+    T *const m = (T *)on_m.get(), *const nn = (T *)on_n.get(), *const p = (T *)on_p.get();
     bench_fill(m, rows * inner, 1);
     bench_fill(nn, inner * cols, 2);
     bench_fill((double *)x.get(), cols, 3);
@@ -185,7 +218,8 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
         times(m, times(nn, x.get(), inner, cols, s.n_turned).get(), rows, inner, s.m_turned).get(),
         rows);
 
-    bench_contest contest("matmul", "float", rows);
+    const bool wide = sizeof(T) == 8;
+    bench_contest contest("matmul", wide ? "double" : "float", rows);
     contest.data = data;
     contest.peer = "cuBLAS";
     bench_entry product; // what all entries share
@@ -195,11 +229,11 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
     product.check = [=](std::string *why) {
         // A sum of `inner` random terms is about sqrt(inner), and its roundings, 2^-25 of it each, add up to
         // about inner 2^-26. For a row times x that is inner sqrt(cols) 2^-27. So a lost product shows up to
-        // 2^12 columns, and a lost tile always.
+        // 2^12 columns, and a lost tile always. Doubles have 29 bits more, and so has the reference, no more.
         const std::vector<double> got = on_host(times(p, x.get(), rows, cols).get(), rows);
         for (size_t i = 0; i < rows; i++)
             if (!(std::fabs(got[i] - wanted[i]) <=
-                  (double)inner * std::sqrt((double)cols) * 0x1p-24)) {
+                  (double)inner * std::sqrt((double)cols) * (wide ? 0x1p-51 : 0x1p-24))) {
                 *why = "row " + std::to_string(i) + " times x is " + std::to_string(got[i]) +
                        ", not " + std::to_string(wanted[i]);
                 return false;
@@ -210,16 +244,15 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
     bench_entry peer = product;
     peer.kernel = "cuBLAS";
     peer.launch = [=](cudaStream_t stream) {
-        const float one = 1, zero = 0; // its matrices are column-major: P^T = N^T M^T
-        CUBLAS_CHECK(cublasSetStream(cublas, stream));
-        CUBLAS_CHECK(cublasSgemm(cublas, s.n_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                 s.m_turned ? CUBLAS_OP_T : CUBLAS_OP_N, (int)cols, (int)rows,
-                                 (int)inner, &one, nn, (int)ldn, m, (int)ldm, &zero, p, (int)cols));
+        CUBLAS_CHECK(cublasSetStream(cublas, stream)); // its P^T is N^T M^T
+        CUBLAS_CHECK(multiply(cublas, s.n_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                              s.m_turned ? CUBLAS_OP_T : CUBLAS_OP_N, (int)cols, (int)rows,
+                              (int)inner, nn, (int)ldn, m, (int)ldm, p));
         return cudaSuccess;
     };
     contest.entries.push_back(peer);
 
-    for (const rung &r : list) {
+    for (const rung_of<T> &r : list) {
         bench_entry entry = product;
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
@@ -243,7 +276,7 @@ static void squares(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
         for (const rung &r : list)
             if (e <= r.max_exponent)
                 some.push_back(r);
-        product(b, cublas, some, {n, n, n, false, false}, "");
+        product<float>(b, cublas, some, {n, n, n, false, false}, "");
     }
 }
 
@@ -274,10 +307,29 @@ static void shapes(bench &b, cublasHandle_t cublas)
                                  : matmul_nt_with_scratch,
                              nullptr};
         if (s.m_turned || s.n_turned)
-            product(b, cublas, {turned}, s, name_of(s));
+            product<float>(b, cublas, {turned}, s, name_of(s));
         else
-            product(b, cublas, {rungs[4], rungs[5]}, s, name_of(s));
+            product<float>(b, cublas, {rungs[4], rungs[5]}, s, name_of(s));
     }
+}
+
+// Of doubles, where tensor cores multiply.
+static void doubles(bench &b, cublasHandle_t cublas)
+{
+    const std::vector<rung_of<double>> list = {
+        {"pipelined", "", 14, pipelined_f64_launch, nullptr},
+        {"tensor", "", 14, tensor_launch, nullptr},
+        {"matmul.h", "", 14, matmul_f64_with_scratch, nullptr},
+    };
+    const shape shapes[] = {
+        {256, 256, 256, false, false},    {512, 512, 512, false, false},
+        {1024, 1024, 1024, false, false}, {2048, 2048, 2048, false, false},
+        {4096, 4096, 4096, false, false}, {8192, 8192, 8192, false, false},
+        {1000, 1000, 1000, false, false}, {4095, 4097, 4093, false, false},
+        {64, 64, 1 << 20, false, false},  {8192, 8, 8192, false, false},
+    };
+    for (const shape &s : shapes)
+        product<double>(b, cublas, list, s, name_of(s));
 }
 
 // Many small products in one launch.
@@ -350,6 +402,7 @@ int main(int argc, char **argv)
     squares(b, cublas, b.sweep ? bench_variants<rung>() : rungs, b.exponents(b.sweep ? 4 : 1));
     if (!b.sweep) {
         shapes(b, cublas);
+        doubles(b, cublas);
         batches(b, cublas);
     }
     CUBLAS_CHECK(cublasDestroy(cublas));

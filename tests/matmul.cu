@@ -24,6 +24,10 @@
 #define COARSEN_TYPE int
 #include <coarsen/matmul/naive.h>
 
+#define COARSEN_NAME naive_f64
+#define COARSEN_TYPE double
+#include <coarsen/matmul/naive.h>
+
 #endif
 
 #if TESTED(tiled)
@@ -103,6 +107,35 @@
 
 #endif
 
+#if TESTED(tensor) || TESTED(launch)
+
+#define COARSEN_NAME   tensor_f64
+#define COARSEN_TYPE   double
+#define BM             32
+#define BN             16
+#define TM             16
+#define TN             8
+#define COARSEN_STAGES 3
+#include <coarsen/matmul/tensor.h>
+
+#define COARSEN_NAME tensor_128
+#define COARSEN_TYPE double
+#include <coarsen/matmul/tensor.h>
+
+#define COARSEN_NAME tensor_turned
+#define COARSEN_TYPE double
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#define BM             32
+#define BN             32
+#define BK             32
+#define TM             32
+#define TN             16
+#define COARSEN_STAGES 2
+#include <coarsen/matmul/tensor.h>
+
+#endif
+
 #if TESTED(pipelined)
 
 #define COARSEN_NAME   pipelined_f32
@@ -155,27 +188,6 @@
 #define TN 4
 #include <coarsen/matmul/pipelined.h>
 
-// pipelined_f32, its last two tiles in up to three parts of the depth, or in many where there is much of it.
-static cudaError_t parts_f32_launch(size_t rows, size_t cols, size_t inner, float alpha,
-                                    const float *m, size_t ldm, const float *n, size_t ldn,
-                                    float beta, float *p, size_t ldp, cudaStream_t stream)
-{
-    if (alpha == 0)
-        inner = 0;
-    const size_t tiles = (rows + 15) / 16 * ((cols + 31) / 32), rest = tiles < 2 ? tiles : 2;
-    const size_t depth = inner > 256 ? 8 : (inner / 3 + 8) / 8 * 8,
-                 parts = inner == 0 ? 1 : (inner + depth - 1) / depth;
-    const test_array sums(rest * parts * 16 * 32 * sizeof(float));
-    pipelined_f32_work work = {};
-    work.depth = depth;
-    work.sums = (float *)sums.get();
-    cudaError_t status = pipelined_f32_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn,
-                                                   beta, p, ldp, tiles - rest, parts, work, stream);
-    if (status == cudaSuccess)
-        status = cudaDeviceSynchronize();
-    return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;
-}
-
 #ifndef TEST_FIRST
 #define COARSEN_NAME matmul_f32
 #define COARSEN_TYPE float
@@ -217,6 +229,36 @@ WHOLE(n_turned_f64, double)
 WHOLE(turned_i32, int)
 
 #endif
+#endif
+
+// A rung with its last two tiles in up to three parts of the depth, or in many where there is much of it.
+#define PARTS(name, T)                                                                             \
+    static cudaError_t name##_parts_launch(size_t rows, size_t cols, size_t inner, T alpha,        \
+                                           const T *m, size_t ldm, const T *n, size_t ldn, T beta, \
+                                           T *p, size_t ldp, cudaStream_t stream)                  \
+    {                                                                                              \
+        if (alpha == 0)                                                                            \
+            inner = 0;                                                                             \
+        const size_t height = name##_tile_rows, width = name##_tile_cols;                          \
+        const size_t tiles = (rows + height - 1) / height * ((cols + width - 1) / width);          \
+        const size_t rest = tiles < 2 ? tiles : 2;                                                 \
+        const size_t depth = inner > 256 ? 8 : (inner / 3 + 8) / 8 * 8,                            \
+                     parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
+        const test_array sums(rest *parts *height *width * sizeof(T));                             \
+        name##_work work = {};                                                                     \
+        work.depth = depth;                                                                        \
+        work.sums = (T *)sums.get();                                                               \
+        cudaError_t status = name##_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, \
+                                                p, ldp, tiles - rest, parts, work, stream);        \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;                \
+    }
+#if TESTED(tensor) || TESTED(launch)
+PARTS(tensor_f64, double)
+#endif
+#if TESTED(pipelined)
+PARTS(pipelined_f32, float)
 #endif
 
 // ---- Running one --------------------------------------------------------------------------------
@@ -494,17 +536,17 @@ template <class T> static void check_errors(const rung<T> &r)
 
 // ---- What is promised of rounding ---------------------------------------------------------------
 
-static void check_rounding(const rung<float> &r)
+template <class T> static void check_rounding(const rung<T> &r)
 {
     const size_t rows = 33, cols = 20, inner = 515;
-    matrix<float> m(rows, inner, 0), n(inner, cols, 0), p(rows, cols, 0), first = p;
-    const auto any = [](uint64_t bits) { return (float)((double)(int64_t)bits * 0x1p-63); };
+    matrix<T> m(rows, inner, 0), n(inner, cols, 0), p(rows, cols, 0), first = p;
+    const auto any = [](uint64_t bits) { return (T)((double)(int64_t)bits * 0x1p-63); };
     m.fill(5, any);
     n.fill(6, any);
     bool ok = true;
     for (int k = 0; k < 6; k++) {
         test_order(k % test_order_count());
-        device_matrix<float> on_m(m, 0), on_n(n, 0), on_p(p, 0);
+        device_matrix<T> on_m(m, 0), on_n(n, 0), on_p(p, 0);
         CHECK(r.launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0, on_p.data(),
                        p.ld, 0));
         CHECK(cudaDeviceSynchronize());
@@ -514,15 +556,17 @@ static void check_rounding(const rung<float> &r)
     }
     test_order(0);
     tap_ok(ok, "%s: the same bits on every run, in every order of blocks", r.name);
+    const double half = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53; // of the last bit of 1
     double worst = 0;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++) {
-            double exact = 0, magnitude = 0;
+            long double exact = 0, magnitude = 0;
             for (size_t k = 0; k < inner; k++) {
-                const double product = (double)m.at(i, k) * n.at(k, j);
-                exact += product, magnitude += fabs(product);
+                const long double product = (long double)m.at(i, k) * n.at(k, j);
+                exact += product, magnitude += fabsl(product);
             }
-            const double error = fabs(p.at(i, j) - exact) / (inner * 0x1p-24 * magnitude);
+            const double error =
+                (double)(fabsl(p.at(i, j) - exact) / ((double)inner * half * magnitude));
             worst = error > worst || error != error ? error : worst;
         }
     tap_ok(worst <= 1, "%s: rounding error at most %.3g of what %zu roundings may make", r.name,
@@ -597,35 +641,57 @@ static void check_counts(void)
 
 // ---- Only on a GPU ------------------------------------------------------------------------------
 
-static void check_large(void)
+// Each rung against the first one of the list, which has no tiles to get wrong, in whole numbers: all bits must agree.
+template <class T> static void check_large(const std::vector<rung<T>> &all)
 {
-    // Against the first rung, which has no tiles to get wrong, in whole numbers: all bits must agree.
     const size_t rows = 1543, cols = 1031, inner = 769;
-    matrix<float> m(rows, inner, 3), n(inner, cols, 1), p(rows, cols, 0), q = p;
-    m.fill(1, small<float>);
-    n.fill(2, small<float>);
-    device_matrix<float> on_m(m, 0), on_n(n, 0), on_p(p, 0), on_q(q, 0);
-    CHECK(naive_32_launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0,
-                          on_q.data(), q.ld, 0));
-    on_q.read(q.x.data());
-    const rung<float> all[] = {
-        RUNG(tiled_32, float, 1, 1, 1),          RUNG(coarsened_32, float, 1, 1, 1),
-        RUNG(register_128, float, 1, 1, 1),      RUNG(matmul_f32_scratch, float, 1, 1, 1),
-        RUNG(matmul_f32_bare, float, 1, 1, 1),   RUNG(matmul_f32_thin, float, 1, 1, 1),
-        RUNG(matmul_f32_square, float, 1, 1, 1), RUNG(matmul_f32_little, float, 1, 1, 1),
-        RUNG(matmul_f32_deep, float, 1, 1, 1),   RUNG(narrow_f32, float, 1, 1, 1),
-        RUNG(matmul_f32_tiny, float, 1, 1, 1),   RUNG(matmul_f32_small, float, 1, 1, 1),
-        RUNG(matmul_f32_medium, float, 1, 1, 1), RUNG(matmul_f32_large, float, 1, 1, 1),
-    };
-    for (const rung<float> &r : all) {
+    matrix<T> m(rows, inner, 3), n(inner, cols, 1), p(rows, cols, 0), q = p;
+    m.fill(1, small<T>);
+    n.fill(2, small<T>);
+    device_matrix<T> on_m(m, 0), on_n(n, 0), on_p(p, 0);
+    for (const rung<T> &r : all) {
         CHECK(cudaMemset(on_p.get(), 0xff, on_p.bytes));
         CHECK(r.launch(rows, cols, inner, 1, on_m.data(), m.ld, on_n.data(), n.ld, 0, on_p.data(),
                        p.ld, 0));
         CHECK(cudaDeviceSynchronize());
         on_p.read(p.x.data());
+        if (r.launch == all[0].launch)
+            q = p;
         tap_ok(memcmp(p.x.data(), q.x.data(), on_p.bytes) == 0, "%s: %zu x %zu x %zu", r.name, rows,
                cols, inner);
     }
+}
+
+static void check_large_float(void)
+{
+    check_large<float>({
+        RUNG(naive_32, float, 1, 1, 1),
+        RUNG(tiled_32, float, 1, 1, 1),
+        RUNG(coarsened_32, float, 1, 1, 1),
+        RUNG(register_128, float, 1, 1, 1),
+        RUNG(matmul_f32_scratch, float, 1, 1, 1),
+        RUNG(matmul_f32_bare, float, 1, 1, 1),
+        RUNG(matmul_f32_thin, float, 1, 1, 1),
+        RUNG(matmul_f32_square, float, 1, 1, 1),
+        RUNG(matmul_f32_little, float, 1, 1, 1),
+        RUNG(matmul_f32_deep, float, 1, 1, 1),
+        RUNG(narrow_f32, float, 1, 1, 1),
+        RUNG(matmul_f32_tiny, float, 1, 1, 1),
+        RUNG(matmul_f32_small, float, 1, 1, 1),
+        RUNG(matmul_f32_medium, float, 1, 1, 1),
+        RUNG(matmul_f32_large, float, 1, 1, 1),
+    });
+}
+
+static void check_large_double(void)
+{
+    check_large<double>({
+        RUNG(naive_f64, double, 1, 1, 1),
+        RUNG(tensor_128, double, 1, 1, 1),
+        RUNG(tensor_f64, double, 1, 1, 1),
+        RUNG(tensor_f64_parts, double, 1, 1, 1),
+        RUNG(register_f64, double, 1, 1, 1),
+    });
 }
 
 // The launcher in a CUDA graph: it allocates nothing and waits for nothing.
@@ -689,12 +755,23 @@ int main(void)
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
+#if TESTED(tensor) || TESTED(launch)
+    check_errors(RUNG(tensor_f64, double, 32, 16, 16));
+    check(RUNG(tensor_f64, double, 32, 16, 16));
+    check(RUNG(tensor_f64_parts, double, 32, 16, 16));
+    tap_ok(
+        right<double>(RUNG(tensor_f64_parts, double, 32, 16, 16), shape{40, 20, 301, 1, 0}, 2, -1),
+        "tensor_f64_parts: right in many parts");
+    check(TURNED(tensor_turned, double, true, true));
+    check_rounding(RUNG(tensor_f64, double, 32, 16, 16));
+#endif
 #if TESTED(pipelined)
     check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
-    check(RUNG(parts_f32, float, 16, 32, 8));
-    tap_ok(right<float>(RUNG(parts_f32, float, 16, 32, 8), shape{20, 40, 301, 1, 0}, 2, -1),
-           "parts_f32: right in many parts");
+    check(RUNG(pipelined_f32_parts, float, 16, 32, 8));
+    tap_ok(
+        right<float>(RUNG(pipelined_f32_parts, float, 16, 32, 8), shape{20, 40, 301, 1, 0}, 2, -1),
+        "pipelined_f32_parts: right in many parts");
     check(RUNG(sliced_f32, float, 16, 32, 16));
     check(TURNED(m_turned_u32, unsigned int, true, false));
 #ifndef TEST_FIRST
@@ -708,12 +785,16 @@ int main(void)
     check(TURNED(n_turned_f64_medium, double, false, true));
     check(TURNED(n_turned_f64_small, double, false, true));
     check(TURNED(n_turned_f64_large, double, false, true));
+    check(TURNED(n_turned_f64_tensor_little, double, false, true));
+    check(TURNED(n_turned_f64_tensor_square, double, false, true));
+    check(TURNED(n_turned_f64_tensor_large, double, false, true));
     check(TURNED(turned_i32_bare, int, true, true));
     check(TURNED(n_turned_f64_bare, double, false, true));
     check(TURNED(turned_i32_thin, int, true, true));
     check(TURNED(turned_i32_square, int, true, true));
     check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
     check_random(TURNED(turned_i32_scratch, int, true, true));
+    check_random(TURNED(n_turned_f64_scratch, double, false, true));
     check_batch();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));
@@ -731,7 +812,8 @@ int main(void)
 #ifdef SIMT
     check_counts();
 #else
-    check_large();
+    check_large_float();
+    check_large_double();
     check_graph();
 #endif
 #if TESTED(coarsened)

@@ -1422,10 +1422,11 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_WORKERS
 #undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
+#undef COARSEN_MADE_TENSOR
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
-#undef COARSEN_WITH_WORK // matmul/pipelined.h
+#undef COARSEN_WITH_WORK // matmul/launch.h
 #undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN

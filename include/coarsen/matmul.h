@@ -52,13 +52,15 @@
 //     coarsened.h        + a block makes COARSE_FACTOR tiles of P per load of a tile of M
 //     register_tiled.h   + a thread makes TM x TN elements, with its operands in registers
 //     pipelined.h        + the next tiles are copied while this one is multiplied
+//     tensor.h           + tensor cores multiply, if COARSEN_TYPE is double
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //
-// What this adds to pipelined.h is the choice of the grain. The largest tile of P that a block can make is the best
-// for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as it has
-// multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eight shapes of tiles; and
-// the tiles of the last wave may be made in parts of the depth, by as many blocks as there are multiprocessors, whose
-// sums are added up in order. That also fills the device where P is small and the depth is great.
+// What this adds to pipelined.h and tensor.h is the choice of the grain. The largest tile of P that a block can make is
+// the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eight shapes of tiles,
+// or of eleven where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
+// as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
+// small and the depth is great.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -135,6 +137,25 @@
 #define COARSEN_STAGES 4
 #include "matmul/pipelined.h"
 
+// The same, for doubles on tensor cores.
+#define COARSEN_SHAPE _tensor_large
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_square
+#define BM            64
+#define BN            64
+#define TM            32
+#define TN            16
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_little
+#define BM            32
+#define BN            32
+#define BK            32
+#define TM            16
+#define TN            16
+#include "matmul/tensor.h"
+
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
 
@@ -181,20 +202,31 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      begin,                                                                                        \
      lone,                                                                                         \
      COARSEN_(shape##_launch_work)}
-        COARSEN_ROW(tiny, 1.89, 72, 0.3),   COARSEN_ROW(thin, 1.75, 54, 0.65),
-        COARSEN_ROW(little, 1.3, 34, 3),    COARSEN_ROW(small, 1.28, 58, 0.2),
-        COARSEN_ROW(square, 1.02, 40, 1),   COARSEN_ROW(deep, 1.04, 44, 0.15),
+        COARSEN_ROW(tiny, 1.89, 72, 0.3),          COARSEN_ROW(thin, 1.75, 54, 0.65),
+        COARSEN_ROW(little, 1.3, 34, 3),           COARSEN_ROW(small, 1.28, 58, 0.2),
+        COARSEN_ROW(square, 1.02, 40, 1),          COARSEN_ROW(deep, 1.04, 44, 0.15),
         COARSEN_ROW(medium, 0.96, 38, 0.3),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.05, 38, 0),
 #else
         COARSEN_ROW(large, 1, 38, 0),
 #endif
+        COARSEN_ROW(tensor_little, 0.69, 40, 0.5), COARSEN_ROW(tensor_square, 0.55, 40, 0.1),
+        COARSEN_ROW(tensor_large, 0.42, 38, 0),
 #undef COARSEN_ROW
     };
     return shapes[s];
 }
-enum { COARSEN_(shapes) = 8 };
+enum { COARSEN_(shapes_without_tensor) = 8, COARSEN_(shapes) = 11 };
+
+// How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
+COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
+{
+    cudaFuncAttributes code = {};
+    if (COARSEN_(tensor_large_takes_type))
+        *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(tensor_large_kernel));
+    return code.ptxVersion >= 80 ? COARSEN_(shapes) : COARSEN_(shapes_without_tensor);
+}
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
@@ -247,9 +279,12 @@ COARSEN_HOST COARSEN_(plan)
     size_t shared_limit = 0;
     if (*status == cudaSuccess)
         shared_limit = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
+    size_t shapes = 0;
+    if (*status == cudaSuccess)
+        shapes = COARSEN_(count_shapes)(status);
     if (*status != cudaSuccess)
         return best;
-    for (size_t s = 0; s < COARSEN_(shapes); s++) {
+    for (size_t s = 0; s < shapes; s++) {
         const COARSEN_(shape) shape = COARSEN_(shape_of)(s);
         if (s > 0 && shape.shared_bytes > shared_limit)
             continue;

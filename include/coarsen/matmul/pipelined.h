@@ -101,25 +101,12 @@
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#ifndef COARSEN_WITH_WORK
-#define COARSEN_WITH_WORK
-// What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b
-// times so many elements further in M, N and P; or sums, of a part of the depth.
-typedef struct {
-    unsigned int first;
-    size_t m_step, n_step, p_step;
-    size_t depth; // of a part
-    COARSEN_TYPE *sums;
-} COARSEN_(work);
-#endif
-
 #define COARSEN_GROUP   ((BM / TM) * (BN / TN))          // threads per slice
 #define COARSEN_THREADS (COARSEN_GROUP * COARSEN_SLICES) // threads per block
 #define COARSEN_DEEP    (BK / COARSEN_SLICES)            // depth of a tile per slice
 #define COARSEN_LANES_M (BM / TM < 4 ? BM / TM : BN / TN < 8 ? 32 / (BN / TN) : 4)
 #define COARSEN_LANES_N (32 / COARSEN_LANES_M) // a warp is LANES_M x LANES_N patches
 #define COARSEN_RUN     8                      // neighbours in depth that a few lanes copy
-#define COARSEN_BAND    8u                     // tiles
 // Whether the threads share a tile of so many rows or columns evenly, each in the same rows or columns of it.
 #define COARSEN_EVEN_ACROSS(width)                                                                 \
     (width * BK % COARSEN_THREADS == 0 &&                                                          \
@@ -191,6 +178,8 @@ enum {
                                        ? COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
                                        : (COARSEN_SLICES - 1) * BM *BN * sizeof(COARSEN_TYPE)
 };
+
+#include "launch.h"
 
 // Where the tiles of M, or of N, come from.
 typedef struct {
@@ -331,23 +320,6 @@ COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
             *(const COARSEN_(vector) *)&tiles->n[k][col + j * COARSEN_LANES_N];
 }
 
-// Where a tile of P begins. Tiles go down and then across in bands of tiles, so
-// those that are made at the same time need few different rows and columns.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigned int tile,
-                                                                         size_t rows, size_t cols,
-                                                                         size_t *row_start,
-                                                                         size_t *col_start)
-{
-    const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
-    const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
-    const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
-    const unsigned int above = tile / (band * tile_cols) * band;
-    const unsigned int in_band = tile % (band * tile_cols);
-    const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
-    *row_start = (size_t)BM * (above + in_band % height);
-    *col_start = (size_t)BN * (in_band / height);
-}
-
 // A thread's patch of P: vectors of rows, LANES_M apart, by vectors of columns, LANES_N apart.
 typedef struct {
     COARSEN_(vector) of[TM][TN / COARSEN_ITEMS];
@@ -421,13 +393,6 @@ COARSEN_SHAPE_(find_patch)(unsigned int t, unsigned int *row, unsigned int *col)
     ((i) / COARSEN_ITEMS * COARSEN_ITEMS * COARSEN_LANES_M + (i) % COARSEN_ITEMS)
 #define COARSEN_COL_AT(j) ((j)*COARSEN_ITEMS * COARSEN_LANES_N)
 
-// P = mine + beta P, of one element.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine, COARSEN_TYPE beta)
-{
-    *to = beta == (COARSEN_TYPE)0 ? mine : mine + beta * *to;
-}
-
 // P = mine + beta P, of a vector of elements from row and col on. Rows begin at multiples of 16 bytes.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
@@ -480,9 +445,8 @@ COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col
      ((const COARSEN_TYPE *)(stage + r * (width / COARSEN_ITEMS + 1)))[c], beta);
 }
 
-// The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
-// blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant: if it were a variable of the loop,
-// the compiler would load operands in bursts, which takes 6% of the time.
+// The work of a block, which launch.h declares. is_part is a constant: if it were a variable of the loop, the compiler
+// would load operands in bursts, which takes 6% of the time.
 COARSEN_DEVICE __attribute__((always_inline)) void
 COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
                      const COARSEN_TYPE *__restrict__ m, size_t ldm,
@@ -592,98 +556,6 @@ COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARS
     }
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                           const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                           COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
-{
-    COARSEN_SHAPE_(make)(false, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
-}
-
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                                const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                                const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_(work) work)
-{
-    COARSEN_SHAPE_(make)
-    (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_TYPE)0, NULL, BN, work);
-}
-
-// Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
-COARSEN_KERNEL void __launch_bounds__(256)
-    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_TYPE beta,
-                               COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
-{
-    const unsigned int e = blockIdx.y * 256 + threadIdx.x;
-    size_t row, col;
-    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
-    row += e / BN, col += e % BN;
-    COARSEN_(follow)();
-    if (e >= BM * BN || row >= rows || col >= cols)
-        return;
-    COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
-#pragma unroll 16
-    for (unsigned int part = 1; part < parts; part++)
-        sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
-    COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
-}
-
-#ifndef __CUDACC_RTC__
-// So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
-// which are added up.
-COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
-    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-    size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
-{
-    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
-    size_t tiles = 0;
-    cudaError_t status =
-        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
-    const size_t rest = tiles - coarsen_min(tiles, whole);
-    cudaLaunchConfig_t config =
-        coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
-    config.gridDim.y = (unsigned int)count;
-    if (status == cudaSuccess && tiles > rest) {
-        status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
-        if (status == cudaSuccess)
-            status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha,
-                                        m, ldm, n, ldn, beta, p, ldp, work);
-    }
-    if (status != cudaSuccess || rest == 0)
-        return status;
-    work.first = (unsigned int)(tiles - rest);
-    config.gridDim.x = (unsigned int)rest;
-    config.gridDim.y = (unsigned int)parts;
-    status = coarsen_let_share((const void *)COARSEN_SHAPE_(part_kernel), shared_bytes, 0);
-    if (status == cudaSuccess)
-        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(part_kernel), rows, cols, inner, alpha,
-                                    m, ldm, n, ldn, work);
-    if (status != cudaSuccess)
-        return status;
-    config = coarsen_launch_config(rest, 256, 0, stream);
-    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
-    cudaLaunchAttribute attribute;
-    status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
-    if (status != cudaSuccess)
-        return status;
-    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
-                              beta, p, ldp, work);
-}
-
-COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
-                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                                cudaStream_t stream)
-{
-    const COARSEN_(work) work = {};
-    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_TYPE)0 ? 0 : inner, alpha,
-                                       m, ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
-}
-#endif
-
 #undef COARSEN_EVEN_ACROSS
 #undef COARSEN_EVEN_ALONG
 #undef COARSEN_COPY_M
@@ -702,7 +574,6 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
 #undef COARSEN_RUN
-#undef COARSEN_BAND
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM

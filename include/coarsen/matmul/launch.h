@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/launch.h: the kernels and launchers of pipelined.h and tensor.h, which differ in how a block makes a
+// tile of P. Not for use by itself: those rungs include it, for each shape of tiles.
+//
+// It takes BM and BN, the rows and columns of a tile, COARSEN_THREADS, the threads of a block, and NAME_shared_bytes,
+// and declares NAME_make, which the rung then defines. Its manual is that of the rung.
+
+#include "../base.h"
+#ifdef COARSEN_SHAPE_
+
+#ifndef COARSEN_WITH_WORK
+#define COARSEN_WITH_WORK
+// What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b
+// times so many elements further in M, N and P; or sums, of a part of the depth.
+typedef struct {
+    unsigned int first;
+    size_t m_step, n_step, p_step;
+    size_t depth; // of a part
+    COARSEN_TYPE *sums;
+} COARSEN_(work);
+#endif
+
+#define COARSEN_BAND 8u // tiles
+
+// Where a tile of P begins. Tiles go down and then across in bands of tiles, so
+// those that are made at the same time need few different rows and columns.
+COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigned int tile,
+                                                                         size_t rows, size_t cols,
+                                                                         size_t *row_start,
+                                                                         size_t *col_start)
+{
+    const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
+    const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
+    const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
+    const unsigned int above = tile / (band * tile_cols) * band;
+    const unsigned int in_band = tile % (band * tile_cols);
+    const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
+    *row_start = (size_t)BM * (above + in_band % height);
+    *col_start = (size_t)BN * (in_band / height);
+}
+
+// P = mine + beta P, of one element.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine, COARSEN_TYPE beta)
+{
+    *to = beta == (COARSEN_TYPE)0 ? mine : mine + beta * *to;
+}
+
+// The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
+// blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant.
+COARSEN_DEVICE __attribute__((always_inline)) void
+    COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                         const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                         const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                         COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work);
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                           const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                           COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
+{
+    COARSEN_SHAPE_(make)(false, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+                                const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                                const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_(work) work)
+{
+    COARSEN_SHAPE_(make)
+    (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_TYPE)0, NULL, BN, work);
+}
+
+// Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
+COARSEN_KERNEL void __launch_bounds__(256)
+    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_TYPE beta,
+                               COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
+{
+    const unsigned int e = blockIdx.y * 256 + threadIdx.x;
+    size_t row, col;
+    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
+    row += e / BN, col += e % BN;
+    COARSEN_(follow)();
+    if (e >= BM * BN || row >= rows || col >= cols)
+        return;
+    COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
+#pragma unroll 16
+    for (unsigned int part = 1; part < parts; part++)
+        sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+    COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
+}
+
+#ifndef __CUDACC_RTC__
+// So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
+// which are added up.
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
+    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+    size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
+{
+    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
+    size_t tiles = 0;
+    cudaError_t status =
+        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    const size_t rest = tiles - coarsen_min(tiles, whole);
+    cudaLaunchConfig_t config =
+        coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
+    config.gridDim.y = (unsigned int)count;
+    if (status == cudaSuccess && tiles > rest) {
+        status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha,
+                                        m, ldm, n, ldn, beta, p, ldp, work);
+    }
+    if (status != cudaSuccess || rest == 0)
+        return status;
+    work.first = (unsigned int)(tiles - rest);
+    config.gridDim.x = (unsigned int)rest;
+    config.gridDim.y = (unsigned int)parts;
+    status = coarsen_let_share((const void *)COARSEN_SHAPE_(part_kernel), shared_bytes, 0);
+    if (status == cudaSuccess)
+        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(part_kernel), rows, cols, inner, alpha,
+                                    m, ldm, n, ldn, work);
+    if (status != cudaSuccess)
+        return status;
+    config = coarsen_launch_config(rest, 256, 0, stream);
+    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
+    cudaLaunchAttribute attribute;
+    status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
+    if (status != cudaSuccess)
+        return status;
+    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
+                              beta, p, ldp, work);
+}
+
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
+                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                cudaStream_t stream)
+{
+    const COARSEN_(work) work = {};
+    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_TYPE)0 ? 0 : inner, alpha,
+                                       m, ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
+}
+#endif
+
+#undef COARSEN_BAND
+#endif
