@@ -212,21 +212,22 @@ FAULTS = {
         ("add no head and tail", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest", "false"),
         ("give LIFT the wrong index", "i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j)", "i + j)"),
         ("give LIFT the wrong index in a small array", "(size_t)k * BLOCK_DIM + threadIdx.x));", "(size_t)k));"),
-        ("lose the last vectors", "(unsigned int)(parts.vectors - v) - t, true",
-         "(unsigned int)(parts.vectors - v) - t - 1, true"),
+        ("lose the last vectors of a tile", "coarsen_min(parts.vectors - v, tile) - t",
+         "coarsen_min(parts.vectors - v, tile) - t - 1"),
         ("lose what is less than a tile", "if (v + t < parts.vectors)", "if (false)"),
         ("read past the last vector", "k * BLOCK_DIM < count ? k * BLOCK_DIM : 0", "k * BLOCK_DIM"),
         ("add the first vector again", "        if (k * BLOCK_DIM < count)\n#pragma", "        if (true)\n#pragma"),
-        ("take what is less than a tile for one", "v + tile <= parts.vectors; v += (size_t)gridDim.x * tile)\n"
-         "            sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                        parts.head + (v + t) * COARSEN_ITEMS, tile, true);",
-         "v < parts.vectors; v += (size_t)gridDim.x * tile)\n"
-         "            sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                        parts.head + (v + t) * COARSEN_ITEMS, tile, true);"),
-        ("lose a whole tile", "v + tile <= parts.vectors; v += (size_t)gridDim.x * tile)\n"
-         "            sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                        parts.head + (v + t) * COARSEN_ITEMS, tile, true);",
-         "v + tile <= parts.vectors; v += (size_t)gridDim.x * tile) {\n            }"),
+        ("take what is less than a tile for one", "v + full <= parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "v < parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);"),
+        ("lose a whole tile", "v + full <= parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "v + full <= parts.vectors; v += step) {\n            }"),
+        ("run into the next tile", "coarsen_min(parts.vectors - v, tile) - t", "(parts.vectors - v) - t"),
         ("never collect", "    COARSEN_(enter)(scratch, &ticket);\n",
          "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),

@@ -67,8 +67,7 @@
 #include "../block/vector.h"
 
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
-#define COARSEN_SMALL_ROWS                                                                         \
-    4 // of one that the device holds at once, vectors per thread, if COARSE_FACTOR is more
+#define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
 
 // Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is used. i: the
 // index in the array of vectors[0]'s first element. count: vectors left, this thread's first included, at least 1.
@@ -95,7 +94,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_
 }
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
-// It is over so soon that the fetching of its instructions counts, hence a kernel of its own.
+// It is over so soon that each instruction counts, hence a kernel of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
@@ -136,21 +135,21 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const unsigned int full = COARSE_FACTOR * BLOCK_DIM, t = threadIdx.x;
     const size_t step = (size_t)gridDim.x * full;
     if (COARSE_FACTOR <= COARSEN_SMALL_ROWS)
-        tile = full; // as the compiler should know
+        tile = full; // the compiler should know
     size_t v = (size_t)blockIdx.x * tile;
     COARSEN_ACC sum = COARSEN_(identity)();
-    if (tile < full) {
-        // one tile per block, below
-    } else if (once)
+    if (tile == full) {
+        if (once)
 #pragma unroll 1
-        for (; v + full <= parts.vectors; v += step)
-            sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                        parts.head + (v + t) * COARSEN_ITEMS, full, true);
-    else
+            for (; v + full <= parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
+                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);
+        else
 #pragma unroll 1
-        for (; v + full <= parts.vectors; v += step)
-            sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                        parts.head + (v + t) * COARSEN_ITEMS, full, false);
+            for (; v + full <= parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
+                                            parts.head + (v + t) * COARSEN_ITEMS, full, false);
+    }
     if (v + t < parts.vectors)
         sum = COARSEN_(add_vectors)(sum, parts.first + v + t, parts.head + (v + t) * COARSEN_ITEMS,
                                     (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true);
