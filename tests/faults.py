@@ -232,19 +232,28 @@ FAULTS = {
          "COARSEN_(scratch_bytes)(n), 1)"),
     ]),
     "reduce/single_pass.h": ("reduce", CHECKS + [
-        ("lose the head and tail", "threadIdx.x < parts.rest)", "threadIdx.x + 1 < parts.rest)"),
+        ("lose the head and tail", "threadIdx.x < parts.rest;", "threadIdx.x + 1 < parts.rest;"),
         ("add the head and tail in every block", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest",
          "threadIdx.x < parts.rest"),
         ("add no head and tail", "blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest", "false"),
         ("give LIFT the wrong index", "i + (size_t)k * BLOCK_DIM * COARSEN_ITEMS + j)", "i + j)"),
         ("give LIFT the wrong index in a small array", "(size_t)k * BLOCK_DIM + threadIdx.x));", "(size_t)k));"),
-        ("lose the last vectors of a tile", "coarsen_min(parts.vectors - v, tile - threadIdx.x)",
-         "coarsen_min(parts.vectors - v - 1, tile - threadIdx.x)"),
-        ("run into the next tile", "coarsen_min(parts.vectors - v, tile - threadIdx.x)", "parts.vectors - v"),
-        ("lose a whole tile", "v + full < parts.vectors; v += step)\n                sum = COARSEN_(add_vectors)"
-         "(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,\n"
-         "                                            full + 1, true);",
-         "v + full < parts.vectors; v += step) {\n            }"),
+        ("lose the last vectors of a tile", "coarsen_min(parts.vectors - v, tile) - t",
+         "coarsen_min(parts.vectors - v, tile) - t - 1"),
+        ("lose what is less than a tile", "if (v + t < parts.vectors)", "if (false)"),
+        ("read past the last vector", "k * BLOCK_DIM < count ? k * BLOCK_DIM : 0", "k * BLOCK_DIM"),
+        ("add the first vector again", "        if (k * BLOCK_DIM < count)\n#pragma", "        if (true)\n#pragma"),
+        ("take what is less than a tile for one", "v + full <= parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "v < parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);"),
+        ("lose a whole tile", "v + full <= parts.vectors; v += step)\n"
+         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
+         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "v + full <= parts.vectors; v += step) {\n            }"),
+        ("run into the next tile", "coarsen_min(parts.vectors - v, tile) - t", "(parts.vectors - v) - t"),
         ("never collect", "    COARSEN_(enter)(scratch, &ticket);\n",
          "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
@@ -1145,6 +1154,7 @@ FAULTS = {
     "block/reduce.h": ("block", [
         ("stop the shuffles early", "delta > 0; delta /= 2", "delta > 1; delta /= 2"),
         ("shuffle some words only", "w < COARSEN_(words_of_slot); w++)", "w < 1; w++)"),
+        ("take fewer lanes than there are", "if (delta >= lanes)", "if (2 * delta >= lanes)"),
         ("drop the block's barrier", f"        partial[warp] = value;\n    {BARRIER}\n",
          "        partial[warp] = value;\n"),
         ("read partials of warps that are not", "if (lane < BLOCK_DIM / 32)", "if (lane < 32)"),
@@ -1160,7 +1170,7 @@ FAULTS = {
         ("forget slots past the threads", "b += BLOCK_DIM)", "b += blocks)"),
         ("overlap the slots", "block * COARSEN_(words_of_slot), 1, value", "block, 1, value"),
         ("begin the slots at the ticket", "scratch + 2, blockIdx.x", "scratch, blockIdx.x"),
-        ("leave the ticket as it is", "        atomicExch(counter, 0ULL);\n", "        (void)counter;\n"),
+        ("leave the ticket as it is", "        atomicAnd(counter, 0ULL);", "        (void)counter;"),
         ("ask for too small a scratch", "return 16 + blocks", "return blocks"),
     ]),
     "block/scan.h": ("block", [
@@ -1212,11 +1222,13 @@ FAULTS = {
         ("close no group", "    COARSEN_PIPELINE(commit());\n", ""),
     ]),
     "block/vector.h": ("block", [
-        ("read vectors from where none are aligned", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned", "0"),
-        ("take a whole vector for a head", "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned",
-         "COARSEN_ITEMS - misaligned"),
-        ("let the head pass the end", "coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned)",
-         "misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned"),
+        ("read vectors from where none are aligned",
+         "-(size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE)", "0"),
+        ("take a whole vector for a head", "-(size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE)",
+         "COARSEN_ITEMS - (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE)"),
+        ("let the head pass the end",
+         "coarsen_min(n, -(size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE))",
+         "-(size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE)"),
         ("overrun by a vector", "(n - parts.head) / COARSEN_ITEMS;", "(n - parts.head) / COARSEN_ITEMS + 1;"),
         ("lose the last vector", "(n - parts.head) / COARSEN_ITEMS;",
          "(n - parts.head + COARSEN_ITEMS - 1) / COARSEN_ITEMS - (n > parts.head);"),

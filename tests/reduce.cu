@@ -197,7 +197,7 @@
 #define COARSEN_NAME  single_f32
 #define COARSEN_TYPE  float
 #define BLOCK_DIM     96
-#define COARSE_FACTOR 3
+#define COARSE_FACTOR 6
 #include <coarsen/reduce/single_pass.h>
 
 #define COARSEN_NAME reduce_f32

@@ -37,7 +37,8 @@
 // no meaning. For the grid: all threads of all blocks call NAME_enter, and then NAME_grid, once per
 // launch, which writes *out. For some blocks of a grid: all threads of those blocks call
 // NAME_enter(counter, ticket) and NAME_meet, each block with its index among them; slots has a slot
-// per block, and it and counter are zeros before and after. *ticket is in shared memory. scratch:
+// per block, and it and counter are zeros before and after. *ticket is the thread's own, 0 before, or
+// in shared memory. It comes while the kernel loads, so it is not looked at before NAME_grid. scratch:
 // NAME_grid_bytes() bytes of device memory, 16-byte aligned. NAME_scratch_init makes it ready once;
 // each launch leaves it ready for the next. A scratch that was not made ready ends the launch with
 // an error (__trap). For one number of blocks the result has the same bits always.
@@ -45,7 +46,7 @@
 // How the blocks meet: each leaves its result in a slot of its own. The block that entered last
 // collects them. All others have entered by then, so it waits for none that cannot run, whatever
 // the order of blocks. It reduces them by their place, so the order does not show in the result.
-// Cost: 10 shuffles per thread and word of a value, and one barrier, for a block.
+// Cost: at most 10 shuffles per thread and word of a value, and one barrier, for a block.
 // Source: M. Harris, Optimizing Parallel Reduction in CUDA (2007).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
@@ -58,10 +59,13 @@
 #error "coarsen/block: define BLOCK_DIM, the threads per block, before the include"
 #endif
 
-COARSEN_DEVICE COARSEN_ACC COARSEN_(warp)(COARSEN_ACC value)
+// Of the first so many lanes. The others have the identity.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(lanes)(COARSEN_ACC value, unsigned int lanes)
 {
 #pragma unroll
     for (unsigned int delta = 16; delta > 0; delta /= 2) {
+        if (delta >= lanes)
+            continue;
         COARSEN_(words) words = COARSEN_(to_words)(value);
 #pragma unroll
         for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
@@ -69,6 +73,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(warp)(COARSEN_ACC value)
         value = COARSEN_(op)(value, COARSEN_(from_words)(words));
     }
     return value;
+}
+
+COARSEN_DEVICE COARSEN_ACC COARSEN_(warp)(COARSEN_ACC value)
+{
+    return COARSEN_(lanes)(value, 32);
 }
 
 COARSEN_DEVICE COARSEN_ACC COARSEN_(block)(COARSEN_ACC value)
@@ -84,7 +93,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(block)(COARSEN_ACC value)
     value = COARSEN_(identity)();
     if (lane < BLOCK_DIM / 32)
         value = partial[lane];
-    return COARSEN_(warp)(value);
+    return COARSEN_(lanes)(value, BLOCK_DIM / 32);
 }
 
 COARSEN_DEVICE void COARSEN_(enter)(unsigned long long *scratch, unsigned long long *ticket)
@@ -97,10 +106,12 @@ COARSEN_DEVICE void COARSEN_(meet)(COARSEN_ACC value, COARSEN_ACC *out, unsigned
                                    unsigned long long *slots, unsigned int block,
                                    unsigned int blocks, const unsigned long long *ticket)
 {
+    __shared__ unsigned long long number;
+    if (threadIdx.x == 0)
+        number = *ticket;
     value = COARSEN_(block)(value);
     if (threadIdx.x == 0)
         COARSEN_(leave)(slots + block * COARSEN_(words_of_slot), 1, value);
-    const unsigned long long number = *ticket;
     if (number != blocks - 1) {
         if (number >= blocks)
             __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
@@ -114,7 +125,7 @@ COARSEN_DEVICE void COARSEN_(meet)(COARSEN_ACC value, COARSEN_ACC *out, unsigned
     value = COARSEN_(block)(value);
     if (threadIdx.x == 0) {
         *out = value;
-        atomicExch(counter, 0ULL);
+        atomicAnd(counter, 0ULL); // which, unlike an exchange, has no result to wait for
     }
 }
 

@@ -17,12 +17,14 @@
 // Defines
 //     NAME_words           a value as 4-byte words
 //     NAME_words_of_slot   the unsigned long longs of a slot: one per word of a value
+//     void NAME_expect(const unsigned long long *slot)
 //     void NAME_leave(unsigned long long *slot, unsigned int flag, COARSEN_TYPE value)
 //     unsigned int NAME_look(const unsigned long long *slot, COARSEN_TYPE *value)
 //     NAME_slot NAME_peek(const unsigned long long *slot)
 //     unsigned int NAME_value_of(NAME_slot seen, COARSEN_TYPE *value)
 //     COARSEN_TYPE NAME_collect(unsigned long long *slot)
-// A slot is empty if all of it is 0. NAME_leave writes a value with a flag greater than 0.
+// A slot is empty if all of it is 0. NAME_expect, which may be left out, has the slot brought into the
+// cache, so that the first look at it need not wait for memory. NAME_leave writes a value with a flag greater than 0.
 // NAME_look returns the flag and the value, or 0 if there is no whole value yet. It is
 // NAME_value_of(NAME_peek(slot), value): who looks at several slots peeks into all of them first.
 // NAME_collect waits for a value with flag 1 and empties the slot. One thread calls each. Slots are 8-byte
@@ -56,6 +58,13 @@ COARSEN_DEVICE COARSEN_(acc) COARSEN_(from_words)(COARSEN_(words) words)
     COARSEN_(acc) value;
     memcpy((void *)&value, &words, sizeof(value));
     return value;
+}
+
+COARSEN_DEVICE void COARSEN_(expect)(COARSEN_UNUSED const unsigned long long *slot)
+{
+#if COARSEN_PTX
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(slot));
+#endif
 }
 
 COARSEN_DEVICE void COARSEN_(leave)(unsigned long long *slot, unsigned int flag,

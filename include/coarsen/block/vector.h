@@ -26,6 +26,8 @@
 //                       elements before and after them, fewer than 32
 //     NAME_parts  NAME_split(const COARSEN_TYPE *in, size_t n)
 //     size_t      NAME_rest(NAME_parts parts, size_t r)    the index in the array of element r of the rest
+//     NAME_vector NAME_load_vector(const NAME_vector *from) *from, by one load: the compiler takes a struct of
+//                                                          many small items apart, at four instructions each
 //     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others
 //                                                          (evict-first), for data that is read once
 // in is aligned to the size of an element, if that divides 16, or else as its type.
@@ -50,9 +52,8 @@ typedef struct {
 
 COARSEN_DEVICE COARSEN_(parts) COARSEN_(split)(const COARSEN_TYPE *in, size_t n)
 {
-    const size_t misaligned = (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE);
     COARSEN_(parts) parts;
-    parts.head = coarsen_min(n, misaligned == 0 ? 0 : COARSEN_ITEMS - misaligned);
+    parts.head = coarsen_min(n, -(size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE));
     parts.vectors = (n - parts.head) / COARSEN_ITEMS;
     parts.rest = n - parts.vectors * COARSEN_ITEMS;
     parts.first = (const COARSEN_(vector) *)(in + parts.head);
@@ -73,6 +74,19 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_once)(const COARSEN_(vector) * fro
         asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
                      : "l"(from));
+        memcpy((void *)&load, &bits, sizeof(load));
+        return load;
+    }
+#endif
+    return *from;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_vector)(const COARSEN_(vector) * from)
+{
+#if COARSEN_PTX
+    if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
+        const uint4 bits = *(const uint4 *)from;
+        COARSEN_(vector) load;
         memcpy((void *)&load, &bits, sizeof(load));
         return load;
     }

@@ -67,18 +67,21 @@
 #include "../block/vector.h"
 
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
+#define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
 
-// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is
-// used. i: the index in the array of vectors[0]'s first element. count: vectors left in the tile, this
-// thread's first included. once: whether to load them with the evict-first hint.
+// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is used. i: the
+// index in the array of vectors[0]'s first element. count: vectors left, this thread's first included, at least 1.
+// once: whether to load them with the evict-first hint.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_(vector) * vectors,
-                                                 size_t i, size_t count, bool once)
+                                                 size_t i, unsigned int count, bool once)
 {
     COARSEN_(vector) load[COARSE_FACTOR];
+    // What is not left is the first again. With loads under a condition, the compiler puts sums between them.
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (k * BLOCK_DIM < count)
-            load[k] = once ? COARSEN_(load_once)(vectors + k * BLOCK_DIM) : vectors[k * BLOCK_DIM];
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const COARSEN_(vector) *const from = vectors + (k * BLOCK_DIM < count ? k * BLOCK_DIM : 0);
+        load[k] = once ? COARSEN_(load_once)(from) : COARSEN_(load_vector)(from);
+    }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (k * BLOCK_DIM < count)
@@ -91,7 +94,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_
 }
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
-// It is over so soon that the fetching of its instructions counts, hence a kernel of its own.
+// It is over so soon that each instruction counts, hence a kernel of its own.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
@@ -114,55 +117,64 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
                      unsigned long long *scratch)
 {
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
-    __shared__ unsigned long long ticket;
+    unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
+    if (threadIdx.x == BLOCK_DIM - 1)
+        COARSEN_(expect)(scratch + 2 + blockIdx.x * COARSEN_(words_of_slot));
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const bool has_rest = blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest;
+    const size_t i = COARSEN_(rest)(parts, threadIdx.x);
+    COARSEN_TYPE rest;
+    if (has_rest)
+        rest = in[i];
 
     // An array read once is not worth a place in the cache: with the evict-first hint it leaves alone
     // what others wrote there, and does not wait for that to be written back. Past a quarter of a
     // gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
     const bool once = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
-    const size_t full = (COARSE_FACTOR - 1) * BLOCK_DIM;
-    const size_t step = (size_t)gridDim.x * tile;
-    size_t v = (size_t)blockIdx.x * tile + threadIdx.x;
+    const unsigned int full = COARSE_FACTOR * BLOCK_DIM, t = threadIdx.x;
+    const size_t step = (size_t)gridDim.x * full;
+    if (COARSE_FACTOR <= COARSEN_SMALL_ROWS)
+        tile = full; // the compiler should know
+    size_t v = (size_t)blockIdx.x * tile;
     COARSEN_ACC sum = COARSEN_(identity)();
-    if (tile > full) {
+    if (tile == full) {
         if (once)
 #pragma unroll 1
-            for (; v + full < parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
-                                            full + 1, true);
+            for (; v + full <= parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
+                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);
         else
 #pragma unroll 1
-            for (; v + full < parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
-                                            full + 1, false);
+            for (; v + full <= parts.vectors; v += step)
+                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
+                                            parts.head + (v + t) * COARSEN_ITEMS, full, false);
     }
-    if (v < parts.vectors)
-        sum = COARSEN_(add_vectors)(sum, parts.first + v, parts.head + v * COARSEN_ITEMS,
-                                    coarsen_min(parts.vectors - v, tile - threadIdx.x), true);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest) {
-        const size_t i = COARSEN_(rest)(parts, threadIdx.x);
-        sum = COARSEN_(op)(sum, COARSEN_(lift)(in[i], i));
-    }
+    if (v + t < parts.vectors)
+        sum = COARSEN_(add_vectors)(sum, parts.first + v + t, parts.head + (v + t) * COARSEN_ITEMS,
+                                    (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true);
+    if (has_rest)
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(rest, i));
     COARSEN_(grid)(sum, out, scratch, &ticket);
 }
 
 #ifndef __CUDACC_RTC__
-// A row is a vector for each thread of a block, a tile the rows it takes at a time. A small array goes
-// in tiles of two rows, while that makes no more than a block per multiprocessor; a larger one in tiles
-// of COARSE_FACTOR rows, with no more blocks than the device can hold, so that there is one wave.
+// A row is a vector for each thread of a block, a tile the rows it takes at a time: COARSE_FACTOR, with no more blocks
+// than the device can hold, so that there is one wave; or fewer, where all multiprocessors hold the array at once.
 COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *status)
 {
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const unsigned int tile_rows = rows <= 2 * processors && COARSE_FACTOR > 2 ? 2 : COARSE_FACTOR;
+    const unsigned int tile_rows =
+        COARSE_FACTOR > COARSEN_SMALL_ROWS && rows <= COARSEN_SMALL_ROWS * processors
+            ? COARSEN_SMALL_ROWS
+            : COARSE_FACTOR;
     const size_t blocks = coarsen_ceil_div(rows, tile_rows);
+    *tile = tile_rows * BLOCK_DIM;
     int resident = 0; // per multiprocessor
     if (blocks > processors && *status == cudaSuccess)
         *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                 BLOCK_DIM, 0);
-    *tile = tile_rows * BLOCK_DIM;
     if (resident > 0)
         return coarsen_min(blocks, processors * (size_t)resident);
     return blocks > 0 ? blocks : 1;
@@ -200,6 +212,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 }
 #endif
 #undef COARSEN_SMALL_ITEMS
+#undef COARSEN_SMALL_ROWS
 
 #define COARSEN_END
 #include "../base.h"
