@@ -18,7 +18,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the elements before i, out[0] the identity |
 // | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 8 or tuned       | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// | COARSE_FACTOR        | 8 or tuned       | vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
 // tuned: COARSEN_SCAN_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
@@ -43,6 +43,7 @@
 // the other blocks, and the first is written. Meanwhile the first warp looks back, and does nothing else.
 // Price paid: a ticket, a barrier and up to 128 slots read per tile; shared memory for four tiles, so that
 // a multiprocessor has one block. Where a block would have one tile, it has a kernel without the pipeline.
+// A vector has up to 16 bytes of elements, and of results.
 // Cost: n elements read and n results written once; 8 bytes of a slot per 4-byte word of a tile's sum.
 // Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 
@@ -75,6 +76,16 @@ typedef struct {
     COARSEN_ACC before[COARSE_FACTOR]; // what the warp has before the thread's vector of each row
 } COARSEN_(kept);
 
+// Elements of a vector: as many as have 16 bytes of results, so that the lanes of a warp write side by side; but not
+// less than a word of them, the least that is copied asynchronously.
+#define COARSEN_ITEMS                                                                              \
+    (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) <= COARSEN_VECTOR_ITEMS(COARSEN_ACC)                       \
+         ? COARSEN_VECTOR_ITEMS(COARSEN_TYPE)                                                      \
+     : COARSEN_VECTOR_ITEMS(COARSEN_ACC) * sizeof(COARSEN_TYPE) >= 4                               \
+         ? COARSEN_VECTOR_ITEMS(COARSEN_ACC)                                                       \
+         : 4 / sizeof(COARSEN_TYPE))
+#define COARSEN_BESIDE                                                                             \
+    (sizeof(COARSEN_ACC) <= 8 && BLOCK_DIM <= 512 ? 2 : 1) // larger ones need more registers
 #include "../block/pipeline.h"
 
 #define COARSEN_ALIGN                                                                              \
@@ -134,8 +145,9 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         *(COARSEN_(results) *)(arrays.out + i) = results;
         return;
     }
+    // From the last one, which waits for the others: stores that follow one another directly share their sectors.
 #pragma unroll
-    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+    for (unsigned int j = COARSEN_ITEMS; j-- > 0;)
         arrays.out[i + j] = results.item[j];
 }
 
