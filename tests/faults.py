@@ -307,7 +307,9 @@ FAULTS = {
     "scan/single_pass.h": ("scan", [
         ("take wrong arguments", "scratch_bytes < COARSEN_(scratch_bytes)(n))\n        return cudaErrorInvalidValue;\n",
          "scratch_bytes < COARSEN_(scratch_bytes)(n))\n        ;\n"),
-        ("write wide where it is not aligned", "    if (arrays.wide) {", "    if (true) {"),
+        ("write wide where it is not aligned", "    if (arrays.lead == 0) {", "    if (true) {"),
+        ("lose what is before the first vector of a row", "lane == (j < ahead ? 0 : 31)", "lane == 31"),
+        ("shift a row of which not all is there", "COARSEN_(there)(arrays, element - lane * COARSEN_ITEMS, 32 * COARSEN_ITEMS)", "true"),
         ("give LIFT the wrong index where a tile is added up",
          "COARSEN_(op)(sum, COARSEN_(lift)(load.item[j], i + j))", "COARSEN_(op)(sum, COARSEN_(lift)(load.item[j], i))"),
         ("give LIFT the wrong index where a tile is written",

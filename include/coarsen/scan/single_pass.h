@@ -69,7 +69,8 @@ typedef struct {
     const COARSEN_TYPE *in;
     size_t skip, end;
     COARSEN_ACC *out;
-    bool wide; // out's vectors begin where in's do
+    unsigned int
+        lead; // bytes of a vector's results before one of out begins; COARSEN_ALIGN: within a result
 } COARSEN_(arrays);
 
 typedef struct {
@@ -87,6 +88,7 @@ typedef struct {
 #define COARSEN_BESIDE                                                                             \
     (sizeof(COARSEN_ACC) <= 8 && BLOCK_DIM <= 512 ? 2 : 1) // larger ones need more registers
 #include "../block/pipeline.h"
+#include "../block/shift.h"
 
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
@@ -96,6 +98,8 @@ typedef struct {
 typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
     COARSEN_ACC item[COARSEN_ITEMS];
 } COARSEN_(results);
+
+#define COARSEN_WORDS (sizeof(COARSEN_(results)) / 4)
 
 // What is there of a vector, combined.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
@@ -141,13 +145,34 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         results.item[j] = COARSEN_EXCLUSIVE ? before : sum;
         before = sum;
     }
-    if (arrays.wide) {
+    if (arrays.lead == 0) {
         *(COARSEN_(results) *)(arrays.out + i) = results;
         return;
     }
-    // From the last one, which waits for the others: stores that follow one another directly share their sectors.
+#if COARSEN_EXCLUSIVE // whose elements, unlike the others, the L1 cache was seen not to gather
+    const unsigned int lane = threadIdx.x % 32;
+    if (COARSEN_ITEMS > 2 && arrays.lead < COARSEN_ALIGN &&
+        COARSEN_(there)(arrays, element - lane * COARSEN_ITEMS, 32 * COARSEN_ITEMS)) {
+        // The vector of out that begins in this one ends in the next lane's.
+        const unsigned int ahead = arrays.lead / (unsigned int)sizeof(COARSEN_ACC);
+        unsigned int words[COARSEN_WORDS + 4] = {};
+        memcpy((void *)words, (const void *)&results, sizeof(results));
 #pragma unroll
-    for (unsigned int j = COARSEN_ITEMS; j-- > 0;)
+        for (unsigned int w = 0; w < 4 && w < COARSEN_WORDS; w++)
+            words[COARSEN_WORDS + w] = __shfl_down_sync(0xffffffff, words[w], 1);
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            if (lane == (j < ahead ? 0 : 31))
+                arrays.out[i + j] = results.item[j];
+        COARSEN_(shift)(words, COARSEN_WORDS, arrays.lead);
+        memcpy((void *)&results, (const void *)words, sizeof(results));
+        if (lane < 31)
+            *(COARSEN_(results) *)(arrays.out + i + ahead) = results;
+        return;
+    }
+#endif
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
         arrays.out[i + j] = results.item[j];
 }
 
@@ -208,11 +233,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     const size_t skip = COARSEN_(skip)(in);
-    const bool wide = ((size_t)out - skip * sizeof(COARSEN_ACC)) % COARSEN_ALIGN == 0;
-    const COARSEN_(arrays) arrays = {in, skip, n + skip, out, wide};
+    const unsigned int lead =
+        (unsigned int)(skip * sizeof(COARSEN_ACC) - (size_t)out) % COARSEN_ALIGN;
+    const bool between = sizeof(COARSEN_(results)) % 4 == 0 && lead % sizeof(COARSEN_ACC) == 0;
+    const COARSEN_(arrays) arrays = {in, skip, n + skip, out,
+                                     lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN};
     return COARSEN_(pass)(arrays, scratch, stream);
 }
 #endif
+
+#undef COARSEN_WORDS
 
 #define COARSEN_END
 #include "../base.h"
