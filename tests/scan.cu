@@ -113,9 +113,10 @@ static void SCAN(check)(void)
 #ifndef TEST_FIRST
     check(RUNG(product, unsigned long long, unsigned long long), of_product,
           SCAN_SECTION(SCAN_LEAST, 1, long long));
-    check(RUNG(indices, signed char, int), of_indices, SCAN_SECTION(64, 5, char));
+    check(RUNG(indices, signed char, int), of_indices, SCAN_SECTION(64, 5, int));
     check(RUNG(triples, triple, triple), of_triples, SCAN_SECTION(64, 2, triple));
-    check(RUNG(counters, unsigned short, counter), of_counters, SCAN_SECTION(SCAN_LEAST, 4, short));
+    check(RUNG(counters, unsigned short, counter), of_counters,
+          SCAN_SECTION(SCAN_LEAST, 4, long long));
     check(RUNG(last, int, int), of_last, SCAN_SECTION(64, 2, int));
     check_waits(RUNG(sum, int, int), 20 * SCAN_SECTION(SCAN_LEAST, 1, int));
 #endif

@@ -551,8 +551,8 @@ int main(void)
 #endif
     check_errors();
     check(of_where);
-    check(of_unique, 20);
-    check(of_halves, 20);
+    check(of_unique, 40);
+    check(of_halves, 40);
     check(of_small, 40);
 #ifndef TEST_FIRST
     check(of_positive);

@@ -19,6 +19,9 @@
 //     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
 //                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
 //     NAME_kept     what a thread keeps of a tile from copying it to writing it
+//     COARSEN_ITEMS only if a vector is to have fewer elements than 16 bytes of them: a power of two, 4 bytes or more
+//     COARSEN_BESIDE only if a multiprocessor is to have more than one block where each has one tile: how many, for
+//                   which there are registers
 //     COARSEN_ROW   only if a warp's row is to have more room in shared memory than for its 32 vectors: how much, in
 //                   vectors, a multiple of 16 bytes. The vectors of all rows come first, and then the room
 // After it, COARSEN_INLINE functions
@@ -38,7 +41,8 @@
 // all lanes, and what it leaves in the part is there when NAME_write_tile gets what is before the part.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h, and
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
-//     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_tile_kernel, likewise
+//     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_rows_kernel, NAME_tile_kernel,
+//                                           likewise
 //     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays; host
 //     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
 //     cudaError_t NAME_pass(NAME_arrays arrays, void *scratch, cudaStream_t stream)   launches one; host
@@ -48,7 +52,7 @@
 // Meanwhile the first warp takes tickets and looks back, and does nothing else. What that costs: a barrier
 // per tile, and shared memory for four of them, so that a multiprocessor has one block. Where a block would
 // have but one tile, the steps come one after the other, and the fetching of instructions counts. So such
-// arrays have kernels without the pipeline: of one block, of a row of vectors per block, or of a tile.
+// arrays have kernels without the pipeline: of one block, of a row of vectors per block, of few rows, or of a tile.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
@@ -68,8 +72,14 @@
 #define COARSEN_TILES   4
 #define COARSEN_STEP_BYTES                                                                         \
     ((COARSEN_TILES * COARSEN_WARPS + 1) * COARSEN_ROW *                                           \
-     sizeof(COARSEN_(vector)))                                 // of shared memory, per row
-#define COARSEN_ALONE  (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4) // rows of one block alone
+     sizeof(COARSEN_(vector))) // of shared memory, per row
+// Rows of a short tile; and those of one block alone, or of one per multiprocessor: of up to 16 elements per thread.
+#define COARSEN_FEW_ROWS (COARSE_FACTOR < 4 ? COARSE_FACTOR : 4)
+#define COARSEN_ALONE                                                                              \
+    (16 / COARSEN_ITEMS < COARSEN_FEW_ROWS ? 16 / COARSEN_ITEMS : COARSEN_FEW_ROWS)
+#ifndef COARSEN_BESIDE
+#define COARSEN_BESIDE 1
+#endif
 
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 
@@ -98,19 +108,29 @@ COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, siz
     return element >= arrays.skip && element + count <= arrays.end;
 }
 
-// Copies the vector at an element, as far as it is there.
+// Copies the vector at an element, as far as it is there: whole, or by the least units that are copied asynchronously.
 COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) arrays, size_t element)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
-    if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
+    const bool async = 16 % sizeof(COARSEN_TYPE) == 0;
+    const unsigned int unit = async && sizeof(COARSEN_TYPE) < 4 ? 4 / sizeof(COARSEN_TYPE) : 1;
+    if (COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
+        if (async)
+            COARSEN_(copy_async)(to, from, sizeof(COARSEN_(vector)));
+        else
+            *to = *(const COARSEN_(vector) *)from;
+        return;
+    }
 #pragma unroll 1
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+    for (unsigned int u = 0; u < COARSEN_ITEMS; u += unit) {
+        if (async && COARSEN_(there)(arrays, element + u, unit)) {
+            COARSEN_(copy_async)(&to->item[u], from + u, unit * sizeof(COARSEN_TYPE));
+            continue;
+        }
+#pragma unroll 1
+        for (unsigned int j = u; j < u + unit; j++)
             if (COARSEN_(there)(arrays, element + j, 1))
                 to->item[j] = from[j];
-    } else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16) {
-        COARSEN_(copy_async)(to, from, 16);
-    } else {
-        *to = *(const COARSEN_(vector) *)from;
     }
 }
 
@@ -327,19 +347,23 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(take_one)(arrays, rows, COARSEN_ALONE, scratch, true);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_BESIDE)
     COARSEN_(row_kernel)(COARSEN_(arrays) arrays, unsigned int, unsigned long long *scratch)
 {
     COARSEN_(take_one)(arrays, 1, 1, scratch, false);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
+// Rows that are not there take time too, so few have a kernel of their own.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_BESIDE)
+    COARSEN_(rows_kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
+{
+    COARSEN_(take_one)(arrays, rows, COARSEN_FEW_ROWS, scratch, false);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, sizeof(COARSEN_(kept)) <= 64 ? COARSEN_BESIDE : 1)
     COARSEN_(tile_kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch)
 {
-    if (rows <= COARSEN_ALONE) // rows that are not there take time too
-        COARSEN_(take_one)(arrays, rows, COARSEN_ALONE, scratch, false);
-    else
-        COARSEN_(take_one)(arrays, rows, COARSE_FACTOR, scratch, false);
+    COARSEN_(take_one)(arrays, rows, COARSE_FACTOR, scratch, false);
 }
 
 #ifndef __CUDACC_RTC__
@@ -366,8 +390,8 @@ COARSEN_HOST size_t COARSEN_(pass_bytes)(size_t n)
     const size_t blocks = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     // Tiles have at least half of the most rows if there are more of them than blocks.
     const size_t most = COARSEN_(most_rows)(COARSEN_STEP_BYTES, &status);
-    const size_t tiles =
-        coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), blocks) + n / row / ((most + 1) / 2) + 2;
+    const size_t tiles = coarsen_min(n / (BLOCK_DIM * COARSEN_ITEMS), COARSEN_BESIDE * blocks) +
+                         n / row / ((most + 1) / 2) + 2;
     return COARSEN_(look_back_bytes)(tiles);
 }
 
@@ -391,21 +415,33 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
 
     cudaError_t status = cudaSuccess;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t each = COARSEN_(even_rows)(all, processors, (size_t)-1); // of one tile per block
     const size_t most = COARSEN_(most_rows)(row_bytes, &status);
+    int beside = 1; // blocks per multiprocessor
+    // A tile per block. One block per multiprocessor, whose threads wait together, is enough for little.
+    if (all > processors * COARSEN_ALONE)
+        beside = COARSEN_BESIDE;
+    if (beside > 1 && all > processors * COARSEN_FEW_ROWS * (size_t)beside &&
+        status == cudaSuccess) {
+        status = coarsen_let_share((const void *)COARSEN_(tile_kernel), most * row_bytes, 16 << 10);
+        if (status == cudaSuccess)
+            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&beside, COARSEN_(tile_kernel),
+                                                                   BLOCK_DIM, most * row_bytes);
+        beside = beside < 1 ? 1 : beside < COARSEN_BESIDE ? beside : COARSEN_BESIDE;
+    }
     if (status != cudaSuccess)
         return status;
+    const size_t each = coarsen_ceil_div(all, processors * (size_t)beside);
     if (each <= most) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(all, each), BLOCK_DIM, each * row_bytes, stream);
-        status = coarsen_let_share(each > 1 ? (const void *)COARSEN_(tile_kernel)
-                                            : (const void *)COARSEN_(row_kernel),
-                                   each * row_bytes, 16 << 10);
-        if (status != cudaSuccess)
-            return status;
-        return each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays,
-                                             (unsigned int)each, words)
-                        : cudaLaunchKernelEx(&config, COARSEN_(row_kernel), arrays, 1u, words);
+        void (*const kernel)(COARSEN_(arrays), unsigned int, unsigned long long *) =
+            each == 1                  ? COARSEN_(row_kernel)
+            : each <= COARSEN_FEW_ROWS ? COARSEN_(rows_kernel)
+                                       : COARSEN_(tile_kernel);
+        status = coarsen_let_share((const void *)kernel, each * row_bytes, 16 << 10);
+        return status != cudaSuccess
+                   ? status
+                   : cudaLaunchKernelEx(&config, kernel, arrays, (unsigned int)each, words);
     }
 
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
@@ -434,7 +470,9 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
 #undef COARSEN_TILES
 #undef COARSEN_ROW
 #undef COARSEN_STEP_BYTES
+#undef COARSEN_FEW_ROWS
 #undef COARSEN_ALONE
+#undef COARSEN_BESIDE
 #endif // COARSEN_PATTERN
 
 #define COARSEN_END

@@ -38,10 +38,14 @@
 #ifndef COARSEN_MADE_VECTOR
 #define COARSEN_MADE_VECTOR
 
+#ifndef COARSEN_ITEMS
 #define COARSEN_ITEMS COARSEN_VECTOR_ITEMS(COARSEN_TYPE)
+#endif
 enum { COARSEN_(items) = COARSEN_ITEMS };
 
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE)), may_alias)) {
+typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE) /
+                                      (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) / COARSEN_ITEMS)),
+                              may_alias)) {
     COARSEN_TYPE item[COARSEN_ITEMS];
 } COARSEN_(vector);
 

@@ -18,7 +18,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | COARSEN_EXCLUSIVE    | 0                | 1: out[i] is of the elements before i, out[0] the identity |
 // | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 64 to 1024  |
-// | COARSE_FACTOR        | 8 or tuned       | 16-byte vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
+// | COARSE_FACTOR        | 8 or tuned       | vectors per thread and tile, from 1 to 16; fewer where four tiles need more shared memory than there is |
 // tuned: COARSEN_SCAN_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines what block/pipeline.h does, of whose kernels NAME_launch launches one, and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
@@ -43,6 +43,7 @@
 // the other blocks, and the first is written. Meanwhile the first warp looks back, and does nothing else.
 // Price paid: a ticket, a barrier and up to 128 slots read per tile; shared memory for four tiles, so that
 // a multiprocessor has one block. Where a block would have one tile, it has a kernel without the pipeline.
+// A vector has up to 16 bytes of elements, and of results.
 // Cost: n elements read and n results written once; 8 bytes of a slot per 4-byte word of a tile's sum.
 // Source: D. Merrill and M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back (2016).
 
@@ -68,14 +69,26 @@ typedef struct {
     const COARSEN_TYPE *in;
     size_t skip, end;
     COARSEN_ACC *out;
-    bool wide; // out's vectors begin where in's do
+    unsigned int
+        lead; // bytes of a vector's results before one of out begins; COARSEN_ALIGN: within a result
 } COARSEN_(arrays);
 
 typedef struct {
     COARSEN_ACC before[COARSE_FACTOR]; // what the warp has before the thread's vector of each row
 } COARSEN_(kept);
 
+// Elements of a vector: as many as have 16 bytes of results, so that the lanes of a warp write side by side; but not
+// less than a word of them, the least that is copied asynchronously.
+#define COARSEN_ITEMS                                                                              \
+    (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) <= COARSEN_VECTOR_ITEMS(COARSEN_ACC)                       \
+         ? COARSEN_VECTOR_ITEMS(COARSEN_TYPE)                                                      \
+     : COARSEN_VECTOR_ITEMS(COARSEN_ACC) * sizeof(COARSEN_TYPE) >= 4                               \
+         ? COARSEN_VECTOR_ITEMS(COARSEN_ACC)                                                       \
+         : 4 / sizeof(COARSEN_TYPE))
+#define COARSEN_BESIDE                                                                             \
+    (sizeof(COARSEN_ACC) <= 8 && BLOCK_DIM <= 512 ? 2 : 1) // larger ones need more registers
 #include "../block/pipeline.h"
+#include "../block/shift.h"
 
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
@@ -85,6 +98,8 @@ typedef struct {
 typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
     COARSEN_ACC item[COARSEN_ITEMS];
 } COARSEN_(results);
+
+#define COARSEN_WORDS (sizeof(COARSEN_(results)) / 4)
 
 // What is there of a vector, combined.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
@@ -130,10 +145,32 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         results.item[j] = COARSEN_EXCLUSIVE ? before : sum;
         before = sum;
     }
-    if (arrays.wide) {
+    if (arrays.lead == 0) {
         *(COARSEN_(results) *)(arrays.out + i) = results;
         return;
     }
+#if COARSEN_EXCLUSIVE // whose elements, unlike the others, the L1 cache was seen not to gather
+    const unsigned int lane = threadIdx.x % 32;
+    if (COARSEN_ITEMS > 2 && arrays.lead < COARSEN_ALIGN &&
+        COARSEN_(there)(arrays, element - lane * COARSEN_ITEMS, 32 * COARSEN_ITEMS)) {
+        // The vector of out that begins in this one ends in the next lane's.
+        const unsigned int ahead = arrays.lead / (unsigned int)sizeof(COARSEN_ACC);
+        unsigned int words[COARSEN_WORDS + 4] = {};
+        memcpy((void *)words, (const void *)&results, sizeof(results));
+#pragma unroll
+        for (unsigned int w = 0; w < 4 && w < COARSEN_WORDS; w++)
+            words[COARSEN_WORDS + w] = __shfl_down_sync(0xffffffff, words[w], 1);
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            if (lane == (j < ahead ? 0 : 31))
+                arrays.out[i + j] = results.item[j];
+        COARSEN_(shift)(words, COARSEN_WORDS, arrays.lead);
+        memcpy((void *)&results, (const void *)words, sizeof(results));
+        if (lane < 31)
+            *(COARSEN_(results) *)(arrays.out + i + ahead) = results;
+        return;
+    }
+#endif
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
         arrays.out[i + j] = results.item[j];
@@ -196,11 +233,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     const size_t skip = COARSEN_(skip)(in);
-    const bool wide = ((size_t)out - skip * sizeof(COARSEN_ACC)) % COARSEN_ALIGN == 0;
-    const COARSEN_(arrays) arrays = {in, skip, n + skip, out, wide};
+    const unsigned int lead =
+        (unsigned int)(skip * sizeof(COARSEN_ACC) - (size_t)out) % COARSEN_ALIGN;
+    const bool between = sizeof(COARSEN_(results)) % 4 == 0 && lead % sizeof(COARSEN_ACC) == 0;
+    const COARSEN_(arrays) arrays = {in, skip, n + skip, out,
+                                     lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN};
     return COARSEN_(pass)(arrays, scratch, stream);
 }
 #endif
+
+#undef COARSEN_WORDS
 
 #define COARSEN_END
 #include "../base.h"

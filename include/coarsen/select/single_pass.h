@@ -87,23 +87,11 @@ typedef struct {
 #endif
 } COARSEN_(kept);
 
+#define COARSEN_BESIDE                                                                             \
+    (sizeof(COARSEN_TYPE) <= 8 && BLOCK_DIM <= 512 ? 2 : 1) // larger ones need more registers
 #include "../block/pipeline.h"
 
 #define COARSEN_FEW 4 // of 32 elements: with so few, stores that are apart cost less than the votes
-
-// Whether element i is kept, which is at *here and in the array, as is the one before it. first: of a part, which
-// has no other one before it in shared memory.
-COARSEN_DEVICE bool COARSEN_(kept_at)(COARSEN_UNUSED const COARSEN_(kept) * kept,
-                                      const COARSEN_TYPE *here, COARSEN_UNUSED bool first,
-                                      COARSEN_UNUSED COARSEN_(arrays) arrays,
-                                      COARSEN_UNUSED size_t i)
-{
-#ifdef COARSEN_IF
-    return COARSEN_(keeps)(*here, i COARSEN_ALSO(arrays.scalar));
-#else
-    return i == 0 || !COARSEN_(same)(first ? kept->before : here[-1], *here);
-#endif
-}
 
 // The place in out of element i, of which `before` are kept before it.
 COARSEN_DEVICE size_t COARSEN_(place_of)(COARSEN_(arrays) arrays, size_t i, COARSEN_ACC before,
@@ -127,8 +115,8 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_UNUSED COARSEN_(kept) * kept,
                                     COARSEN_UNUSED size_t element, unsigned int, unsigned int)
 {
 #ifdef COARSEN_SAME
-    if (threadIdx.x % 32 == 0 && element > arrays.skip && element < arrays.end)
-        kept->before = arrays.in[element - arrays.skip - 1];
+    if (threadIdx.x % 32 == 0 && element < arrays.end)
+        kept->before = arrays.in[element > arrays.skip ? element - arrays.skip - 1 : 0];
 #endif
 }
 
@@ -142,10 +130,21 @@ COARSEN_INLINE void COARSEN_(look_at)(COARSEN_(kept) * kept, const COARSEN_TYPE 
 #pragma unroll
     for (unsigned int s = 0; s < most * COARSEN_ITEMS; s++) {
         const unsigned int e = s * 32 + lane;
-        if (s / COARSEN_ITEMS < rows && (whole || e - begin < there) &&
-            COARSEN_(kept_at)(kept, part + e, e == 0, arrays, first + e - arrays.skip))
-            kept->bits[s / 32] |= 1u << s % 32;
+        if (s / COARSEN_ITEMS >= rows || !(whole || e - begin < there))
+            continue;
+#ifdef COARSEN_IF
+        const bool keep =
+            COARSEN_(keeps)(part[e], first + e - arrays.skip COARSEN_ALSO(arrays.scalar));
+#else
+        const COARSEN_TYPE before = e > begin ? part[e - 1] : e == 0 ? kept->before : part[e];
+        const bool keep = !COARSEN_(same)(before, part[e]);
+#endif
+        kept->bits[s / 32] |= (unsigned int)keep << s % 32;
     }
+#ifdef COARSEN_SAME
+    if (first <= arrays.skip && lane == begin) // the first of all
+        kept->bits[0] |= 1;
+#endif
 }
 
 COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
