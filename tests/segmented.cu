@@ -413,15 +413,14 @@ static void check_none_counted(const kind<int, int, unsigned int> &k)
 
 #ifdef SIMT
 // What is not true of offsets ends the launch, and nothing is read or written out of bounds.
-static void check_wrong_offsets(const kind<int, int, unsigned int> &k)
+static void check_wrong_offsets(const kind<int, int, unsigned int> &k, size_t n)
 {
-    const size_t n = 5 * k.tile;
     const std::vector<std::vector<unsigned int>> lists = {
         {0, 5, 4, (unsigned int)n},
         {0, 5, (unsigned int)n + 1},
         {0, 0xffffffffu, 7},
         {(unsigned int)n, 0},
-        {0, 3 * (unsigned int)k.tile, 7, 4 * (unsigned int)k.tile}};
+        {0, 3 * (unsigned int)n / 5, 7, 4 * (unsigned int)n / 5}};
     simt_print_reports(0);
     for (const std::vector<unsigned int> &offsets : lists) {
         void *scratch = NULL, *at = NULL;
@@ -435,8 +434,9 @@ static void check_wrong_offsets(const kind<int, int, unsigned int> &k)
         if (status == cudaSuccess)
             status = cudaDeviceSynchronize();
         const simt_kind what = simt_last_report()->kind;
-        tap_ok(status != cudaSuccess && what == SIMT_TRAP, "%s: offsets %u, %u, ...: %s", k.name,
-               offsets[0], offsets[1], simt_kind_name(what));
+        tap_ok(status != cudaSuccess && what == SIMT_TRAP,
+               "%s: %zu elements, offsets %u, %u, ...: %s", k.name, n, offsets[0], offsets[1],
+               simt_kind_name(what));
         cudaDeviceReset();
     }
     void *scratch = NULL, *count = NULL;
@@ -518,7 +518,8 @@ int main(void)
     check_one_scratch(sum);
     check_none_counted(sum);
 #ifdef SIMT
-    check_wrong_offsets(sum);
+    check_wrong_offsets(sum, 5 * sum.tile);
+    check_wrong_offsets(sum, sum.tile); // few
 #endif
     check(sum);
     check(KIND(offsets_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));

@@ -248,6 +248,26 @@ COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c, 
     return mask;
 }
 
+// The steps of a bitonic network over gaps less than 32, of runs from one length up to another, for so many numbers, a
+// multiple of 32: by shuffles.
+COARSEN_DEVICE void COARSEN_(order_near)(COARSEN_(ranked) * best, unsigned int length,
+                                         unsigned int run, unsigned int longest)
+{
+    for (unsigned int i = threadIdx.x; i < length; i += blockDim.x) {
+        COARSEN_(ranked) mine = best[i];
+        for (unsigned int r = run; r <= longest; r *= 2)
+            for (unsigned int gap = r < 32 ? r / 2 : 16; gap > 0; gap /= 2) {
+                COARSEN_(ranked) other;
+                other.bits = __shfl_xor_sync(0xffffffff, (COARSEN_(word))mine.bits, (int)gap);
+                other.index = __shfl_xor_sync(0xffffffff, mine.index, (int)gap);
+                if (COARSEN_(before)(other, mine) == (((i & gap) == 0) == ((i & r) == 0)))
+                    mine = other;
+            }
+        best[i] = mine;
+    }
+    __syncthreads();
+}
+
 // Sorts `count` numbers in shared memory, of which there is room for the next power of two. All threads can see them
 // before and after. Of a few, each thread counts how many come before its own; of more, a bitonic network.
 COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
@@ -272,8 +292,9 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
     for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
         best[i] = {COARSEN_ALL, ~0ULL};
     __syncthreads();
-    for (unsigned int run = 2; run <= length; run *= 2)
-        for (unsigned int step = run / 2; step > 0; step /= 2) {
+    COARSEN_(order_near)(best, length, 2, 32);
+    for (unsigned int run = 64; run <= length; run *= 2) {
+        for (unsigned int step = run / 2; step >= 32; step /= 2) {
             for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
                 const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
                 const COARSEN_(ranked) a = best[low], b = best[high];
@@ -284,6 +305,8 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
             }
             __syncthreads();
         }
+        COARSEN_(order_near)(best, length, run, run);
+    }
 }
 
 typedef struct {
@@ -401,19 +424,18 @@ COARSEN_DEVICE COARSEN_(word)
 }
 
 // Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
-// lets all threads see them. room: of best, a power of two, more than k. told: what other parts of the row tell, or NULL;
-// then those of them that are not among the first k of the row may be others.
+// lets all threads see them. upto: bits up to which k of them are. room: of best, a power of two, more than k. told:
+// what other parts of the row tell, or NULL; then those of them that are not among the first k of the row may be others.
 COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
                                        unsigned int room, const COARSEN_TYPE *in, size_t begin,
-                                       size_t end, unsigned int k, unsigned long long *told,
-                                       unsigned int part, unsigned int parts)
+                                       size_t end, unsigned int k, COARSEN_(word) upto,
+                                       unsigned long long *told, unsigned int part,
+                                       unsigned int parts)
 {
     const unsigned int stride = blockDim.x * COARSEN_ITEMS;
     const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
                                              sizeof(COARSEN_TYPE)); // to a vector's boundary
-    COARSEN_(word)
-    upto = COARSEN_ALL,
-    first = COARSEN_ALL; // bits that still matter; the thread's least
+    COARSEN_(word) first = COARSEN_ALL;                             // the thread's least bits
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
@@ -489,8 +511,9 @@ COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranke
                 break;
             upto = known ? edge - 1 : upto;
         }
-        // After the first and the second tile, once there are k.
-        if (told && turn < 2 && shared->count >= k)
+        // After the first and the second tile, once there are k, if there is another tile.
+        if (told && turn < 2 && shared->count >= k &&
+            done + COARSE_FACTOR * stride < end - begin + lead)
             upto = COARSEN_(exchange)(shared, told, part, parts, k, first, upto);
     }
     __syncthreads();
@@ -542,9 +565,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
             part == parts - 1 ? matrix.width : begin + (each + (part < more)) * COARSEN_ITEMS;
         unsigned long long *const words = told + row * (parts + 1);
         const unsigned long long *from = NULL; // indices of what in has, if it is the lists
+        COARSEN_(word) upto = COARSEN_ALL;
         for (;;) {
             COARSEN_(first_of)
-            (&shared, best, room, in, begin, end, k, parts > 1 && !from ? words : NULL, part,
+            (&shared, best, room, in, begin, end, k, upto, parts > 1 && !from ? words : NULL, part,
              parts);
             if (parts == 1 || from)
                 break;
@@ -561,6 +585,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
             from = indices + lists;
             begin = 0;
             end = (size_t)parts * k;
+            // Each list is in order: where k of the lists' first numbers reach, few others do.
+            const unsigned int place = threadIdx.x / parts; // in list threadIdx.x % parts
+            COARSEN_(word) sample = COARSEN_ALL;
+            if (place < k)
+                sample = COARSEN_(key)(in[threadIdx.x % parts * k + place]);
+            unsigned int samples = (unsigned int)__syncthreads_count(place < k);
+            if (samples >= k)
+                upto = COARSEN_(narrow)(&shared, place < k, sample, k, upto, &samples);
         }
         for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
             const size_t index = best[j].index;

@@ -21,7 +21,8 @@
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // tuned: COARSEN_OFFSETS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
-// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; and
+// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; NAME_few_kernel, a
+// block per segment; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
@@ -54,6 +55,8 @@
 // shuffles give it what the lanes before have since their last head. Then each lane takes a boundary: the
 // segment that ends there is the sum at the place before, and, if it began elsewhere, what was open there.
 // What a run has after its last head it leaves in a slot. The run that has the next head adds these up.
+// An array of no more than a block's tile, in no more segments than the device has room for blocks, is not worth a
+// search: each segment has a block, and the longest takes it no longer than the search would.
 // Cost: n elements and segments + 1 offsets read, these twice, once from the cache; a result per segment
 // written once.
 // Source: D. Merrill and M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication (2016), for
@@ -92,6 +95,8 @@
     (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT > 0 ? COARSEN_FIT : 1)
 #define COARSEN_LENGTH (COARSEN_ROWS * COARSEN_ITEMS) // of a lane's part
 #define COARSEN_PLACES (32 * COARSEN_LENGTH)
+#define COARSEN_RUN                                                                                \
+    (COARSEN_PLACES - COARSEN_ITEMS) // of a tile, what a run has that need not begin at a vector
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -112,28 +117,46 @@ typedef struct {
     COARSEN_ACC *out;
 } COARSEN_(arrays);
 
-// Where elements and boundaries are split in two.
+// Where elements and boundaries are split in two: before a boundary and an element. last: the offset of the boundary
+// before that one, or 0.
 typedef struct {
-    size_t boundary, element;
+    size_t boundary, element, last;
 } COARSEN_(place);
 
-// Where the first `units` of elements and boundaries end, by a warp: each step takes the 32nd part.
-COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(arrays) arrays, size_t units)
+// A search by a warp, each step of which leaves a 32nd of `count` boundaries, from `first` on.
+typedef struct {
+    size_t first, count, last;
+} COARSEN_(search);
+
+// The offset at which a lane looks in a step.
+COARSEN_DEVICE size_t COARSEN_(look_at)(COARSEN_(arrays) arrays, COARSEN_(search) search)
 {
-    const size_t lane = threadIdx.x % 32;
-    size_t first = 0,
-           count = coarsen_min(arrays.segments + 1, units); // it is among these boundaries
-    while (count > 0) {
-        const size_t step = count / 32 + 1, b = first + lane * step + step - 1;
-        const bool before = lane * step + step - 1 < count &&
-                            COARSEN_WEIGHT * b + (size_t)arrays.offsets[b] < units;
-        const unsigned int steps = (unsigned int)__popc(__ballot_sync(0xffffffff, before));
-        first += steps * step;
-        count = coarsen_min(count - steps * step, step - 1);
-    }
-    COARSEN_(place) place = {first, first > 0 ? (size_t)arrays.offsets[first - 1] : 0};
-    if (units > COARSEN_WEIGHT * first && units - COARSEN_WEIGHT * first > place.element)
-        place.element = units - COARSEN_WEIGHT * first;
+    const size_t lane = threadIdx.x % 32, step = search.count / 32 + 1;
+    const size_t place = lane * step + step - 1;
+    return place < search.count ? (size_t)arrays.offsets[search.first + place] : 0;
+}
+
+COARSEN_DEVICE void COARSEN_(narrow)(COARSEN_(search) * search, size_t offset, size_t units)
+{
+    const size_t lane = threadIdx.x % 32, step = search->count / 32 + 1;
+    const bool before = lane * step + step - 1 < search->count &&
+                        COARSEN_WEIGHT * (search->first + lane * step + step - 1) + offset < units;
+    const unsigned int steps = (unsigned int)__popc(__ballot_sync(0xffffffff, before));
+    const size_t last =
+        __shfl_sync(0xffffffff, (unsigned long long)offset, (int)(steps > 0 ? steps - 1 : 0));
+    search->last = steps > 0 ? last : search->last;
+    search->first += steps * step;
+    search->count = coarsen_min(search->count - steps * step, step - 1);
+}
+
+// Where the first `units` of elements and boundaries end.
+COARSEN_DEVICE COARSEN_(place)
+    COARSEN_(found)(COARSEN_(arrays) arrays, COARSEN_(search) search, size_t units)
+{
+    const size_t weight = COARSEN_WEIGHT * search.first;
+    COARSEN_(place) place = {search.first, search.last, search.last};
+    if (units > weight && units - weight > place.element)
+        place.element = units - weight;
     place.element = coarsen_min(place.element, arrays.n);
     return place;
 }
@@ -352,20 +375,34 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         warp * 2 * vectors;
     COARSEN_(vector) *next_stage = stage + vectors;
 
-    if (threadIdx.x == 0) {
-        ticket = COARSEN_(take)(scratch);
-        block = COARSEN_(tile_of)(scratch, ticket, gridDim.x);
-    }
-    for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
-        heads[i] = 0;
-    __syncthreads();
-    const unsigned int run = block * COARSEN_WARPS + warp;
+    // The first step of the search is the same for all runs, and need not wait for the ticket.
+    unsigned long long taken = 0;
+    if (threadIdx.x == 0)
+        taken = COARSEN_(take)(scratch);
     if (arrays.count)
         arrays.segments = *arrays.count;
+    COARSEN_(search) from = {0, arrays.segments + 1, 0}, to = from;
+    const size_t look = COARSEN_(look_at)(arrays, from);
+    for (unsigned int i = lane; i < COARSEN_PLACES / 32; i += 32)
+        heads[i] = 0;
+    if (threadIdx.x == 0) {
+        ticket = taken;
+        block = COARSEN_(tile_of)(scratch, taken, gridDim.x);
+    }
+    __syncthreads();
+    const unsigned int run = block * COARSEN_WARPS + warp;
     const size_t each = coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1),
                                          (size_t)gridDim.x * COARSEN_WARPS);
-    const COARSEN_(place) begin = COARSEN_(find)(arrays, run * each);
-    const COARSEN_(place) end = COARSEN_(find)(arrays, (run + 1) * each);
+    COARSEN_(narrow)(&from, look, run * each);
+    COARSEN_(narrow)(&to, look, (run + 1) * each);
+    while (from.count > 0 || to.count > 0) {
+        const size_t look_from = COARSEN_(look_at)(arrays, from);
+        const size_t look_to = COARSEN_(look_at)(arrays, to);
+        COARSEN_(narrow)(&from, look_from, run * each);
+        COARSEN_(narrow)(&to, look_to, (run + 1) * each);
+    }
+    const COARSEN_(place) begin = COARSEN_(found)(arrays, from, run * each);
+    const COARSEN_(place) end = COARSEN_(found)(arrays, to, (run + 1) * each);
     if (begin.boundary > end.boundary || begin.element > end.element)
         __trap(); // an offset is less than the one before
 
@@ -377,15 +414,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     // lanes meet in a bank.
     COARSEN_(copy_tile)(stage + lane, arrays, tile + lane * COARSEN_ITEMS, stop);
     // A lane looks at one of 32 boundaries, whose offset was read long before.
-    size_t boundary = begin.boundary, before = 0, offset = 0;
-    if (boundary > 0)
-        before = (size_t)arrays.offsets[boundary - 1];
+    size_t boundary = begin.boundary, before = begin.last, offset = 0;
     if (boundary + lane < end.boundary)
         offset = (size_t)arrays.offsets[boundary + lane];
     size_t start = before + arrays.skip; // where the open segment began
     // What is open since the run's last head; and what was, at its first one, of any element or not.
     COARSEN_ACC open = COARSEN_(identity)(), first_open = open;
-    size_t first_boundary = end.boundary; // the first head's
+    size_t first_boundary = end.boundary; // the first head's; and where the segment before it began
+    size_t segment_start = 0;
     bool any = false;
     for (; tile <= stop; tile += COARSEN_PLACES) {
         COARSEN_(copy_tile)
@@ -467,6 +503,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
             if (first_boundary == end.boundary && with != 0) { // the segment began in another run
                 const unsigned int that = COARSEN_(lowest_bit)(with);
                 first_boundary = b + that;
+                segment_start = __shfl_sync(0xffffffff, (unsigned long long)previous, (int)that);
                 first_open = COARSEN_(of_lane)(value, that);
                 any = tile + __shfl_sync(0xffffffff, place, (int)that) > lead;
             }
@@ -499,7 +536,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(publish)(slots, run, open);
     if (first_boundary == end.boundary || first_boundary == 0)
         return;
-    const size_t segment_start = (size_t)arrays.offsets[first_boundary - 1];
     if (segment_start < begin.element) {
         const COARSEN_ACC others = COARSEN_(left_by)(
             slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
@@ -510,13 +546,36 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         arrays.out[first_boundary - 1] = first_open;
 }
 
+// A block per segment. A thread adds up neighbours, and of fewer elements than threads the last threads have one: the
+// identity is one on the left only.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(few_kernel)(COARSEN_(arrays) arrays)
+{
+    if (arrays.count && blockIdx.x >= *arrays.count)
+        return;
+    const size_t begin = (size_t)arrays.offsets[blockIdx.x];
+    const size_t end = (size_t)arrays.offsets[blockIdx.x + 1];
+    if (begin > end || end > arrays.n)
+        __trap(); // an offset is less than the one before, or more than n
+    const unsigned int length = (unsigned int)(end - begin); // at most a tile
+    const unsigned int each = (length + BLOCK_DIM - 1) / BLOCK_DIM;
+    const unsigned int none = each * BLOCK_DIM - length;
+    COARSEN_ACC sum = COARSEN_(identity)(), all;
+#pragma unroll 4
+    for (unsigned int i = threadIdx.x * each; i < (threadIdx.x + 1) * each; i++)
+        if (i >= none)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(arrays.in[begin + (i - none)], i - none));
+    COARSEN_(inclusive)(sum, &all);
+    if (threadIdx.x == 0)
+        arrays.out[blockIdx.x] = all;
+}
+
 #ifndef __CUDACC_RTC__
 // A run is a tile or more, and there are no more runs than the device has room for, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
-    const size_t tiles = coarsen_ceil_div(n, COARSEN_PLACES) +
-                         COARSEN_WEIGHT * coarsen_ceil_div(segments + 1, COARSEN_PLACES) +
+    const size_t tiles = coarsen_ceil_div(n, COARSEN_RUN) +
+                         COARSEN_WEIGHT * coarsen_ceil_div(segments + 1, COARSEN_RUN) +
                          COARSEN_WARPS;
     return COARSEN_(look_back_bytes)(coarsen_min(
         tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
@@ -546,6 +605,12 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE;
+    if (status == cudaSuccess && arrays.n <= BLOCK_DIM * COARSEN_LENGTH &&
+        arrays.segments <= processors * (2048 / BLOCK_DIM)) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(arrays.segments, BLOCK_DIM, 0, stream);
+        return cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays);
+    }
     if (status == cudaSuccess)
         status =
             cudaFuncSetAttribute((const void *)COARSEN_(kernel),
@@ -556,7 +621,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     if (status != cudaSuccess)
         return status;
     const size_t tiles =
-        coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1), COARSEN_PLACES);
+        coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1), COARSEN_RUN);
     const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
                                       processors * (size_t)(resident > 0 ? resident : 1));
     if (COARSEN_ITEMS > 1)
@@ -600,6 +665,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_ROWS
 #undef COARSEN_LENGTH
 #undef COARSEN_PLACES
+#undef COARSEN_RUN
 
 #define COARSEN_END
 #include "../base.h"

@@ -19,7 +19,7 @@
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
 // tuned: COARSEN_ROWS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
-// row; NAME_short_kernel, a warp or some of its lanes per row; and
+// row; NAME_short_kernel, a warp or some of its lanes per row; NAME_narrow_kernel, a lane per row; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
 //                                                                 falls as either grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -37,13 +37,16 @@
 // Deterministic: on one model of device, a shape and an alignment give the same bits always.
 //
 // How the work is divided: so that COARSE_FACTOR loads per thread are in flight, whatever the width.
+//     narrower than a vector or two, one row right behind the other   a warp copies many of them to
+//                     shared memory, in vectors. Then each lane adds up rows of its own.
 //     a short row     a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
 //                     once, a vector of each. Its lanes then exchange half of their sums for the half
 //                     that another has of the other rows, so a warp ends with a row per lane.
 //     up to 16 vectors per lane   a warp, one row at a time
 //     longer          a block
 //     longer, and too few for all multiprocessors   several blocks, whose sums meet in slots
-// Elements before and after the 16-byte vectors of a row are loaded one by one.
+// Where a wave has room for all rows at once, each gets more threads: a short row of more than a vector per
+// lane a warp, a longer one a block. Elements before and after the 16-byte vectors of a row are loaded one by one.
 // Price paid: registers, 4 COARSE_FACTOR per thread, for the loads.
 // Cost: each element read once; for rows of several blocks 8 bytes per 4-byte word of a block's
 // partial result, written and read.
@@ -74,8 +77,11 @@
 
 #define COARSEN_SHORT  (4 * 32)  // vectors of a row, up to which a warp takes several rows at once
 #define COARSEN_MEDIUM (16 * 32) // and up to which it takes one
-
-// ---- Short rows: a team of lanes --------------------------------------------------------------------
+// Of elements so small nvcc takes a vector apart where it was loaded, and waits for it there, if that is in a branch.
+#define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
+// Vectors of a lane by which narrow rows are staged: 32 KiB for a block. 0: there is no room.
+#define COARSEN_FIT    (32768 / (BLOCK_DIM * sizeof(COARSEN_(vector))))
+#define COARSEN_STAGED (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT)
 
 // A row as NAME_split divides it, in 32 bits.
 typedef struct {
@@ -95,6 +101,56 @@ COARSEN_DEVICE COARSEN_(short_row) COARSEN_(split_short)(const COARSEN_TYPE *in,
     return row;
 }
 
+// ---- Narrow rows: a lane, through shared memory -----------------------------------------------------
+
+// Rows of `width` elements, one right behind the other, of which a warp takes `each`, a multiple of 32.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(narrow_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
+                            unsigned int width, unsigned int each)
+{
+    enum { staged = COARSEN_STAGED > 0 ? COARSEN_STAGED : 1 };
+    COARSEN_SHARED(COARSEN_(vector), stages, COARSEN_STAGED > 0 ? BLOCK_DIM * staged : 1);
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const size_t first = ((size_t)blockIdx.x * (BLOCK_DIM / 32) + warp) * each;
+    if (first >= rows)
+        return;
+
+    // The rows are one piece of memory, as far from a vector's boundary there as here.
+    const unsigned int mine = (unsigned int)coarsen_min(rows - first, each);
+    const COARSEN_(short_row) piece = COARSEN_(split_short)(in + first * width, mine * width);
+    const unsigned int lead = (COARSEN_ITEMS - piece.head % COARSEN_ITEMS) % COARSEN_ITEMS;
+    COARSEN_(vector) *const stage = stages + warp * 32 * staged;
+    COARSEN_TYPE *const elements = (COARSEN_TYPE *)stage + lead;
+    const unsigned int rest = mine * width - piece.vectors * COARSEN_ITEMS; // fewer than 32
+    const unsigned int e = lane < piece.head ? lane : lane + piece.vectors * COARSEN_ITEMS;
+    if (lane < rest)
+        elements[e] = piece.in[e];
+    if (piece.vectors > 0) {
+        const COARSEN_(vector) *const from = (const COARSEN_(vector) *)(piece.in + piece.head);
+        COARSEN_(vector) *const to = stage + (lead + piece.head) / COARSEN_ITEMS;
+        COARSEN_(vector) load[staged];
+#pragma unroll
+        for (unsigned int k = 0; k < staged; k++)
+            load[k] = from[k * 32 + lane < piece.vectors ? k * 32 + lane : 0];
+#pragma unroll
+        for (unsigned int k = 0; k < staged; k++)
+            if (k * 32 + lane < piece.vectors)
+                to[k * 32 + lane] = load[k];
+    }
+    __syncwarp();
+
+#pragma unroll 1
+    for (unsigned int r = lane; r < mine; r += 32) {
+        COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll 4
+        for (unsigned int i = 0; i < width; i++)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + i], i));
+        out[first + r] = sum;
+    }
+}
+
+// ---- Short rows: a team of lanes --------------------------------------------------------------------
+
 // The value of the lane whose number differs by the bit `delta`.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
 {
@@ -105,7 +161,8 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int de
     return COARSEN_(from_words)(words);
 }
 
-// Adds vector v of each row to the row's sum. All loads are in flight before the first is used.
+// Adds vector v of each row to the row's sum. All loads are in flight before the first is used. Those of small elements
+// depend on no condition.
 COARSEN_DEVICE void COARSEN_(add_of_rows)(COARSEN_ACC sum[COARSE_FACTOR],
                                           const COARSEN_(short_row) row[COARSE_FACTOR],
                                           unsigned int v)
@@ -113,8 +170,9 @@ COARSEN_DEVICE void COARSEN_(add_of_rows)(COARSEN_ACC sum[COARSE_FACTOR],
     COARSEN_(vector) load[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (v < row[k].vectors)
-            load[k] = ((const COARSEN_(vector) *)(row[k].in + row[k].head))[v];
+        if (COARSEN_SMALL || v < row[k].vectors)
+            load[k] =
+                ((const COARSEN_(vector) *)(row[k].in + row[k].head))[v < row[k].vectors ? v : 0];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (v < row[k].vectors)
@@ -169,7 +227,8 @@ COARSEN_DEVICE unsigned int COARSEN_(fold)(COARSEN_ACC sum[COARSE_FACTOR], unsig
     return row;
 }
 
-// A team is 2^lanes_log lanes. rest: the most elements that a row has before and after its vectors.
+// A team is 2^lanes_log lanes. rest: the most elements that a row has before and after its vectors; all, if it may
+// have none.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(short_kernel)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
                            unsigned int width, unsigned int rest, unsigned int lanes_log)
@@ -190,12 +249,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const unsigned int r = k * teams + team;
         row[k] = COARSEN_(split_short)(from + (r < left ? r : left - 1) * pitch, width);
+        if (COARSEN_SMALL && rest == width) {
+            row[k].head = width;
+            row[k].vectors = 0;
+        }
         sum[k] = COARSEN_(identity)();
     }
-    COARSEN_(add_of_rows)(sum, row, lane);
+    if (!COARSEN_SMALL || rest < width) {
+        COARSEN_(add_of_rows)(sum, row, lane);
 #pragma unroll 1
-    for (unsigned int v = lane + lanes; v < width / COARSEN_ITEMS; v += lanes)
-        COARSEN_(add_of_rows)(sum, row, v);
+        for (unsigned int v = lane + lanes; v < width / COARSEN_ITEMS; v += lanes)
+            COARSEN_(add_of_rows)(sum, row, v);
+    }
 #pragma unroll 1
     for (unsigned int e = lane; e < rest; e += lanes)
         COARSEN_(add_rest_of_rows)(sum, row, width, e);
@@ -222,8 +287,8 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_of_row)(COARSEN_ACC sum, const COARSEN_(
     COARSEN_(vector) load[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (k * threads < count)
-            load[k] = vectors[k * threads];
+        if (COARSEN_SMALL || k * threads < count)
+            load[k] = vectors[k * threads < count ? k * threads : 0];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (k * threads < count)
@@ -312,12 +377,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
         return cudaErrorInvalidValue;
     if (rows == 0)
         return cudaSuccess;
-    if (vectors <= COARSEN_SHORT) {
-        const bool aligned = ((size_t)in | pitch * sizeof(*in)) % sizeof(COARSEN_(vector)) == 0;
-        const size_t rest =
-            aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
-        unsigned int lanes_log = 0; // a lane per vector
-        while (lanes_log < 5 && 1u << lanes_log < vectors)
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status != cudaSuccess)
+        return status;
+    const size_t threads = processors * 2048; // that the device can hold
+    const bool aligned = ((size_t)in | pitch * sizeof(*in)) % sizeof(COARSEN_(vector)) == 0;
+    const size_t rest = aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
+    const size_t room = // of a warp for elements of narrow rows, wherever they begin
+        COARSEN_STAGED > 0 ? (COARSEN_STAGED * 32 - 1) * COARSEN_ITEMS : 0;
+    if (rest == width && pitch == width && width > 0 && room >= 32 * width) {
+        const size_t each = 32 * coarsen_min(room / (32 * width), coarsen_ceil_div(rows, threads));
+        const size_t blocks = coarsen_ceil_div(rows, BLOCK_DIM / 32 * each);
+        const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+        if (blocks > 0x7fffffff)
+            return cudaErrorInvalidValue;
+        return cudaLaunchKernelEx(&config, COARSEN_(narrow_kernel), in, out, rows,
+                                  (unsigned int)width, (unsigned int)each);
+    }
+    if (vectors <= (rows <= threads / 32 ? 32 : COARSEN_SHORT)) {
+        // A lane per vector; while the device has lanes, one per element of the rest.
+        unsigned int lanes_log = 0;
+        while (lanes_log < 5 && (1u << lanes_log < vectors ||
+                                 (1u << lanes_log < rest && rows <= threads / 2 >> lanes_log)))
             lanes_log++;
         const size_t blocks =
             coarsen_ceil_div(rows, ((size_t)BLOCK_DIM >> lanes_log) * COARSE_FACTOR);
@@ -328,16 +410,14 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
                                   (unsigned int)width, (unsigned int)rest, lanes_log);
     }
 
-    cudaError_t status;
     int resident = 0; // blocks per multiprocessor
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                               BLOCK_DIM, 0);
+    status =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel), BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    const bool warps = vectors <= COARSEN_MEDIUM;
-    const size_t pieces = warps ? 1 : COARSEN_(pieces)(rows, width, processors * (size_t)resident);
+    const size_t wave = processors * (size_t)resident;
+    const bool warps = vectors <= (rows <= wave ? 32 * COARSE_FACTOR : COARSEN_MEDIUM);
+    const size_t pieces = warps ? 1 : COARSEN_(pieces)(rows, width, wave);
     const size_t blocks = warps ? coarsen_ceil_div(rows, BLOCK_DIM / 32) : rows * pieces;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     if (blocks > 0x7fffffff)
@@ -348,6 +428,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
 #endif
 #undef COARSEN_SHORT
 #undef COARSEN_MEDIUM
+#undef COARSEN_SMALL
+#undef COARSEN_FIT
+#undef COARSEN_STAGED
 
 #define COARSEN_END
 #include "../base.h"
