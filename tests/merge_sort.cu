@@ -51,6 +51,7 @@ using namespace users;
 #define COARSEN_TYPE       triple
 #define COARSEN_LESS(a, b) by_member(a, b)
 #define COARSEN_VALUE      wide
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
@@ -69,6 +70,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned char
 #define COARSEN_VALUE      triple
 #define COARSEN_LESS(a, b) ((a) > (b))
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      7
 #include <coarsen/merge_sort.h>
@@ -106,6 +108,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_VALUE      unsigned int
 #define COARSEN_LESS(a, b) ((a) <= (b) + 100 || ((a) ^ (b)) % 3 == 0)
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>

@@ -21,7 +21,7 @@
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 17; fewer of keys of more than 4 bytes | keys of a thread, from 1 to 32; best an odd number |
-// | COARSEN_PAIRS        | 1                | 1: merge two runs at a time where there are few tiles; 0: always four |
+// | COARSEN_PAIRS        | 1; 0 with values | 1: merge two runs at a time where there are few tiles; 0: always four |
 // Defines what block/copy.h, block/merge.h, block/overlap.h and block/vector.h do; the kernels that NAME_launch launches:
 // NAME_tiles_kernel, once, and once per pass NAME_splits_kernel and NAME_merge_kernel, or NAME_pairs_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        never falls as n grows
@@ -44,7 +44,8 @@
 // read. So one tile of shared memory is enough, and many blocks share a multiprocessor.
 // Few tiles, up to three quarters of the blocks that run at a time, are merged two runs at a time, and a block finds
 // itself where its parts begin and end. Such a pass takes as long as what waits for each other in it: the search in
-// four runs, and the launch of it, take longer than to read all keys once more.
+// four runs, and the launch of it, take longer than to read all keys once more. Not so their values, which a block
+// waits for when it knows their places.
 // Price saved by coarsening: searches, in shared memory one per COARSE_FACTOR keys and step; and passes over memory,
 // as a tile is longer. Price saved by four at a time: every second pass over memory.
 // Price paid: registers for the keys of a thread; five barriers per tile and pass.
@@ -75,7 +76,11 @@
 #endif
 
 #ifndef COARSEN_PAIRS
+#ifdef COARSEN_VALUE
+#define COARSEN_PAIRS 0
+#else
 #define COARSEN_PAIRS 1
+#endif
 #endif
 
 #include "block/copy.h"
