@@ -30,6 +30,7 @@ static inline __host__ __device__ bool odd_first(unsigned long long a, unsigned 
 #define COARSEN_NAME  small // few keys of a thread: an even number, and passes of each width
 #define COARSEN_TYPE  unsigned int
 #define COARSEN_VALUE unsigned int
+#define COARSEN_PAIRS 0
 #define BLOCK_DIM     64
 #define COARSE_FACTOR 2
 #include <coarsen/merge_sort.h>
@@ -50,6 +51,7 @@ using namespace users;
 #define COARSEN_TYPE       triple
 #define COARSEN_LESS(a, b) by_member(a, b)
 #define COARSEN_VALUE      wide
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
@@ -59,6 +61,7 @@ using namespace users;
 #define COARSEN_TYPE       float
 #define COARSEN_VALUE      unsigned char
 #define COARSEN_LESS(a, b) nan_last(a, b)
+#define COARSEN_PAIRS      0
 #define BLOCK_DIM          128
 #define COARSE_FACTOR      4
 #include <coarsen/merge_sort.h>
@@ -67,6 +70,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned char
 #define COARSEN_VALUE      triple
 #define COARSEN_LESS(a, b) ((a) > (b))
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      7
 #include <coarsen/merge_sort.h>
@@ -75,6 +79,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned long long
 #define COARSEN_VALUE      counter
 #define COARSEN_LESS(a, b) odd_first(a, b)
+#define COARSEN_PAIRS      0
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      1
 #include <coarsen/merge_sort.h>
@@ -85,8 +90,9 @@ using namespace users;
 #define BLOCK_DIM          64
 #include <coarsen/merge_sort.h>
 
-#define COARSEN_NAME doubles
-#define COARSEN_TYPE double
+#define COARSEN_NAME  doubles
+#define COARSEN_TYPE  double
+#define COARSEN_PAIRS 0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME ints // as they are
@@ -102,6 +108,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_VALUE      unsigned int
 #define COARSEN_LESS(a, b) ((a) <= (b) + 100 || ((a) ^ (b)) % 3 == 0)
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
@@ -110,6 +117,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_VALUE      unsigned int
 #define COARSEN_LESS(a, b) ((int)((a) - (b)) < 0)
+#define COARSEN_PAIRS      0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
@@ -130,6 +138,11 @@ static __global__ void take_compared(unsigned long long *to)
 #define COARSEN_NAME       counted
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_LESS(a, b) counting_less(a, b)
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME  fours
+#define COARSEN_TYPE  unsigned int
+#define COARSEN_PAIRS 0
 #include <coarsen/merge_sort.h>
 #endif
 
@@ -331,7 +344,8 @@ static void check_no_order(const sorter<unsigned int, unsigned int> &s)
 
 #if defined(SIMT) && !defined(TEST_ONLY)
 // The figures of docs/sort.md: of a sort of n random keys.
-static void check_count(size_t n, double compared_per_key, double bytes_per_key)
+static void check_count(size_t n, double compared_per_key, double bytes_per_key,
+                        double bytes_of_fours)
 {
     const test_array in(n * 4), out(n * 4), scratch(counted_scratch_bytes(n)), count(8);
     const cudaLaunchConfig_t config = {dim3(1), dim3(1), 0, 0, NULL, 0};
@@ -350,9 +364,17 @@ static void check_count(size_t n, double compared_per_key, double bytes_per_key)
     CHECK(cudaDeviceSynchronize());
     simt_total_counts(&c);
     const double per_key = (double)calls / (double)n, moved = (double)c.global_bytes / (double)n;
+    simt_reset_counts();
+    CHECK(fours_launch((const unsigned int *)in.get(), (unsigned int *)out.get(), n, scratch.get(),
+                       scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    simt_total_counts(&c);
+    const double fours = (double)c.global_bytes / (double)n;
     tap_ok(per_key > 0.995 * compared_per_key && per_key < 1.005 * compared_per_key &&
-               moved > 0.995 * bytes_per_key && moved < 1.005 * bytes_per_key,
-           "n = %zu: %.1f comparisons and %.2f bytes per key", n, per_key, moved);
+               moved > 0.995 * bytes_per_key && moved < 1.005 * bytes_per_key &&
+               fours > 0.995 * bytes_of_fours && fours < 1.005 * bytes_of_fours,
+           "n = %zu: %.1f comparisons and %.2f bytes per key, %.2f if four runs at a time", n,
+           per_key, moved, fours);
 }
 #endif
 
@@ -360,9 +382,9 @@ int main(void)
 {
     test_begin();
 #if defined(SIMT) && !defined(TEST_ONLY)
-    check_count(4332, 18.8, 8.02);
-    check_count(4 * 4332, 22.2, 16.18);
-    check_count(16 * 4332, 25.6, 24.38);
+    check_count(4332, 18.8, 8.02, 8.02);
+    check_count(4 * 4332, 22.2, 25.32, 16.18);
+    check_count(16 * 4332, 25.6, 43.44, 24.38);
 #endif
 #if TESTED(merge_sort)
     const sorter<unsigned int, unsigned int> none = {

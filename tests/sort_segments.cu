@@ -11,12 +11,13 @@
 #include <coarsen/base.h>
 
 // A warp sorts 128 keys, and a block 256.
-#define COARSEN_NAME   segs_pairs
-#define COARSEN_TYPE   int
-#define COARSEN_VALUE  unsigned int
-#define COARSEN_OFFSET unsigned int
-#define BLOCK_DIM      64
-#define COARSE_FACTOR  4
+#define COARSEN_NAME      segs_pairs
+#define COARSEN_FEW_WAVES 0
+#define COARSEN_TYPE      int
+#define COARSEN_VALUE     unsigned int
+#define COARSEN_OFFSET    unsigned int
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     4
 #include <coarsen/sort_segments.h>
 
 // 64 and 256: so teams of two and four warps.
@@ -29,12 +30,13 @@
 
 #ifndef TEST_FIRST
 // 32, and no more: a block is a warp.
-#define COARSEN_NAME   segs_i16
-#define COARSEN_TYPE   short
-#define COARSEN_VALUE  triple
-#define COARSEN_OFFSET long long
-#define BLOCK_DIM      32
-#define COARSE_FACTOR  1
+#define COARSEN_NAME      segs_i16
+#define COARSEN_FEW_WAVES 0
+#define COARSEN_TYPE      short
+#define COARSEN_VALUE     triple
+#define COARSEN_OFFSET    long long
+#define BLOCK_DIM         32
+#define COARSE_FACTOR     1
 #include <coarsen/sort_segments.h>
 
 #define COARSEN_NAME  segs_u8
@@ -51,6 +53,7 @@
 #include <coarsen/sort_segments.h>
 
 #define COARSEN_NAME       segs_f64
+#define COARSEN_FEW_WAVES  0
 #define COARSEN_TYPE       double
 #define COARSEN_DESCENDING 1
 #define BLOCK_DIM          64

@@ -21,8 +21,9 @@
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 17; fewer of keys of more than 4 bytes | keys of a thread, from 1 to 32; best an odd number |
+// | COARSEN_PAIRS        | 1; 0 with values | 1: merge two runs at a time where there are few tiles; 0: always four |
 // Defines what block/copy.h, block/merge.h, block/overlap.h and block/vector.h do; the kernels that NAME_launch launches:
-// NAME_tiles_kernel, once, and NAME_splits_kernel and NAME_merge_kernel, once per pass; and
+// NAME_tiles_kernel, once, and once per pass NAME_splits_kernel and NAME_merge_kernel, or NAME_pairs_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        never falls as n grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
 //                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
@@ -41,14 +42,19 @@
 // as whole vectors, and merges them there in two steps: the first two and the last two, and then what these gave.
 // A thread begins each step by a search, as in merge/tiled.h, and keeps its results in registers until all have
 // read. So one tile of shared memory is enough, and many blocks share a multiprocessor.
+// Few tiles, up to three quarters of the blocks that run at a time, are merged two runs at a time, and a block finds
+// itself where its parts begin and end. Such a pass takes as long as what waits for each other in it: the search in
+// four runs, and the launch of it, take longer than to read all keys once more. Not so their values, which a block
+// waits for when it knows their places.
 // Price saved by coarsening: searches, in shared memory one per COARSE_FACTOR keys and step; and passes over memory,
 // as a tile is longer. Price saved by four at a time: every second pass over memory.
 // Price paid: registers for the keys of a thread; five barriers per tile and pass.
 // Of values only their places move in shared memory. A value is read from its place, once per pass, when its key is
 // written.
-// Cost: 1 + ceil(log4(n / tile)) times n keys and values read and written, where a tile has BLOCK_DIM - 1 times
-// COARSE_FACTOR keys, or up to a vector less; with values in place, they may be copied once more. Scratch for n keys
-// and values, and 32 bytes per tile. Up to one tile: one launch of one block, after that copy.
+// Cost: 1 + ceil(log4(n / tile)) times n keys and values read and written, or with few tiles 1 + ceil(log2(n / tile)),
+// where a tile has BLOCK_DIM - 1 times COARSE_FACTOR keys, or up to a vector less; with values in place, they may be
+// copied once more. Scratch for n keys and values, and 32 bytes per tile. Up to one tile: one launch of one block, after
+// that copy.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for tiles of equal size; P. J. Varman et al., Merging
 // Multiple Lists on Hierarchical-Memory Multiprocessors (1991), for splits of many runs; odd-even transposition:
 // D. E. Knuth, The Art of Computer Programming, vol. 3, section 5.3.4, exercise 37.
@@ -67,6 +73,14 @@
                                   : 1)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/merge_sort: COARSE_FACTOR must be from 1 to 32"
+#endif
+
+#ifndef COARSEN_PAIRS
+#ifdef COARSEN_VALUE
+#define COARSEN_PAIRS 0
+#else
+#define COARSEN_PAIRS 1
+#endif
 #endif
 
 #include "block/copy.h"
@@ -375,9 +389,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         splits[tile * 4 + mine] = found;
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(merge_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int bits, unsigned int ways,
-                           const unsigned long long *splits)
+// Merges the block's tile. splits: of this tile, and behind it those of the next.
+COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t n, unsigned int bits,
+                                         unsigned int ways, const unsigned long long *splits)
 {
     COARSEN_SHARED(COARSEN_(vector), vectors, COARSEN_ROOM / COARSEN_ITEMS);
 #ifdef COARSEN_VALUE
@@ -395,7 +409,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const size_t tile = blockIdx.x, first = tile * COARSEN_TILE;
     const unsigned int count = (unsigned int)coarsen_min(COARSEN_TILE, n - first);
 
-    COARSEN_(follow)();
     if (t < 4) {
         // Two runs are the first of each two.
         const unsigned int mine = ways == 2 ? t : t / 2;
@@ -403,11 +416,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         const size_t start = COARSEN_(start)(tile, bits, ways, mine);
         const size_t length = none ? 0 : COARSEN_(length)(n, start, bits);
         const bool last = (tile + 1) >> (bits + ways) != tile >> (bits + ways);
-        const size_t before = none ? 0 : splits[tile * 4 + mine];
+        const size_t before = none ? 0 : splits[mine];
         starts[t] = start + before;
         lengths[t] = length - before;
-        ends[t] =
-            (last || none || first + count == n ? length : splits[tile * 4 + 4 + mine]) - before;
+        ends[t] = (last || none || first + count == n ? length : splits[4 + mine]) - before;
     }
     __syncwarp();
     if (t == 0) {
@@ -474,6 +486,36 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(write)(arrays, first, count, sorted, places, parts);
 }
 
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(merge_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int bits, unsigned int ways,
+                           const unsigned long long *splits)
+{
+    COARSEN_(follow)();
+    COARSEN_(merge_tile)(arrays, n, bits, ways, splits + (size_t)blockIdx.x * 4);
+}
+
+// Two runs at a time, of which the block itself finds where its parts begin and end.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(pairs_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int bits)
+{
+    __shared__ unsigned long long splits[8];
+    const size_t tile = blockIdx.x, a = COARSEN_(start)(tile, bits, 1, 0),
+                 b = COARSEN_(start)(tile, bits, 1, 1);
+    COARSEN_(follow)();
+    for (unsigned int w = threadIdx.x / 32; w < 2; w += BLOCK_DIM / 32) {
+        const size_t rank = coarsen_min((tile + w) * COARSEN_TILE, n) - a;
+        const size_t of_a =
+            COARSEN_(warp_co_rank)(rank, arrays.in + a, COARSEN_(length)(n, a, bits), arrays.in + b,
+                                   COARSEN_(length)(n, b, bits));
+        if (threadIdx.x % 32 == 0) {
+            splits[4 * w] = of_a;
+            splits[4 * w + 1] = rank - of_a;
+        }
+    }
+    __syncthreads();
+    COARSEN_(merge_tile)(arrays, n, bits, 1, splits);
+}
+
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
@@ -504,13 +546,21 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 
     unsigned long long *const splits = (unsigned long long *)scratch;
     void *const spare = (char *)scratch + COARSEN_(splits_bytes)(n);
+    cudaError_t status;
+    int resident = 0; // blocks per multiprocessor
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(pairs_kernel),
+                                                               BLOCK_DIM, 0);
+    if (status != cudaSuccess)
+        return status;
+    const bool pairs = COARSEN_PAIRS && tiles <= processors * (size_t)resident * 3 / 4;
     unsigned int passes = 0;
     size_t most = 1; // tiles, for so many passes
-    for (; most < tiles; most *= 4)
+    for (; most < tiles; most *= pairs ? 2 : 4)
         passes++;
     COARSEN_(arrays) pass = COARSEN_(arrays_of)(arrays, spare, n, 0, passes + 1);
     pass.in = in; // a block has read its keys before it writes any; not so their values
-    cudaError_t status = cudaSuccess;
 #ifdef COARSEN_VALUE
     if (in_values != pass.out_values)
         pass.in_values = in_values;
@@ -523,20 +573,23 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
         status = cudaLaunchKernelEx(&config, COARSEN_(tiles_kernel), pass, n);
     unsigned int bits = 0;
     for (unsigned int p = 1; p <= passes && status == cudaSuccess; p++) {
-        const unsigned int ways = p == 1 && most / 2 >= tiles ? 1 : 2;
+        const unsigned int ways = pairs || (p == 1 && most / 2 >= tiles) ? 1 : 2;
         cudaLaunchConfig_t search =
             coarsen_launch_config(coarsen_ceil_div(tiles, teams), BLOCK_DIM, 0, stream);
         cudaLaunchConfig_t merge = coarsen_launch_config(tiles, BLOCK_DIM, 0, stream);
         cudaLaunchAttribute early[2];
+        const void *const kernel =
+            pairs ? (const void *)COARSEN_(pairs_kernel) : (const void *)COARSEN_(merge_kernel);
         pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes + 1);
-        if (status == cudaSuccess)
-            status = COARSEN_(overlap)(&search, early, (const void *)COARSEN_(splits_kernel));
-        if (status == cudaSuccess)
-            status = COARSEN_(overlap)(&merge, early + 1, (const void *)COARSEN_(merge_kernel));
-        if (status == cudaSuccess)
+        status = COARSEN_(overlap)(&merge, early, kernel);
+        if (status == cudaSuccess && !pairs)
+            status = COARSEN_(overlap)(&search, early + 1, (const void *)COARSEN_(splits_kernel));
+        if (status == cudaSuccess && !pairs)
             status = cudaLaunchKernelEx(&search, COARSEN_(splits_kernel), pass.in, n, bits, ways,
                                         splits);
-        if (status == cudaSuccess)
+        if (status == cudaSuccess && pairs)
+            status = cudaLaunchKernelEx(&merge, COARSEN_(pairs_kernel), pass, n, bits);
+        else if (status == cudaSuccess)
             status = cudaLaunchKernelEx(&merge, COARSEN_(merge_kernel), pass, n, bits, ways,
                                         (const unsigned long long *)splits);
         bits += ways;
@@ -545,6 +598,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 }
 #endif
 
+#undef COARSEN_PAIRS
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_TEAM

@@ -23,9 +23,11 @@
 // | COARSEN_OFFSET     | int      | type of the offsets: any integer                                 |
 // | BLOCK_DIM          | 256; 512 | threads per block: a power of two from 32 to 1024                |
 // | COARSE_FACTOR      | 16; 8    | keys per thread: a power of two from 1 to 32                     |
+// | COARSEN_FEW_WAVES  | 2        | segments by offsets, up to so many waves of blocks, get a block each |
 // The second number is for keys of 8 bytes, or of 4 with values; of 8 bytes with values it is 256 x 8.
-// Defines NAME_bits(key), the key as an unsigned number in the order of the keys; what block/merge.h does; the kernels
-// that the launchers launch, NAME_short_kernel, NAME_rows_kernel and NAME_long_kernel; and
+// Defines NAME_bits(key), the key as an unsigned number in the order of the keys; what block/merge.h and
+// block/overlap.h do; the kernels that the launchers launch, NAME_few_kernel, NAME_short_kernel, NAME_rows_kernel and
+// NAME_long_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)         never falls as one of them grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
 //                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
@@ -55,7 +57,8 @@
 // A lane's keys are sorted by a network, and so are those of several lanes, which exchange keys by shuffles. With
 // values, each key has its place beside it. So no two are equal, and the order is stable by itself.
 // Segments that no warp can sort come on lists, and the blocks of one launch work them off. It goes on with the
-// merges, each pass as soon as the pass before is done.
+// merges, each pass as soon as the pass before is done. Few segments, which leave multiprocessors idle, need no lists:
+// each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list.
 // Price saved: passes over memory: up to a tile, each key is read once and written once.
 // Price paid: comparisons. There are log2(length)^2 / 2 per key up to a warp's.
 // Cost: n keys and values read and written; of a segment of more than a tile, ceil(log2(its tiles)) times more. Of
@@ -93,6 +96,9 @@
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32 || (COARSE_FACTOR & (COARSE_FACTOR - 1)) != 0
 #error "coarsen/sort_segments: COARSE_FACTOR must be a power of two from 1 to 32"
 #endif
+#ifndef COARSEN_FEW_WAVES
+#define COARSEN_FEW_WAVES 2
+#endif
 #ifndef COARSEN_OFFSET
 #define COARSEN_OFFSET int
 #endif
@@ -108,15 +114,16 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 }
 
 #include "block/merge.h"
+#include "block/overlap.h"
 
 #define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 #define COARSEN_SHORT  (32 * COARSE_FACTOR)         // keys that a warp sorts
 #define COARSEN_TILE   (BLOCK_DIM * COARSE_FACTOR)  // and a block
 #define COARSEN_ROOM   (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
 #define COARSEN_SIZES  5                            // of teams of warps, at the most: 2, 4, ... 32
-#define COARSEN_CHUNK  8    // tiles of a longer segment that a block takes, at the most
-#define COARSEN_KINDS  8    // of short segments
-#define COARSEN_SPREAD 2048 // blocks that few segments are spread over
+#define COARSEN_CHUNK  8 // tiles of a longer segment that a block takes, at the most
+#define COARSEN_KINDS  8 // of short segments
+#define COARSEN_WAVES  4 // that more segments are spread over, if a block then has a tile of keys
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
@@ -287,11 +294,12 @@ COARSEN_INLINE void COARSEN_(sort_lanes)(COARSEN_(item) * item, unsigned int man
 
 // ---- merges -----------------------------------------------------------------------------------------------
 
-// Of two runs in shared memory, the second right behind the first, COARSE_FACTOR results from result `rank` on. There is
-// a place behind the second, and with less results than that there are as many as a tile has.
+// Of two runs in shared memory, the second right behind the first, `many` results from result `rank` on. There is a
+// place behind the second, and with less results than that there are as many as a tile has.
 COARSEN_INLINE void COARSEN_(merge_items)(const unsigned int *words, unsigned int a,
                                           unsigned int a_count, unsigned int b_count,
-                                          unsigned int rank, bool places, COARSEN_(item) * item)
+                                          unsigned int rank, bool places, unsigned int many,
+                                          COARSEN_(item) * item)
 {
     const unsigned int b = a + a_count, end = b + b_count;
     unsigned int low = rank > b_count ? rank - b_count : 0, high = rank < a_count ? rank : a_count;
@@ -307,10 +315,10 @@ COARSEN_INLINE void COARSEN_(merge_items)(const unsigned int *words, unsigned in
     unsigned int i = a + low, j = b + rank - low;
     COARSEN_(item) of_a = COARSEN_(get)(words, i, places), of_b = COARSEN_(get)(words, j, places);
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < many; k++) {
         const bool from_b = i >= b || (j < end && COARSEN_(before)(of_b, of_a));
         item[k] = from_b ? of_b : of_a;
-        if (k + 1 < COARSE_FACTOR) {
+        if (k + 1 < many) {
             const unsigned int behind = (from_b ? j : i) + 1;
             const COARSEN_(item) next = COARSEN_(get)(words, behind, places);
             of_a = from_b ? of_a : next;
@@ -590,47 +598,48 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 
 // ---- longer segments: some warps of a block, or all of several ----------------------------------------------
 
-// Keys `start` and behind it, to the same places of out, by a team of so many warps. All threads of the block call.
+// Keys `start` and behind it, to the same places of out, by a team of so many warps, a lane taking `many`. All threads
+// of the block call.
 COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *words, size_t start,
-                                        unsigned int count, unsigned int warps)
+                                        unsigned int count, unsigned int warps, unsigned int many)
 {
-    const unsigned int t = threadIdx.x & (32 * warps - 1), at = (threadIdx.x - t) * COARSE_FACTOR;
-    const unsigned int own = t / 32 * COARSEN_SHORT; // the warp's run
+    const unsigned int t = threadIdx.x & (32 * warps - 1), at = (threadIdx.x - t) * many;
+    const unsigned int own = t / 32 * 32 * many; // the warp's run
     COARSEN_(item) item[COARSE_FACTOR];
     COARSEN_TYPE key[COARSE_FACTOR];
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = own + k * 32 + t % 32;
         if (e < count)
             key[k] = arrays.in[start + e];
     }
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = own + k * 32 + t % 32;
         item[k] = e < count ? COARSEN_(item_of)(key[k], e) : COARSEN_(no_item)();
     }
     if (own < count) {
-        COARSEN_(sort_lane)(item, COARSE_FACTOR);
-        COARSEN_(sort_lanes)(item, COARSE_FACTOR, 32);
+        COARSEN_(sort_lane)(item, many);
+        COARSEN_(sort_lanes)(item, many, 32);
     }
 #pragma unroll 1
-    for (unsigned int run = COARSEN_SHORT;; run *= 2) {
+    for (unsigned int run = 32 * many;; run *= 2) {
         __syncthreads();
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            COARSEN_(put)(words, at + t * COARSE_FACTOR + k, item[k]);
+        for (unsigned int k = 0; k < many; k++)
+            COARSEN_(put)(words, at + t * many + k, item[k]);
         __syncthreads();
-        if (run >= warps * COARSEN_SHORT)
+        if (run >= warps * 32 * many)
             break;
-        const unsigned int rank = t * COARSE_FACTOR & (2 * run - 1);
-        const unsigned int first = t * COARSE_FACTOR - rank;
+        const unsigned int rank = t * many & (2 * run - 1);
+        const unsigned int first = t * many - rank;
         if (first + run < count) // or the second run has no keys
-            COARSEN_(merge_items)(words, at + first, run, run, rank, false, item);
+            COARSEN_(merge_items)(words, at + first, run, run, rank, false, many, item);
     }
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = k * 32 * warps + t;
         if (e < count)
             value[k] =
@@ -639,7 +648,7 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     __syncthreads(); // all are read, and may be overwritten
 #endif
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < many; k++) {
         const unsigned int e = k * 32 * warps + t;
         if (e < count) {
             arrays.out[start + e] = COARSEN_(key_in)(COARSEN_(get)(words, at + e, false));
@@ -647,6 +656,43 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
             arrays.out_values[start + e] = value[k];
 #endif
         }
+    }
+}
+
+// Few segments: a block sorts one of up to a tile, by few keys per lane if they suffice. The block behind all segments
+// lists the longer ones.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, COARSEN_(segments) of)
+{
+    __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
+    COARSEN_(let_next)();
+    if (blockIdx.x < of.segments) {
+        const COARSEN_(slot) slot = COARSEN_(segment)(of, blockIdx.x);
+        const bool few = slot.count <= COARSEN_FEW * BLOCK_DIM;
+        const unsigned int many = few ? COARSEN_FEW : COARSE_FACTOR;
+        const unsigned int warps = 1u << COARSEN_(log_of)(coarsen_ceil_div(slot.count, 32 * many));
+        const unsigned int count = threadIdx.x < 32 * warps ? (unsigned int)slot.count : 0;
+        if (slot.count == 0 || slot.count > COARSEN_TILE)
+            return;
+        if (threadIdx.x == 0)
+            COARSEN_(put)(words, BLOCK_DIM * many, COARSEN_(no_item)());
+        if (few)
+            COARSEN_(sort_tile)(arrays, words, slot.start, count, warps, COARSEN_FEW);
+        else
+            COARSEN_(sort_tile)(arrays, words, slot.start, count, warps, COARSE_FACTOR);
+        return;
+    }
+    if (threadIdx.x == 0)
+        memset((void *)of.progress, 0, sizeof(*of.progress));
+    __syncthreads();
+#pragma unroll 1
+    for (size_t first = 0; first < of.segments; first += BLOCK_DIM) {
+        COARSEN_(slot) slot = {0, 0};
+        if (first + threadIdx.x < of.segments)
+            slot = COARSEN_(segment)(of, first + threadIdx.x);
+        if (slot.count <= COARSEN_TILE)
+            slot.count = 0;
+        COARSEN_(enlist)(of, slot);
     }
 }
 
@@ -743,7 +789,7 @@ COARSEN_INLINE void COARSEN_(merge_tiles)(COARSEN_(arrays) arrays, unsigned int 
         __syncthreads();
         COARSEN_(item) item[COARSE_FACTOR];
         if (mine < all)
-            COARSEN_(merge_items)(words, 0, a_part, all - a_part, mine, true, item);
+            COARSEN_(merge_items)(words, 0, a_part, all - a_part, mine, true, COARSE_FACTOR, item);
         __syncthreads();
         if (mine < all)
 #pragma unroll
@@ -780,6 +826,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     __shared__ COARSEN_(job) job;
     __shared__ unsigned long long ticket;
     unsigned long long longer = 0;
+    COARSEN_(follow)();
     if (of.offsets) {
         longer = of.progress->longer >> 32;
         chunks = of.progress->longer & 0xffffffff;
@@ -814,7 +861,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
                 COARSEN_(slot) slot = {0, 0};
                 if (s < many)
                     slot = list ? list[s] : COARSEN_(segment)(of, s);
-                COARSEN_(sort_tile)(arrays, words, slot.start, (unsigned int)slot.count, warps);
+                COARSEN_(sort_tile)
+                (arrays, words, slot.start, (unsigned int)slot.count, warps, COARSE_FACTOR);
                 continue;
             }
             if (chunks == 0 || number / chunks >= stages)
@@ -851,7 +899,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
                 const size_t begin = (job.first + w) * COARSEN_TILE;
                 COARSEN_(sort_tile)
                 (pass, words, job.slot.start + begin,
-                 (unsigned int)coarsen_min(job.slot.count - begin, COARSEN_TILE), BLOCK_DIM / 32);
+                 (unsigned int)coarsen_min(job.slot.count - begin, COARSEN_TILE), BLOCK_DIM / 32,
+                 COARSE_FACTOR);
             }
         else if (stage <= last)
             COARSEN_(merge_tiles)(pass, words, &job, stage);
@@ -925,27 +974,40 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
 {
     COARSEN_(arrays) spare = arrays;
     const size_t n = of.n, needed = COARSEN_(divide)(&of, &spare, (char *)scratch);
-    // A warp takes as many rows as its lanes can sort at once; a block, as many segments as leave all blocks busy.
     const unsigned int kind = COARSEN_(kind_of)((unsigned int)coarsen_min(of.width, COARSEN_SHORT));
-    const size_t each = of.offsets ? coarsen_min(of.segments / COARSEN_SPREAD + 1, BLOCK_DIM)
-                                   : (size_t)BLOCK_DIM >> COARSEN_(lanes_log_of)(kind);
-    const size_t blocks = coarsen_ceil_div(of.segments, each);
-    if (!COARSEN_(arrays_ok)(arrays, n) || n / COARSEN_TILE >= 1u << 31 || blocks > 0x7fffffff ||
+    // A warp takes as many rows as its lanes can sort at once.
+    size_t each = of.offsets ? BLOCK_DIM : (size_t)BLOCK_DIM >> COARSEN_(lanes_log_of)(kind);
+    if (!COARSEN_(arrays_ok)(arrays, n) || n / COARSEN_TILE >= 1u << 31 ||
+        coarsen_ceil_div(of.segments, each) > 0x7fffffff ||
         (needed > 0 && !coarsen_bytes_ok(scratch, 1, needed, 16)) || scratch_bytes < needed)
         return cudaErrorInvalidValue;
     if (n == 0 || of.segments == 0)
         return cudaSuccess;
 
     cudaError_t status = cudaSuccess;
-    const bool some_longer = of.offsets ? n > COARSEN_SHORT : of.width > COARSEN_SHORT;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status != cudaSuccess)
+        return status;
+    const size_t wave = processors * COARSEN_RESIDENT; // blocks
+    // If the mean is more than half a tile, some are longer, most likely, and the launch for these takes the others too.
+    const bool few = of.offsets && of.segments <= COARSEN_FEW_WAVES * wave &&
+                     n / (COARSEN_TILE / 2) < of.segments;
+    // Blocks take as many segments each as make whole waves, so few that a block has no more than some tiles of keys.
+    if (of.offsets) {
+        const size_t least = coarsen_ceil_div(of.segments, wave * BLOCK_DIM);
+        const size_t waves = coarsen_min(n / COARSEN_TILE / wave, COARSEN_WAVES);
+        each = coarsen_ceil_div(of.segments, wave * (waves > least ? waves : least));
+    }
+    const bool some_longer = few          ? n > COARSEN_TILE
+                             : of.offsets ? n > COARSEN_SHORT
+                                          : of.width > COARSEN_SHORT;
     size_t resident = 0; // blocks of the long kernel
     if (of.progress) {
         int many = 0;
-        resident = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
         if (status == cudaSuccess)
             status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&many, COARSEN_(long_kernel),
                                                                    BLOCK_DIM, 0);
-        resident *= (size_t)(many > 0 ? many : 1);
+        resident = processors * (size_t)(many > 0 ? many : 1);
         while (2u << of.chunk_log <= COARSEN_CHUNK &&
                n / COARSEN_TILE >> (of.chunk_log + 1) >= 4 * resident)
             of.chunk_log++;
@@ -965,16 +1027,22 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     if (jobs > 0x7fffffff)
         return cudaErrorInvalidValue;
 
+    const size_t blocks = few ? of.segments + some_longer : coarsen_ceil_div(of.segments, each);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    const cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
-    if (status == cudaSuccess && of.progress)
+    cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
+    cudaLaunchAttribute early;
+    if (status == cudaSuccess && of.progress && !few)
         status = cudaMemsetAsync(of.progress, 0, sizeof(*of.progress), stream);
-    if (status == cudaSuccess && of.offsets)
+    if (status == cudaSuccess && few)
+        status = cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays, of);
+    else if (status == cudaSuccess && of.offsets)
         status =
             cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays, of, (unsigned int)each);
     else if (status == cudaSuccess && !some_longer)
         status = cudaLaunchKernelEx(&config, COARSEN_(rows_kernel), arrays, of.segments,
                                     (unsigned int)of.width, kind);
+    if (status == cudaSuccess && some_longer && of.offsets)
+        status = COARSEN_(overlap)(&longer, &early, (const void *)COARSEN_(long_kernel));
     if (status == cudaSuccess && some_longer)
         status = cudaLaunchKernelEx(&longer, COARSEN_(long_kernel), arrays, spare, of,
                                     (unsigned long long)chunks, stages);
@@ -1030,7 +1098,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_FEW
 #undef COARSEN_SOME
 #undef COARSEN_KINDS
-#undef COARSEN_SPREAD
+#undef COARSEN_FEW_WAVES
+#undef COARSEN_WAVES
 #undef COARSEN_RESIDENT
 
 #define COARSEN_END
