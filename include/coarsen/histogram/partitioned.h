@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/histogram/partitioned.h: ninth rung
+
+#define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
+#include "../base.h"
+#ifndef BLOCK_DIM
+#define BLOCK_DIM 512
+#endif
+#ifndef CFACTOR
+#define CFACTOR 16
+#elif CFACTOR < 1 || CFACTOR > 32
+#error "coarsen/histogram: CFACTOR must be from 1 to 32"
+#endif
+#ifndef COARSEN_BUCKET
+#define COARSEN_BUCKET 16384
+#endif
+#ifndef COARSEN_BUCKETS
+#define COARSEN_BUCKETS 2048
+#endif
+static_assert(COARSEN_BUCKET >= 1024 && COARSEN_BUCKET <= 32768 &&
+                  (COARSEN_BUCKET & (COARSEN_BUCKET - 1)) == 0,
+              "coarsen/histogram: COARSEN_BUCKET must be a power of two from 1024 to 32768");
+static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
+              "coarsen/histogram: COARSEN_BUCKETS must be from 1 to 2048");
+
+#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
+
+#define COARSEN_TILE   (BLOCK_DIM * CFACTOR) // elements
+#define COARSEN_PARTS  2048                  // at the most
+#ifndef COARSEN_LOADS
+#define COARSEN_LOADS  2 // 16-byte loads in flight per thread that counts
+#endif
+#ifndef COARSEN_MANY
+#define COARSEN_MANY 1
+#endif
+#ifndef COARSEN_MANY_COUNT
+#define COARSEN_MANY_COUNT 1
+#endif
+
+// The buckets of a pass, and its bins.
+#define COARSEN_LISTS                                                                              \
+    ((NUM_BINS - 1) / COARSEN_BUCKET < COARSEN_BUCKETS ? (NUM_BINS - 1) / COARSEN_BUCKET + 1       \
+                                                       : COARSEN_BUCKETS)
+#define COARSEN_PASS ((unsigned int)(COARSEN_LISTS * COARSEN_BUCKET))
+// Counters of a bucket in the partition: so many lanes that are side by side do not meet.
+#define COARSEN_COLUMNS                                                                            \
+    (COARSEN_LISTS <= 128    ? 32                                                                  \
+     : COARSEN_LISTS <= 256  ? 16                                                                  \
+     : COARSEN_LISTS <= 512  ? 8                                                                   \
+     : COARSEN_LISTS <= 1024 ? 4                                                                   \
+                             : 2)
+// Of all counters, those that a thread scans: an odd number, so that the threads of a warp meet in no bank.
+#define COARSEN_EACH ((((COARSEN_LISTS + 1) * COARSEN_COLUMNS - 1) / BLOCK_DIM + 1) | 1)
+
+
+// 8 offsets.
+typedef struct __attribute__((aligned(16), may_alias)) {
+    unsigned int word[4];
+} COARSEN_(offsets);
+
+// The scratch.
+typedef struct {
+    unsigned long long *totals; // vectors of each bucket
+    unsigned long long *sums;   // of each bucket and part
+    unsigned short *begins;     // of each bucket in each tile
+    COARSEN_(offsets) * offsets;
+    size_t tiles, each, parts; // each: tiles of a part
+} COARSEN_(lists);
+
+// Of the threads up to this one. A barrier goes between two calls.
+COARSEN_DEVICE unsigned int COARSEN_(scan)(unsigned int value, unsigned int *total)
+{
+    __shared__ unsigned int totals[BLOCK_DIM / 32];
+    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int below = __shfl_up_sync(0xffffffff, value, delta);
+        value += lane >= delta ? below : 0;
+    }
+    if (lane == 31)
+        totals[warp] = value;
+    __syncthreads();
+    unsigned int all = 0;
+#pragma unroll
+    for (unsigned int w = 0; w < BLOCK_DIM / 32; w++) {
+        value += w < warp ? totals[w] : 0;
+        all += totals[w];
+    }
+    *total = all;
+    return value;
+}
+
+// ---- the partition ------------------------------------------------------------------------------
+
+// Where a tile's 16-byte vector of offsets lies in shared memory. If all elements are in one bucket, lanes write
+// COARSEN_TILE / 256 vectors apart.
+COARSEN_DEVICE unsigned int COARSEN_(swizzled)(unsigned int vector)
+{
+    const unsigned int apart = COARSEN_TILE / 2048 > 0 ? COARSEN_TILE / 2048 : 1;
+    return vector ^ (vector / 8 / apart % 8);
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(vectors_of)(unsigned int begin, unsigned int end)
+{
+    return end > begin ? (end + 7) / 8 - begin / 8 : 0;
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
+    COARSEN_(partition_kernel)(const COARSEN_TYPE *in, size_t n, size_t first_bin,
+                               unsigned int bins, COARSEN_(lists) lists)
+{
+    __shared__ unsigned int counters[COARSEN_EACH * BLOCK_DIM];
+    __shared__ unsigned int sums[COARSEN_LISTS];
+    unsigned short *const offsets = (unsigned short *)coarsen_shared;
+    const COARSEN_(offsets) *const vectors = (const COARSEN_(offsets) *)coarsen_shared;
+    unsigned int *const mine = counters + threadIdx.x % COARSEN_COLUMNS;
+
+    for (unsigned int b = threadIdx.x; b < COARSEN_LISTS; b += BLOCK_DIM)
+        sums[b] = 0;
+    const size_t first = blockIdx.x * lists.each;
+    const size_t past = coarsen_min(first + lists.each, lists.tiles);
+#pragma unroll 1
+    for (size_t tile = first; tile < past; tile++) {
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_EACH; j++)
+            counters[j * BLOCK_DIM + threadIdx.x] = 0;
+        const size_t begin = tile * COARSEN_TILE + threadIdx.x;
+        unsigned int bin[CFACTOR], rank[CFACTOR];
+        if (n - tile * COARSEN_TILE >= COARSEN_TILE) {
+            COARSEN_TYPE x[CFACTOR];
+#pragma unroll
+            for (unsigned int k = 0; k < CFACTOR; k++)
+                x[k] = in[begin + k * BLOCK_DIM];
+#pragma unroll
+            for (unsigned int k = 0; k < CFACTOR; k++) {
+                const unsigned long long b = COARSEN_(bin)(x[k]) - first_bin;
+                bin[k] = b < bins ? (unsigned int)b : COARSEN_PASS;
+            }
+        } else {
+#pragma unroll
+            for (unsigned int k = 0; k < CFACTOR; k++) {
+                bin[k] = COARSEN_PASS;
+                if (begin + k * BLOCK_DIM < n) {
+                    const unsigned long long b = COARSEN_(bin)(in[begin + k * BLOCK_DIM]) - first_bin;
+                    bin[k] = b < bins ? (unsigned int)b : COARSEN_PASS;
+                }
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            rank[k] = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
+        __syncthreads();
+
+        unsigned int count[COARSEN_EACH], sum = 0, total;
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_EACH; j++) {
+            count[j] = counters[threadIdx.x * COARSEN_EACH + j];
+            sum += count[j];
+        }
+        unsigned int place = COARSEN_(scan)(sum, &total) - sum;
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_EACH; j++) {
+            counters[threadIdx.x * COARSEN_EACH + j] = place;
+            place += count[j];
+        }
+        __syncthreads();
+
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++) {
+            const unsigned int to = mine[bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS] + rank[k];
+            offsets[COARSEN_(swizzled)(to / 8) * 8 + to % 8] =
+                (unsigned short)(bin[k] % COARSEN_BUCKET);
+        }
+        const unsigned int end = counters[COARSEN_LISTS * COARSEN_COLUMNS];
+        for (unsigned int b = threadIdx.x; b <= COARSEN_LISTS; b += BLOCK_DIM) {
+            const unsigned int from = counters[b * COARSEN_COLUMNS];
+            lists.begins[b * lists.tiles + tile] = (unsigned short)from;
+            if (b < COARSEN_LISTS)
+                sums[b] += COARSEN_(vectors_of)(from, counters[(b + 1) * COARSEN_COLUMNS]);
+        }
+        __syncthreads();
+
+        for (unsigned int v = threadIdx.x; v < (end + 7) / 8; v += BLOCK_DIM)
+            lists.offsets[tile * (COARSEN_TILE / 8) + v] = vectors[COARSEN_(swizzled)(v)];
+    }
+    for (unsigned int b = threadIdx.x; b < COARSEN_LISTS; b += BLOCK_DIM) {
+        lists.sums[b * lists.parts + blockIdx.x] = sums[b];
+        if (sums[b] > 0)
+            atomicAdd(lists.totals + b, (unsigned long long)sums[b]);
+    }
+}
+
+// ---- the counts ---------------------------------------------------------------------------------
+
+// Which of `count` values, laid end to end, holds place `place`, and where that begins. All lanes of a warp call it
+// and get the same.
+typedef struct {
+    size_t index;
+    unsigned long long begin;
+} COARSEN_(spot);
+
+COARSEN_DEVICE COARSEN_(spot) COARSEN_(find)(const unsigned long long *values, size_t count,
+                                             unsigned long long place)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_(spot) spot = {0, 0};
+    for (;; spot.index += 32) {
+        const unsigned long long mine =
+            spot.index + lane < count ? values[spot.index + lane] : 0;
+        unsigned long long upto = mine;
+#pragma unroll
+        for (unsigned int delta = 1; delta < 32; delta *= 2) {
+            const unsigned long long below = __shfl_up_sync(0xffffffff, upto, delta);
+            upto += lane >= delta ? below : 0;
+        }
+        const unsigned int past = __ballot_sync(0xffffffff, spot.begin + upto > place);
+        if (past != 0 || spot.index + 32 >= count) {
+            const int which = past != 0 ? __ffs((int)past) - 1 : 31;
+            spot.index += (size_t)which;
+            spot.begin += __shfl_sync(0xffffffff, upto - mine, which);
+            if (past == 0)
+                spot.begin += __shfl_sync(0xffffffff, mine, 31);
+            return spot;
+        }
+        spot.begin += __shfl_sync(0xffffffff, upto, 31);
+    }
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int bin)
+{
+    return bin ^ (bin / 32 % 32);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY_COUNT)
+    COARSEN_(count_kernel)(COARSEN_COUNT *counts, unsigned int bins, COARSEN_(lists) lists)
+{
+    __shared__ unsigned int ends[BLOCK_DIM], runs[BLOCK_DIM];
+    unsigned int *const copy = (unsigned int *)coarsen_shared;
+    const unsigned long long all =
+        COARSEN_(find)(lists.totals, COARSEN_LISTS, ~0ull).begin;
+    const unsigned long long share = coarsen_ceil_div(all, gridDim.x);
+    unsigned long long at = coarsen_min(blockIdx.x * share, all);
+    const unsigned long long last = coarsen_min(at + share, all);
+#pragma unroll 1
+    while (at < last) {
+        const COARSEN_(spot) bucket = COARSEN_(find)(lists.totals, COARSEN_LISTS, at);
+        const unsigned long long from = at - bucket.begin;
+        const unsigned long long to =
+            coarsen_min(last - bucket.begin, lists.totals[bucket.index]);
+        const COARSEN_(spot) part =
+            COARSEN_(find)(lists.sums + bucket.index * lists.parts, lists.parts, from);
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET; i += BLOCK_DIM)
+            copy[i] = 0;
+
+        unsigned long long before = part.begin;
+#pragma unroll 1
+        for (size_t tile = part.index * lists.each; before < to; tile += BLOCK_DIM) {
+            unsigned int begin = 0, end = 0, total;
+            if (tile + threadIdx.x < lists.tiles) {
+                const unsigned short *const begins =
+                    lists.begins + bucket.index * lists.tiles + tile + threadIdx.x;
+                begin = begins[0];
+                end = begins[lists.tiles];
+            }
+            ends[threadIdx.x] = COARSEN_(scan)(COARSEN_(vectors_of)(begin, end), &total);
+            runs[threadIdx.x] = begin | end << 16;
+            __syncthreads();
+
+            const unsigned int past = (unsigned int)coarsen_min(to - before, total);
+            unsigned int v = (unsigned int)(from > before ? from - before : 0) + threadIdx.x;
+#pragma unroll 1
+            for (; v < past; v += COARSEN_LOADS * BLOCK_DIM) {
+                COARSEN_(offsets) load[COARSEN_LOADS];
+                unsigned int element[COARSEN_LOADS], length[COARSEN_LOADS];
+#pragma unroll
+                for (unsigned int k = 0; k < COARSEN_LOADS; k++) {
+                    const unsigned int at_k = v + k * BLOCK_DIM;
+                    length[k] = 0;
+                    if (k == 0 || at_k < past) {
+                        unsigned int run = 0; // the first that ends behind v
+#pragma unroll
+                        for (unsigned int step = 512; step > 0; step /= 2)
+                            if (step < BLOCK_DIM && run + step < BLOCK_DIM && ends[run + step - 1] <= at_k)
+                                run += step;
+                        const unsigned int start = run > 0 ? ends[run - 1] : 0;
+                        const unsigned int run_begin = runs[run] & 0xffff;
+                        const unsigned int vector = run_begin / 8 + at_k - start;
+                        element[k] = vector * 8 - run_begin;
+                        length[k] = (runs[run] >> 16) - run_begin;
+                        load[k] = lists.offsets[(tile + run) * (COARSEN_TILE / 8) + vector];
+                    }
+                }
+#pragma unroll
+                for (unsigned int k = 0; k < COARSEN_LOADS; k++)
+                    if (k == 0 || length[k] > 0)
+#pragma unroll
+                        for (unsigned int j = 0; j < 8; j++) {
+                            const unsigned int offset = load[k].word[j / 2] >> (j % 2 * 16) & 0xffff;
+                            if (element[k] + j < length[k])
+                                atomicAdd(copy + COARSEN_(slot)(offset), 1u);
+                        }
+            }
+            before += total;
+            __syncthreads();
+        }
+        const size_t first = bucket.index * COARSEN_BUCKET;
+        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins; i += BLOCK_DIM) {
+            const unsigned int count = copy[COARSEN_(slot)(i)];
+            if (count > 0)
+                atomicAdd(counts + first + i, (COARSEN_COUNT)count);
+        }
+        __syncthreads();
+        at = bucket.begin + to;
+    }
+}
+
+#ifndef __CUDACC_RTC__
+// The arrays of the scratch, one behind the other, and in *bytes how many it takes.
+COARSEN_HOST COARSEN_(lists) COARSEN_(lists_of)(void *scratch, size_t n, size_t *bytes)
+{
+    COARSEN_(lists) lists = {};
+    char *const at = (char *)scratch;
+    lists.tiles = coarsen_ceil_div(n, COARSEN_TILE);
+    const size_t parts = coarsen_min(lists.tiles, COARSEN_PARTS);
+    const size_t sums = coarsen_ceil_div((parts + 1) * COARSEN_LISTS, 2) * 16;
+    const size_t begins =
+        coarsen_ceil_div((COARSEN_LISTS + 1) * lists.tiles * sizeof(*lists.begins), 16) * 16;
+    if (n == 0)
+        *bytes = 0;
+    else if (n > (size_t)1 << 42) // and a bucket and a part may have more than fit 32 bits
+        *bytes = (size_t)-1;
+    else
+        *bytes = sums + begins + lists.tiles * COARSEN_TILE * sizeof(*lists.begins);
+    if (scratch && *bytes < (size_t)-1) {
+        lists.totals = (unsigned long long *)at;
+        lists.sums = lists.totals + COARSEN_LISTS;
+        lists.begins = (unsigned short *)(at + sums);
+        lists.offsets = (COARSEN_(offsets) *)(at + sums + begins);
+    }
+    return lists;
+}
+
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
+{
+    size_t bytes;
+    COARSEN_(lists_of)(NULL, n, &bytes);
+    return bytes;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    size_t bytes;
+    COARSEN_(lists) lists = COARSEN_(lists_of)(scratch, n, &bytes);
+    if (bytes == (size_t)-1 || scratch_bytes < bytes || !coarsen_bytes_ok(scratch, bytes, 1, 16))
+        return cudaErrorInvalidValue;
+    const size_t tile_bytes = coarsen_ceil_div(COARSEN_TILE, 64) * 128; // swizzled in groups of 128
+    const size_t copy_bytes = COARSEN_BUCKET * sizeof(unsigned int);
+    cudaError_t status;
+    int partition = 0, count = 0; // blocks per multiprocessor
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status == cudaSuccess)
+        status = cudaFuncSetAttribute((const void *)COARSEN_(partition_kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)tile_bytes);
+    if (status == cudaSuccess)
+        status = cudaFuncSetAttribute((const void *)COARSEN_(count_kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)copy_bytes);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &partition, COARSEN_(partition_kernel), BLOCK_DIM, tile_bytes);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, COARSEN_(count_kernel),
+                                                               BLOCK_DIM, copy_bytes);
+    if (status == cudaSuccess)
+        status = COARSEN_(start)(in, counts, n, 0, stream);
+    if (status != cudaSuccess || n == 0)
+        return status;
+
+    // A part has fewer than 2^32 elements, and so has a block that counts.
+    const size_t wave = processors * (size_t)partition, most = n >> 31;
+    const size_t parts = coarsen_min(wave > most ? wave : most, COARSEN_PARTS);
+    lists.each = coarsen_ceil_div(lists.tiles, parts);
+    lists.parts = coarsen_ceil_div(lists.tiles, lists.each);
+    const size_t places = processors * (size_t)count;
+    const cudaLaunchConfig_t to_lists =
+        coarsen_launch_config(lists.parts, BLOCK_DIM, tile_bytes, stream);
+    const cudaLaunchConfig_t to_counts = coarsen_launch_config(
+        places > n >> 29 ? places : n >> 29, BLOCK_DIM, copy_bytes, stream);
+    for (size_t first = 0; first < NUM_BINS && status == cudaSuccess; first += COARSEN_PASS) {
+        const unsigned int bins = (unsigned int)coarsen_min(NUM_BINS - first, COARSEN_PASS);
+        status = cudaMemsetAsync(lists.totals, 0, COARSEN_LISTS * sizeof(*lists.totals), stream);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&to_lists, COARSEN_(partition_kernel), in, n, first, bins,
+                                        lists);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&to_counts, COARSEN_(count_kernel), counts + first, bins,
+                                        lists);
+    }
+    return status;
+}
+#endif
+
+#undef COARSEN_BUCKET
+#undef COARSEN_BUCKETS
+#undef COARSEN_TILE
+#undef COARSEN_LISTS
+#undef COARSEN_PASS
+#undef COARSEN_COLUMNS
+#undef COARSEN_EACH
+#undef COARSEN_INLINE
+#undef COARSEN_PARTS
+#undef COARSEN_LOADS
+#undef COARSEN_MANY
+#undef COARSEN_MANY_COUNT
+#define COARSEN_END
+#include "../base.h"
