@@ -31,6 +31,15 @@ static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
 #ifndef COARSEN_LOADS
 #define COARSEN_LOADS  2 // 16-byte loads in flight per thread that counts
 #endif
+#ifndef COARSEN_COUNT_DIM
+#define COARSEN_COUNT_DIM (BLOCK_DIM <= 512 ? 2 * BLOCK_DIM : 1024)
+#endif
+#ifndef PACK
+#define PACK 0
+#endif
+#ifndef PREFETCH
+#define PREFETCH 1
+#endif
 #ifndef COARSEN_MANY
 #define COARSEN_MANY 1
 #endif
@@ -69,9 +78,9 @@ typedef struct {
 } COARSEN_(lists);
 
 // Of the threads up to this one. A barrier goes between two calls.
-COARSEN_DEVICE unsigned int COARSEN_(scan)(unsigned int value, unsigned int *total)
+COARSEN_INLINE unsigned int COARSEN_(scan)(const unsigned int block_dim, unsigned int value, unsigned int *total)
 {
-    __shared__ unsigned int totals[BLOCK_DIM / 32];
+    __shared__ unsigned int totals[32];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -83,7 +92,7 @@ COARSEN_DEVICE unsigned int COARSEN_(scan)(unsigned int value, unsigned int *tot
     __syncthreads();
     unsigned int all = 0;
 #pragma unroll
-    for (unsigned int w = 0; w < BLOCK_DIM / 32; w++) {
+    for (unsigned int w = 0; w < block_dim / 32; w++) {
         value += w < warp ? totals[w] : 0;
         all += totals[w];
     }
@@ -106,6 +115,43 @@ COARSEN_DEVICE unsigned int COARSEN_(vectors_of)(unsigned int begin, unsigned in
     return end > begin ? (end + 7) / 8 - begin / 8 : 0;
 }
 
+// The same number, but the compiler does not know that.
+COARSEN_INLINE unsigned int COARSEN_(opaque)(unsigned int number)
+{
+#if COARSEN_PTX
+    asm volatile("" : "+r"(number));
+#endif
+    return number;
+}
+
+// The thread's elements of a tile; not those behind the end.
+COARSEN_INLINE void COARSEN_(load)(COARSEN_TYPE *x, const COARSEN_TYPE *in, size_t n, size_t tile)
+{
+    const size_t begin = tile * COARSEN_TILE + threadIdx.x;
+    if (n - tile * COARSEN_TILE >= COARSEN_TILE) {
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            x[k] = in[begin + k * BLOCK_DIM];
+    } else {
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            x[k] = in[coarsen_min(begin + k * BLOCK_DIM, n - 1)];
+    }
+}
+
+COARSEN_DEVICE unsigned int COARSEN_(bin_in_pass)(COARSEN_TYPE x, size_t first_bin,
+                                                  unsigned int bins)
+{
+    const unsigned long long bin = COARSEN_(bin)(x) - first_bin;
+    return bin < bins ? (unsigned int)bin : COARSEN_PASS;
+}
+
+#undef RANK
+#if PACK
+#define RANK(k) (k % 2 ? rank[k / 2] >> 16 : rank[k / 2] & 0xffff)
+#else
+#define RANK(k) rank[k]
+#endif
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
     COARSEN_(partition_kernel)(const COARSEN_TYPE *in, size_t n, size_t first_bin,
                                unsigned int bins, COARSEN_(lists) lists)
@@ -120,37 +166,34 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
         sums[b] = 0;
     const size_t first = blockIdx.x * lists.each;
     const size_t past = coarsen_min(first + lists.each, lists.tiles);
+    COARSEN_TYPE x[CFACTOR];
+    COARSEN_(load)(x, in, n, first);
 #pragma unroll 1
     for (size_t tile = first; tile < past; tile++) {
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_EACH; j++)
             counters[j * BLOCK_DIM + threadIdx.x] = 0;
-        const size_t begin = tile * COARSEN_TILE + threadIdx.x;
         unsigned int bin[CFACTOR], rank[CFACTOR];
-        if (n - tile * COARSEN_TILE >= COARSEN_TILE) {
-            COARSEN_TYPE x[CFACTOR];
+        const size_t left = n - tile * COARSEN_TILE;
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            bin[k] = COARSEN_(bin_in_pass)(x[k], first_bin, bins);
+        if (left < COARSEN_TILE)
 #pragma unroll
             for (unsigned int k = 0; k < CFACTOR; k++)
-                x[k] = in[begin + k * BLOCK_DIM];
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++) {
-                const unsigned long long b = COARSEN_(bin)(x[k]) - first_bin;
-                bin[k] = b < bins ? (unsigned int)b : COARSEN_PASS;
-            }
-        } else {
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++) {
-                bin[k] = COARSEN_PASS;
-                if (begin + k * BLOCK_DIM < n) {
-                    const unsigned long long b = COARSEN_(bin)(in[begin + k * BLOCK_DIM]) - first_bin;
-                    bin[k] = b < bins ? (unsigned int)b : COARSEN_PASS;
-                }
-            }
-        }
+                if (k * BLOCK_DIM + threadIdx.x >= left)
+                    bin[k] = COARSEN_PASS;
         __syncthreads();
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++)
+#if PACK
+        {
+            const unsigned int r = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
+            rank[k / 2] = k % 2 ? __byte_perm(rank[k / 2], r, 0x5410) : r;
+        }
+#else
             rank[k] = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
+#endif
         __syncthreads();
 
         unsigned int count[COARSEN_EACH], sum = 0, total;
@@ -159,7 +202,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
             count[j] = counters[threadIdx.x * COARSEN_EACH + j];
             sum += count[j];
         }
-        unsigned int place = COARSEN_(scan)(sum, &total) - sum;
+        unsigned int place = COARSEN_(scan)(BLOCK_DIM, sum, &total) - sum;
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_EACH; j++) {
             counters[threadIdx.x * COARSEN_EACH + j] = place;
@@ -169,10 +212,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
 
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++) {
-            const unsigned int to = mine[bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS] + rank[k];
+            bin[k] = COARSEN_(opaque)(bin[k]); // or the addresses from before stay in registers
+            const unsigned int to = mine[bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS] + RANK(k);
             offsets[COARSEN_(swizzled)(to / 8) * 8 + to % 8] =
                 (unsigned short)(bin[k] % COARSEN_BUCKET);
         }
+#if PREFETCH
+        COARSEN_(load)(x, in, n, tile + 1 < past ? tile + 1 : tile);
+#endif
         const unsigned int end = counters[COARSEN_LISTS * COARSEN_COLUMNS];
         for (unsigned int b = threadIdx.x; b <= COARSEN_LISTS; b += BLOCK_DIM) {
             const unsigned int from = counters[b * COARSEN_COLUMNS];
@@ -184,11 +231,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
 
         for (unsigned int v = threadIdx.x; v < (end + 7) / 8; v += BLOCK_DIM)
             lists.offsets[tile * (COARSEN_TILE / 8) + v] = vectors[COARSEN_(swizzled)(v)];
+#if !PREFETCH
+        COARSEN_(load)(x, in, n, tile + 1 < past ? tile + 1 : tile);
+#endif
     }
     for (unsigned int b = threadIdx.x; b < COARSEN_LISTS; b += BLOCK_DIM) {
         lists.sums[b * lists.parts + blockIdx.x] = sums[b];
-        if (sums[b] > 0)
+        if (sums[b] > 0) {
             atomicAdd(lists.totals + b, (unsigned long long)sums[b]);
+            atomicAdd(lists.totals + COARSEN_LISTS, (unsigned long long)sums[b]);
+        }
     }
 }
 
@@ -206,26 +258,25 @@ COARSEN_DEVICE COARSEN_(spot) COARSEN_(find)(const unsigned long long *values, s
 {
     const unsigned int lane = threadIdx.x % 32;
     COARSEN_(spot) spot = {0, 0};
-    for (;; spot.index += 32) {
-        const unsigned long long mine =
-            spot.index + lane < count ? values[spot.index + lane] : 0;
+    for (size_t width = count, each; width > 1; width = each) { // it is one of `width`; a lane takes `each`
+        each = coarsen_ceil_div(width, 32);
+        const size_t first = spot.index + lane * each;
+        const size_t past = coarsen_min(coarsen_min(first + each, spot.index + width), count);
+        unsigned long long mine = 0;
+#pragma unroll 4
+        for (size_t i = first; i < past; i++)
+            mine += values[i];
         unsigned long long upto = mine;
 #pragma unroll
         for (unsigned int delta = 1; delta < 32; delta *= 2) {
             const unsigned long long below = __shfl_up_sync(0xffffffff, upto, delta);
             upto += lane >= delta ? below : 0;
         }
-        const unsigned int past = __ballot_sync(0xffffffff, spot.begin + upto > place);
-        if (past != 0 || spot.index + 32 >= count) {
-            const int which = past != 0 ? __ffs((int)past) - 1 : 31;
-            spot.index += (size_t)which;
-            spot.begin += __shfl_sync(0xffffffff, upto - mine, which);
-            if (past == 0)
-                spot.begin += __shfl_sync(0xffffffff, mine, 31);
-            return spot;
-        }
-        spot.begin += __shfl_sync(0xffffffff, upto, 31);
+        const int which = __ffs((int)__ballot_sync(0xffffffff, spot.begin + upto > place)) - 1;
+        spot.index += (size_t)which * each;
+        spot.begin += __shfl_sync(0xffffffff, upto - mine, which);
     }
+    return spot;
 }
 
 COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int bin)
@@ -233,13 +284,12 @@ COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int bin)
     return bin ^ (bin / 32 % 32);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY_COUNT)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_MANY_COUNT)
     COARSEN_(count_kernel)(COARSEN_COUNT *counts, unsigned int bins, COARSEN_(lists) lists)
 {
-    __shared__ unsigned int ends[BLOCK_DIM], runs[BLOCK_DIM];
+    __shared__ unsigned int ends[COARSEN_COUNT_DIM], runs[COARSEN_COUNT_DIM];
     unsigned int *const copy = (unsigned int *)coarsen_shared;
-    const unsigned long long all =
-        COARSEN_(find)(lists.totals, COARSEN_LISTS, ~0ull).begin;
+    const unsigned long long all = lists.totals[COARSEN_LISTS];
     const unsigned long long share = coarsen_ceil_div(all, gridDim.x);
     unsigned long long at = coarsen_min(blockIdx.x * share, all);
     const unsigned long long last = coarsen_min(at + share, all);
@@ -252,12 +302,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY_COUNT)
         const COARSEN_(spot) part =
             COARSEN_(find)(lists.sums + bucket.index * lists.parts, lists.parts, from);
 #pragma unroll 4
-        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET; i += BLOCK_DIM)
+        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET; i += COARSEN_COUNT_DIM)
             copy[i] = 0;
 
         unsigned long long before = part.begin;
 #pragma unroll 1
-        for (size_t tile = part.index * lists.each; before < to; tile += BLOCK_DIM) {
+        for (size_t tile = part.index * lists.each; before < to; tile += COARSEN_COUNT_DIM) {
             unsigned int begin = 0, end = 0, total;
             if (tile + threadIdx.x < lists.tiles) {
                 const unsigned short *const begins =
@@ -265,25 +315,25 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY_COUNT)
                 begin = begins[0];
                 end = begins[lists.tiles];
             }
-            ends[threadIdx.x] = COARSEN_(scan)(COARSEN_(vectors_of)(begin, end), &total);
+            ends[threadIdx.x] = COARSEN_(scan)(COARSEN_COUNT_DIM, COARSEN_(vectors_of)(begin, end), &total);
             runs[threadIdx.x] = begin | end << 16;
             __syncthreads();
 
             const unsigned int past = (unsigned int)coarsen_min(to - before, total);
             unsigned int v = (unsigned int)(from > before ? from - before : 0) + threadIdx.x;
 #pragma unroll 1
-            for (; v < past; v += COARSEN_LOADS * BLOCK_DIM) {
+            for (; v < past; v += COARSEN_LOADS * COARSEN_COUNT_DIM) {
                 COARSEN_(offsets) load[COARSEN_LOADS];
                 unsigned int element[COARSEN_LOADS], length[COARSEN_LOADS];
 #pragma unroll
                 for (unsigned int k = 0; k < COARSEN_LOADS; k++) {
-                    const unsigned int at_k = v + k * BLOCK_DIM;
+                    const unsigned int at_k = v + k * COARSEN_COUNT_DIM;
                     length[k] = 0;
                     if (k == 0 || at_k < past) {
                         unsigned int run = 0; // the first that ends behind v
 #pragma unroll
                         for (unsigned int step = 512; step > 0; step /= 2)
-                            if (step < BLOCK_DIM && run + step < BLOCK_DIM && ends[run + step - 1] <= at_k)
+                            if (step < COARSEN_COUNT_DIM && run + step < COARSEN_COUNT_DIM && ends[run + step - 1] <= at_k)
                                 run += step;
                         const unsigned int start = run > 0 ? ends[run - 1] : 0;
                         const unsigned int run_begin = runs[run] & 0xffff;
@@ -307,7 +357,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY_COUNT)
             __syncthreads();
         }
         const size_t first = bucket.index * COARSEN_BUCKET;
-        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins; i += BLOCK_DIM) {
+        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins; i += COARSEN_COUNT_DIM) {
             const unsigned int count = copy[COARSEN_(slot)(i)];
             if (count > 0)
                 atomicAdd(counts + first + i, (COARSEN_COUNT)count);
@@ -325,7 +375,7 @@ COARSEN_HOST COARSEN_(lists) COARSEN_(lists_of)(void *scratch, size_t n, size_t 
     char *const at = (char *)scratch;
     lists.tiles = coarsen_ceil_div(n, COARSEN_TILE);
     const size_t parts = coarsen_min(lists.tiles, COARSEN_PARTS);
-    const size_t sums = coarsen_ceil_div((parts + 1) * COARSEN_LISTS, 2) * 16;
+    const size_t sums = coarsen_ceil_div((parts + 1) * COARSEN_LISTS + 1, 2) * 16;
     const size_t begins =
         coarsen_ceil_div((COARSEN_LISTS + 1) * lists.tiles * sizeof(*lists.begins), 16) * 16;
     if (n == 0)
@@ -336,7 +386,7 @@ COARSEN_HOST COARSEN_(lists) COARSEN_(lists_of)(void *scratch, size_t n, size_t 
         *bytes = sums + begins + lists.tiles * COARSEN_TILE * sizeof(*lists.begins);
     if (scratch && *bytes < (size_t)-1) {
         lists.totals = (unsigned long long *)at;
-        lists.sums = lists.totals + COARSEN_LISTS;
+        lists.sums = lists.totals + COARSEN_LISTS + 1;
         lists.begins = (unsigned short *)(at + sums);
         lists.offsets = (COARSEN_(offsets) *)(at + sums + begins);
     }
@@ -388,10 +438,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     const cudaLaunchConfig_t to_lists =
         coarsen_launch_config(lists.parts, BLOCK_DIM, tile_bytes, stream);
     const cudaLaunchConfig_t to_counts = coarsen_launch_config(
-        places > n >> 29 ? places : n >> 29, BLOCK_DIM, copy_bytes, stream);
+        places > n >> 29 ? places : n >> 29, COARSEN_COUNT_DIM, copy_bytes, stream);
     for (size_t first = 0; first < NUM_BINS && status == cudaSuccess; first += COARSEN_PASS) {
         const unsigned int bins = (unsigned int)coarsen_min(NUM_BINS - first, COARSEN_PASS);
-        status = cudaMemsetAsync(lists.totals, 0, COARSEN_LISTS * sizeof(*lists.totals), stream);
+        status = cudaMemsetAsync(lists.totals, 0, (COARSEN_LISTS + 1) * sizeof(*lists.totals), stream);
         if (status == cudaSuccess)
             status = cudaLaunchKernelEx(&to_lists, COARSEN_(partition_kernel), in, n, first, bins,
                                         lists);
@@ -415,5 +465,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 #undef COARSEN_LOADS
 #undef COARSEN_MANY
 #undef COARSEN_MANY_COUNT
+#undef COARSEN_COUNT_DIM
+#undef PACK
+#undef PREFETCH
 #define COARSEN_END
 #include "../base.h"
