@@ -1,6 +1,46 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/histogram/partitioned.h: ninth rung
+// coarsen/histogram/partitioned.h: ninth rung, for more bins than shared memory has room for: the elements are first
+// grouped by ranges of bins, so that each is counted by a block that has its range.
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
+//
+//     #define COARSEN_NAME words
+//     #define COARSEN_TYPE int
+//     #define NUM_BINS     1048576
+//     #include <coarsen/histogram/partitioned.h>
+//
+// | parameter       | default      | meaning                                                      |
+// |-----------------|--------------|--------------------------------------------------------------|
+// | COARSEN_NAME    | required     | prefix of every name defined here                            |
+// | COARSEN_TYPE    | required     | element type                                                 |
+// | NUM_BINS        | required     | number of bins, from 1 to 2147483647                         |
+// | COARSEN_BIN(x)  | (x)          | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
+// | COARSEN_COUNT   | unsigned int | type of a count: unsigned int or unsigned long long          |
+// | BLOCK_DIM       | 512          | threads per block: a multiple of 32 from 32 to 1024          |
+// | CFACTOR         | 16           | elements per thread and tile, from 1 to 32                   |
+// | COARSEN_BUCKET  | 16384        | bins of a bucket: a power of two from 1024 to 32768          |
+// | COARSEN_BUCKETS | 2048         | buckets that a pass over the array has, from 1 to 2048       |
+// Defines NAME_partition_kernel(in, n, first_bin, bins, lists), NAME_count_kernel(counts, bins, lists), and
+//     size_t      NAME_scratch_bytes(size_t n)    2 bytes per element, and less for tables
+//     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+//                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+// in: n elements in device memory, at most 2^42, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
+// scratch: device memory with any content, 16-byte aligned; one per launch in flight. Errors:
+// cudaErrorInvalidValue for a null, misaligned or overflowing array, or a scratch that is too small, with nothing
+// written; those of the runtime's device queries. Deterministic. An unsigned int count wraps to 0 at 2^32.
+//
+// How: a bucket is a range of bins whose counters fit the shared memory of a block. The first kernel groups each tile by
+// bucket, in shared memory, and writes to the tile's own place in the scratch, of each element, its bin's place in
+// the bucket: 2 bytes. A table says where in the tile each bucket begins. The lists of a bucket are then short runs, one
+// in each tile. The second kernel lays all runs end to end, bucket by bucket, and gives each block an equal part, so
+// no data is uneven: a block counts its part in shared memory, and adds that up to counts wherever a bucket ends.
+// Grouping needs no order within a bucket. So an atomic in shared memory gives an element its place: each bucket has a
+// counter per lane, so that the atomics of a warp never meet, whatever the data (fewer counters from 129 buckets on).
+//
+// Price saved: reading the array once per range, as per_lane.h does, or an atomic in global memory per element, as basic.h.
+// Here an element is read and grouped once, and read and counted once, however many bins there are: up to
+// COARSEN_BUCKET COARSEN_BUCKETS, or 2^25. There is a pass over the array for each so many.
+// Price paid: two shared atomics per element, 4 bytes per element written and read, and scratch.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
@@ -24,29 +64,18 @@ static_assert(COARSEN_BUCKET >= 1024 && COARSEN_BUCKET <= 32768 &&
 static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
               "coarsen/histogram: COARSEN_BUCKETS must be from 1 to 2048");
 
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
-
-#define COARSEN_TILE   (BLOCK_DIM * CFACTOR) // elements
-#define COARSEN_PARTS  2048                  // at the most
-#ifndef COARSEN_LOADS
-#define COARSEN_LOADS  2 // 16-byte loads in flight per thread that counts
+#define COARSEN_INLINE    COARSEN_DEVICE __attribute__((always_inline))
+#define COARSEN_TILE      (BLOCK_DIM * CFACTOR) // elements
+#define COARSEN_PARTS     2048 // runs of tiles, at the most: a block of the partition has one
+#define COARSEN_COUNT_DIM (BLOCK_DIM < 512 ? 2 * BLOCK_DIM : 1024) // threads of a block that counts
+#define COARSEN_LOADS     2 // that such a thread has in flight
+// Blocks per multiprocessor. Those that count fill it, where it has 2048 threads.
+#define COARSEN_RESIDENT  (1024 / BLOCK_DIM)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1200
+#define COARSEN_COUNTING (2048 / COARSEN_COUNT_DIM)
+#else
+#define COARSEN_COUNTING (1024 / COARSEN_COUNT_DIM)
 #endif
-#ifndef COARSEN_COUNT_DIM
-#define COARSEN_COUNT_DIM (BLOCK_DIM <= 512 ? 2 * BLOCK_DIM : 1024)
-#endif
-#ifndef PACK
-#define PACK 0
-#endif
-#ifndef PREFETCH
-#define PREFETCH 1
-#endif
-#ifndef COARSEN_MANY
-#define COARSEN_MANY 1
-#endif
-#ifndef COARSEN_MANY_COUNT
-#define COARSEN_MANY_COUNT 1
-#endif
-
 // The buckets of a pass, and its bins.
 #define COARSEN_LISTS                                                                              \
     ((NUM_BINS - 1) / COARSEN_BUCKET < COARSEN_BUCKETS ? (NUM_BINS - 1) / COARSEN_BUCKET + 1       \
@@ -62,23 +91,24 @@ static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
 // Of all counters, those that a thread scans: an odd number, so that the threads of a warp meet in no bank.
 #define COARSEN_EACH ((((COARSEN_LISTS + 1) * COARSEN_COLUMNS - 1) / BLOCK_DIM + 1) | 1)
 
-
-// 8 offsets.
+// 8 elements as they are in the scratch: each one's bin, less the first of its bucket.
 typedef struct __attribute__((aligned(16), may_alias)) {
     unsigned int word[4];
 } COARSEN_(offsets);
 
-// The scratch.
+// The scratch. What is summed up is vectors that have elements of a bucket, as these are what takes time.
 typedef struct {
-    unsigned long long *totals; // vectors of each bucket
+    unsigned long long *totals; // of each bucket, and of all
     unsigned long long *sums;   // of each bucket and part
-    unsigned short *begins;     // of each bucket in each tile
-    COARSEN_(offsets) * offsets;
-    size_t tiles, each, parts; // each: tiles of a part
+    unsigned short
+        *begins; // of each bucket and tile: the place in the tile; and of what is not counted
+    COARSEN_(offsets) * offsets; // of each tile
+    size_t tiles, each, parts;   // each: tiles of a part
 } COARSEN_(lists);
 
-// Of the threads up to this one. A barrier goes between two calls.
-COARSEN_INLINE unsigned int COARSEN_(scan)(const unsigned int block_dim, unsigned int value, unsigned int *total)
+// The sum of the values of the threads up to this one, and of all. A barrier goes between two calls.
+COARSEN_INLINE unsigned int COARSEN_(scan)(const unsigned int block_dim, unsigned int value,
+                                           unsigned int *total)
 {
     __shared__ unsigned int totals[32];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -110,21 +140,13 @@ COARSEN_DEVICE unsigned int COARSEN_(swizzled)(unsigned int vector)
     return vector ^ (vector / 8 / apart % 8);
 }
 
+// How many vectors have elements from `begin` to before `end`.
 COARSEN_DEVICE unsigned int COARSEN_(vectors_of)(unsigned int begin, unsigned int end)
 {
     return end > begin ? (end + 7) / 8 - begin / 8 : 0;
 }
 
-// The same number, but the compiler does not know that.
-COARSEN_INLINE unsigned int COARSEN_(opaque)(unsigned int number)
-{
-#if COARSEN_PTX
-    asm volatile("" : "+r"(number));
-#endif
-    return number;
-}
-
-// The thread's elements of a tile; not those behind the end.
+// The thread's elements of a tile. Behind the end of the array there is the last one again.
 COARSEN_INLINE void COARSEN_(load)(COARSEN_TYPE *x, const COARSEN_TYPE *in, size_t n, size_t tile)
 {
     const size_t begin = tile * COARSEN_TILE + threadIdx.x;
@@ -139,6 +161,7 @@ COARSEN_INLINE void COARSEN_(load)(COARSEN_TYPE *x, const COARSEN_TYPE *in, size
     }
 }
 
+// The bin of an element, less the first of the pass; COARSEN_PASS if it is not counted there.
 COARSEN_DEVICE unsigned int COARSEN_(bin_in_pass)(COARSEN_TYPE x, size_t first_bin,
                                                   unsigned int bins)
 {
@@ -146,13 +169,7 @@ COARSEN_DEVICE unsigned int COARSEN_(bin_in_pass)(COARSEN_TYPE x, size_t first_b
     return bin < bins ? (unsigned int)bin : COARSEN_PASS;
 }
 
-#undef RANK
-#if PACK
-#define RANK(k) (k % 2 ? rank[k / 2] >> 16 : rank[k / 2] & 0xffff)
-#else
-#define RANK(k) rank[k]
-#endif
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(partition_kernel)(const COARSEN_TYPE *in, size_t n, size_t first_bin,
                                unsigned int bins, COARSEN_(lists) lists)
 {
@@ -186,14 +203,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
         __syncthreads();
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++)
-#if PACK
-        {
-            const unsigned int r = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
-            rank[k / 2] = k % 2 ? __byte_perm(rank[k / 2], r, 0x5410) : r;
-        }
-#else
             rank[k] = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
-#endif
         __syncthreads();
 
         unsigned int count[COARSEN_EACH], sum = 0, total;
@@ -212,14 +222,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
 
 #pragma unroll
         for (unsigned int k = 0; k < CFACTOR; k++) {
-            bin[k] = COARSEN_(opaque)(bin[k]); // or the addresses from before stay in registers
-            const unsigned int to = mine[bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS] + RANK(k);
+            const unsigned int to = mine[bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS] + rank[k];
             offsets[COARSEN_(swizzled)(to / 8) * 8 + to % 8] =
                 (unsigned short)(bin[k] % COARSEN_BUCKET);
         }
-#if PREFETCH
+        // On its way while this tile is written.
         COARSEN_(load)(x, in, n, tile + 1 < past ? tile + 1 : tile);
-#endif
         const unsigned int end = counters[COARSEN_LISTS * COARSEN_COLUMNS];
         for (unsigned int b = threadIdx.x; b <= COARSEN_LISTS; b += BLOCK_DIM) {
             const unsigned int from = counters[b * COARSEN_COLUMNS];
@@ -231,9 +239,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_MANY)
 
         for (unsigned int v = threadIdx.x; v < (end + 7) / 8; v += BLOCK_DIM)
             lists.offsets[tile * (COARSEN_TILE / 8) + v] = vectors[COARSEN_(swizzled)(v)];
-#if !PREFETCH
-        COARSEN_(load)(x, in, n, tile + 1 < past ? tile + 1 : tile);
-#endif
     }
     for (unsigned int b = threadIdx.x; b < COARSEN_LISTS; b += BLOCK_DIM) {
         lists.sums[b * lists.parts + blockIdx.x] = sums[b];
@@ -253,12 +258,13 @@ typedef struct {
     unsigned long long begin;
 } COARSEN_(spot);
 
-COARSEN_DEVICE COARSEN_(spot) COARSEN_(find)(const unsigned long long *values, size_t count,
-                                             unsigned long long place)
+COARSEN_DEVICE COARSEN_(spot)
+    COARSEN_(find)(const unsigned long long *values, size_t count, unsigned long long place)
 {
     const unsigned int lane = threadIdx.x % 32;
     COARSEN_(spot) spot = {0, 0};
-    for (size_t width = count, each; width > 1; width = each) { // it is one of `width`; a lane takes `each`
+    for (size_t width = count, each; width > 1;
+         width = each) { // it is one of `width`; a lane takes `each`
         each = coarsen_ceil_div(width, 32);
         const size_t first = spot.index + lane * each;
         const size_t past = coarsen_min(coarsen_min(first + each, spot.index + width), count);
@@ -279,12 +285,48 @@ COARSEN_DEVICE COARSEN_(spot) COARSEN_(find)(const unsigned long long *values, s
     return spot;
 }
 
+// The counter of a bin. Bins a power of two apart do not all fall into one bank.
 COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int bin)
 {
     return bin ^ (bin / 32 % 32);
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_MANY_COUNT)
+// A vector, of which element j belongs to the run if first + j, which wraps, is less than length.
+typedef struct {
+    COARSEN_(offsets) offsets;
+    unsigned int first, length;
+} COARSEN_(piece);
+
+// Vector v of some runs, one per tile, laid end to end. offsets: of the first of these tiles.
+COARSEN_INLINE COARSEN_(piece)
+    COARSEN_(fetch)(const COARSEN_(offsets) * offsets, const unsigned int *ends,
+                    const unsigned int *runs, unsigned int v)
+{
+    unsigned int run = 0; // how many end at v or before
+#pragma unroll
+    for (unsigned int step = 512; step > 0; step /= 2)
+        if (step < COARSEN_COUNT_DIM && run + step < COARSEN_COUNT_DIM && ends[run + step - 1] <= v)
+            run += step;
+    const unsigned int begin = runs[run] & 0xffff, end = runs[run] >> 16;
+    const unsigned int vector = begin / 8 + v - (run > 0 ? ends[run - 1] : 0);
+    COARSEN_(piece) piece;
+    piece.offsets = offsets[(size_t)run * (COARSEN_TILE / 8) + vector];
+    piece.first = vector * 8 - begin;
+    piece.length = end - begin;
+    return piece;
+}
+
+COARSEN_INLINE void COARSEN_(count_piece)(unsigned int *copy, COARSEN_(piece) piece)
+{
+#pragma unroll
+    for (unsigned int j = 0; j < 8; j++) {
+        const unsigned int offset = piece.offsets.word[j / 2] >> (j % 2 * 16) & 0xffff;
+        if (piece.first + j < piece.length)
+            atomicAdd(copy + COARSEN_(slot)(offset), 1u);
+    }
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
     COARSEN_(count_kernel)(COARSEN_COUNT *counts, unsigned int bins, COARSEN_(lists) lists)
 {
     __shared__ unsigned int ends[COARSEN_COUNT_DIM], runs[COARSEN_COUNT_DIM];
@@ -297,8 +339,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_MANY_COUNT)
     while (at < last) {
         const COARSEN_(spot) bucket = COARSEN_(find)(lists.totals, COARSEN_LISTS, at);
         const unsigned long long from = at - bucket.begin;
-        const unsigned long long to =
-            coarsen_min(last - bucket.begin, lists.totals[bucket.index]);
+        const unsigned long long to = coarsen_min(last - bucket.begin, lists.totals[bucket.index]);
         const COARSEN_(spot) part =
             COARSEN_(find)(lists.sums + bucket.index * lists.parts, lists.parts, from);
 #pragma unroll 4
@@ -315,7 +356,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_MANY_COUNT)
                 begin = begins[0];
                 end = begins[lists.tiles];
             }
-            ends[threadIdx.x] = COARSEN_(scan)(COARSEN_COUNT_DIM, COARSEN_(vectors_of)(begin, end), &total);
+            ends[threadIdx.x] =
+                COARSEN_(scan)(COARSEN_COUNT_DIM, COARSEN_(vectors_of)(begin, end), &total);
             runs[threadIdx.x] = begin | end << 16;
             __syncthreads();
 
@@ -323,41 +365,23 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_MANY_COUNT)
             unsigned int v = (unsigned int)(from > before ? from - before : 0) + threadIdx.x;
 #pragma unroll 1
             for (; v < past; v += COARSEN_LOADS * COARSEN_COUNT_DIM) {
-                COARSEN_(offsets) load[COARSEN_LOADS];
-                unsigned int element[COARSEN_LOADS], length[COARSEN_LOADS];
-#pragma unroll
-                for (unsigned int k = 0; k < COARSEN_LOADS; k++) {
-                    const unsigned int at_k = v + k * COARSEN_COUNT_DIM;
-                    length[k] = 0;
-                    if (k == 0 || at_k < past) {
-                        unsigned int run = 0; // the first that ends behind v
-#pragma unroll
-                        for (unsigned int step = 512; step > 0; step /= 2)
-                            if (step < COARSEN_COUNT_DIM && run + step < COARSEN_COUNT_DIM && ends[run + step - 1] <= at_k)
-                                run += step;
-                        const unsigned int start = run > 0 ? ends[run - 1] : 0;
-                        const unsigned int run_begin = runs[run] & 0xffff;
-                        const unsigned int vector = run_begin / 8 + at_k - start;
-                        element[k] = vector * 8 - run_begin;
-                        length[k] = (runs[run] >> 16) - run_begin;
-                        load[k] = lists.offsets[(tile + run) * (COARSEN_TILE / 8) + vector];
-                    }
-                }
+                COARSEN_(piece) piece[COARSEN_LOADS];
 #pragma unroll
                 for (unsigned int k = 0; k < COARSEN_LOADS; k++)
-                    if (k == 0 || length[k] > 0)
+                    if (v + k * COARSEN_COUNT_DIM < past)
+                        piece[k] = COARSEN_(fetch)(lists.offsets + tile * (COARSEN_TILE / 8), ends,
+                                                   runs, v + k * COARSEN_COUNT_DIM);
 #pragma unroll
-                        for (unsigned int j = 0; j < 8; j++) {
-                            const unsigned int offset = load[k].word[j / 2] >> (j % 2 * 16) & 0xffff;
-                            if (element[k] + j < length[k])
-                                atomicAdd(copy + COARSEN_(slot)(offset), 1u);
-                        }
+                for (unsigned int k = 0; k < COARSEN_LOADS; k++)
+                    if (v + k * COARSEN_COUNT_DIM < past)
+                        COARSEN_(count_piece)(copy, piece[k]);
             }
             before += total;
             __syncthreads();
         }
         const size_t first = bucket.index * COARSEN_BUCKET;
-        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins; i += COARSEN_COUNT_DIM) {
+        for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins;
+             i += COARSEN_COUNT_DIM) {
             const unsigned int count = copy[COARSEN_(slot)(i)];
             if (count > 0)
                 atomicAdd(counts + first + i, (COARSEN_COUNT)count);
@@ -441,13 +465,14 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         places > n >> 29 ? places : n >> 29, COARSEN_COUNT_DIM, copy_bytes, stream);
     for (size_t first = 0; first < NUM_BINS && status == cudaSuccess; first += COARSEN_PASS) {
         const unsigned int bins = (unsigned int)coarsen_min(NUM_BINS - first, COARSEN_PASS);
-        status = cudaMemsetAsync(lists.totals, 0, (COARSEN_LISTS + 1) * sizeof(*lists.totals), stream);
+        status =
+            cudaMemsetAsync(lists.totals, 0, (COARSEN_LISTS + 1) * sizeof(*lists.totals), stream);
         if (status == cudaSuccess)
             status = cudaLaunchKernelEx(&to_lists, COARSEN_(partition_kernel), in, n, first, bins,
                                         lists);
         if (status == cudaSuccess)
-            status = cudaLaunchKernelEx(&to_counts, COARSEN_(count_kernel), counts + first, bins,
-                                        lists);
+            status =
+                cudaLaunchKernelEx(&to_counts, COARSEN_(count_kernel), counts + first, bins, lists);
     }
     return status;
 }
@@ -463,10 +488,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 #undef COARSEN_INLINE
 #undef COARSEN_PARTS
 #undef COARSEN_LOADS
-#undef COARSEN_MANY
-#undef COARSEN_MANY_COUNT
+#undef COARSEN_RESIDENT
+#undef COARSEN_COUNTING
 #undef COARSEN_COUNT_DIM
-#undef PACK
-#undef PREFETCH
 #define COARSEN_END
 #include "../base.h"
