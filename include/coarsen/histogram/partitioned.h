@@ -98,12 +98,12 @@ typedef struct __attribute__((aligned(16), may_alias)) {
 
 // The scratch. What is summed up is vectors that have elements of a bucket, as these are what takes time.
 typedef struct {
-    unsigned long long *totals; // of each bucket, and of all
-    unsigned long long *sums;   // of each bucket and part
-    unsigned short
-        *begins; // of each bucket and tile: the place in the tile; and of what is not counted
+    unsigned long long *totals;  // of each bucket
+    unsigned long long *sums;    // of each bucket and part
+    unsigned short *begins;      // of each bucket, and of what is not counted, in each tile
     COARSEN_(offsets) * offsets; // of each tile
-    size_t tiles, each, parts;   // each: tiles of a part
+    size_t tiles, each;          // each: tiles of a part
+    unsigned int parts;
 } COARSEN_(lists);
 
 // The sum of the values of the threads up to this one, and of all. A barrier goes between two calls.
@@ -242,10 +242,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     }
     for (unsigned int b = threadIdx.x; b < COARSEN_LISTS; b += BLOCK_DIM) {
         lists.sums[b * lists.parts + blockIdx.x] = sums[b];
-        if (sums[b] > 0) {
+        if (sums[b] > 0)
             atomicAdd(lists.totals + b, (unsigned long long)sums[b]);
-            atomicAdd(lists.totals + COARSEN_LISTS, (unsigned long long)sums[b]);
-        }
     }
 }
 
@@ -254,23 +252,24 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 // Which of `count` values, laid end to end, holds place `place`, and where that begins. All lanes of a warp call it
 // and get the same.
 typedef struct {
-    size_t index;
     unsigned long long begin;
+    unsigned int index;
 } COARSEN_(spot);
 
 COARSEN_DEVICE COARSEN_(spot)
-    COARSEN_(find)(const unsigned long long *values, size_t count, unsigned long long place)
+    COARSEN_(find)(const unsigned long long *values, unsigned int count, unsigned long long place)
 {
     const unsigned int lane = threadIdx.x % 32;
     COARSEN_(spot) spot = {0, 0};
-    for (size_t width = count, each; width > 1;
-         width = each) { // it is one of `width`; a lane takes `each`
-        each = coarsen_ceil_div(width, 32);
-        const size_t first = spot.index + lane * each;
-        const size_t past = coarsen_min(coarsen_min(first + each, spot.index + width), count);
+    // It is one of `width`, of which a lane takes `each`.
+#pragma unroll 1
+    for (unsigned int width = count, each; width > 1; width = each) {
+        each = (width + 31) / 32;
+        const unsigned int end = spot.index + width < count ? spot.index + width : count;
+        const unsigned int first = spot.index + lane * each;
         unsigned long long mine = 0;
-#pragma unroll 4
-        for (size_t i = first; i < past; i++)
+#pragma unroll 1
+        for (unsigned int i = first; i < first + each && i < end; i++)
             mine += values[i];
         unsigned long long upto = mine;
 #pragma unroll
@@ -279,7 +278,7 @@ COARSEN_DEVICE COARSEN_(spot)
             upto += lane >= delta ? below : 0;
         }
         const int which = __ffs((int)__ballot_sync(0xffffffff, spot.begin + upto > place)) - 1;
-        spot.index += (size_t)which * each;
+        spot.index += (unsigned int)which * each;
         spot.begin += __shfl_sync(0xffffffff, upto - mine, which);
     }
     return spot;
@@ -331,24 +330,40 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
 {
     __shared__ unsigned int ends[COARSEN_COUNT_DIM], runs[COARSEN_COUNT_DIM];
     unsigned int *const copy = (unsigned int *)coarsen_shared;
-    const unsigned long long all = lists.totals[COARSEN_LISTS];
+    __shared__ COARSEN_(spot) bucket, part; // where the block goes on
+    unsigned long long all = 0;
+#pragma unroll 1
+    for (unsigned int b = threadIdx.x % 32; b < COARSEN_LISTS; b += 32)
+        all += lists.totals[b];
+#pragma unroll
+    for (unsigned int other = 1; other < 32; other *= 2)
+        all += __shfl_xor_sync(0xffffffff, all, (int)other);
     const unsigned long long share = coarsen_ceil_div(all, gridDim.x);
     unsigned long long at = coarsen_min(blockIdx.x * share, all);
     const unsigned long long last = coarsen_min(at + share, all);
 #pragma unroll 1
     while (at < last) {
-        const COARSEN_(spot) bucket = COARSEN_(find)(lists.totals, COARSEN_LISTS, at);
-        const unsigned long long from = at - bucket.begin;
-        const unsigned long long to = coarsen_min(last - bucket.begin, lists.totals[bucket.index]);
-        const COARSEN_(spot) part =
-            COARSEN_(find)(lists.sums + bucket.index * lists.parts, lists.parts, from);
+        if (threadIdx.x < 32) {
+            const COARSEN_(spot) b = COARSEN_(find)(lists.totals, COARSEN_LISTS, at);
+            const COARSEN_(spot) p =
+                COARSEN_(find)(lists.sums + b.index * lists.parts, lists.parts, at - b.begin);
+            if (threadIdx.x == 0) {
+                bucket = b;
+                part = p;
+            }
+        }
 #pragma unroll 4
         for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET; i += COARSEN_COUNT_DIM)
             copy[i] = 0;
+        __syncthreads();
 
-        unsigned long long before = part.begin;
+        // Of the runs from the part's first one on: the vectors of other blocks, then those of this one.
+        const unsigned long long end_of_bucket = bucket.begin + lists.totals[bucket.index];
+        unsigned int others = (unsigned int)(at - bucket.begin - part.begin);
+        unsigned int left = (unsigned int)(coarsen_min(last, end_of_bucket) - at);
+        at += left;
 #pragma unroll 1
-        for (size_t tile = part.index * lists.each; before < to; tile += COARSEN_COUNT_DIM) {
+        for (size_t tile = part.index * lists.each; left > 0; tile += COARSEN_COUNT_DIM) {
             unsigned int begin = 0, end = 0, total;
             if (tile + threadIdx.x < lists.tiles) {
                 const unsigned short *const begins =
@@ -361,10 +376,13 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
             runs[threadIdx.x] = begin | end << 16;
             __syncthreads();
 
-            const unsigned int past = (unsigned int)coarsen_min(to - before, total);
-            unsigned int v = (unsigned int)(from > before ? from - before : 0) + threadIdx.x;
+            const unsigned int first = others < total ? others : total;
+            const unsigned int past = left < total - first ? first + left : total;
+            others -= first;
+            left -= past - first;
 #pragma unroll 1
-            for (; v < past; v += COARSEN_LOADS * COARSEN_COUNT_DIM) {
+            for (unsigned int v = first + threadIdx.x; v < past;
+                 v += COARSEN_LOADS * COARSEN_COUNT_DIM) {
                 COARSEN_(piece) piece[COARSEN_LOADS];
 #pragma unroll
                 for (unsigned int k = 0; k < COARSEN_LOADS; k++)
@@ -376,10 +394,9 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
                     if (v + k * COARSEN_COUNT_DIM < past)
                         COARSEN_(count_piece)(copy, piece[k]);
             }
-            before += total;
             __syncthreads();
         }
-        const size_t first = bucket.index * COARSEN_BUCKET;
+        const unsigned int first = (unsigned int)bucket.index * COARSEN_BUCKET;
         for (unsigned int i = threadIdx.x; i < COARSEN_BUCKET && first + i < bins;
              i += COARSEN_COUNT_DIM) {
             const unsigned int count = copy[COARSEN_(slot)(i)];
@@ -387,7 +404,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
                 atomicAdd(counts + first + i, (COARSEN_COUNT)count);
         }
         __syncthreads();
-        at = bucket.begin + to;
     }
 }
 
@@ -399,7 +415,7 @@ COARSEN_HOST COARSEN_(lists) COARSEN_(lists_of)(void *scratch, size_t n, size_t 
     char *const at = (char *)scratch;
     lists.tiles = coarsen_ceil_div(n, COARSEN_TILE);
     const size_t parts = coarsen_min(lists.tiles, COARSEN_PARTS);
-    const size_t sums = coarsen_ceil_div((parts + 1) * COARSEN_LISTS + 1, 2) * 16;
+    const size_t sums = coarsen_ceil_div((parts + 1) * COARSEN_LISTS, 2) * 16;
     const size_t begins =
         coarsen_ceil_div((COARSEN_LISTS + 1) * lists.tiles * sizeof(*lists.begins), 16) * 16;
     if (n == 0)
@@ -410,7 +426,7 @@ COARSEN_HOST COARSEN_(lists) COARSEN_(lists_of)(void *scratch, size_t n, size_t 
         *bytes = sums + begins + lists.tiles * COARSEN_TILE * sizeof(*lists.begins);
     if (scratch && *bytes < (size_t)-1) {
         lists.totals = (unsigned long long *)at;
-        lists.sums = lists.totals + COARSEN_LISTS + 1;
+        lists.sums = lists.totals + COARSEN_LISTS;
         lists.begins = (unsigned short *)(at + sums);
         lists.offsets = (COARSEN_(offsets) *)(at + sums + begins);
     }
@@ -447,26 +463,25 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
             &partition, COARSEN_(partition_kernel), BLOCK_DIM, tile_bytes);
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, COARSEN_(count_kernel),
-                                                               BLOCK_DIM, copy_bytes);
+                                                               COARSEN_COUNT_DIM, copy_bytes);
     if (status == cudaSuccess)
         status = COARSEN_(start)(in, counts, n, 0, stream);
     if (status != cudaSuccess || n == 0)
         return status;
 
-    // A part has fewer than 2^32 elements, and so has a block that counts.
-    const size_t wave = processors * (size_t)partition, most = n >> 31;
-    const size_t parts = coarsen_min(wave > most ? wave : most, COARSEN_PARTS);
+    // A part has fewer than 2^32 elements, and so has a block that counts: 32 bits hold their counts.
+    const size_t wave = processors * (size_t)partition, few = (n >> 31) + 1;
+    const size_t parts = coarsen_min(wave > few ? wave : few, COARSEN_PARTS);
     lists.each = coarsen_ceil_div(lists.tiles, parts);
-    lists.parts = coarsen_ceil_div(lists.tiles, lists.each);
-    const size_t places = processors * (size_t)count;
+    lists.parts = (unsigned int)coarsen_ceil_div(lists.tiles, lists.each);
+    const size_t places = processors * (size_t)count, fewest = (n >> 29) + 1;
     const cudaLaunchConfig_t to_lists =
         coarsen_launch_config(lists.parts, BLOCK_DIM, tile_bytes, stream);
     const cudaLaunchConfig_t to_counts = coarsen_launch_config(
-        places > n >> 29 ? places : n >> 29, COARSEN_COUNT_DIM, copy_bytes, stream);
+        places > fewest ? places : fewest, COARSEN_COUNT_DIM, copy_bytes, stream);
     for (size_t first = 0; first < NUM_BINS && status == cudaSuccess; first += COARSEN_PASS) {
         const unsigned int bins = (unsigned int)coarsen_min(NUM_BINS - first, COARSEN_PASS);
-        status =
-            cudaMemsetAsync(lists.totals, 0, (COARSEN_LISTS + 1) * sizeof(*lists.totals), stream);
+        status = cudaMemsetAsync(lists.totals, 0, COARSEN_LISTS * sizeof(*lists.totals), stream);
         if (status == cudaSuccess)
             status = cudaLaunchKernelEx(&to_lists, COARSEN_(partition_kernel), in, n, first, bins,
                                         lists);
@@ -485,7 +500,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 #undef COARSEN_PASS
 #undef COARSEN_COLUMNS
 #undef COARSEN_EACH
-#undef COARSEN_INLINE
 #undef COARSEN_PARTS
 #undef COARSEN_LOADS
 #undef COARSEN_RESIDENT
