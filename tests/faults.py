@@ -1285,6 +1285,18 @@ FAULTS = {
         ("give a small array's blocks a large one's threads", "threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM",
          "threads = BLOCK_DIM"),
     ]),
+    "histogram/partitioned.h": ("histogram", START + [
+        ("take too small a scratch", " || scratch_bytes < bytes ||", " ||"),
+        ("count what is behind the end", "if (k * BLOCK_DIM + threadIdx.x >= left)", "if (k * BLOCK_DIM + threadIdx.x > left)"),
+        ("count other passes' bins", "return bin < bins ? (unsigned int)bin : COARSEN_PASS;", "return (unsigned int)(bin % bins);"),
+        ("lose the end of a run", "(end + 7) / 8 - begin / 8 : 0;", "end / 8 - begin / 8 : 0;"),
+        ("count the neighbours of a run", "if (piece.first + j < piece.length)", "if (true)"),
+        ("swizzle only what is written", "= vectors[COARSEN_(swizzled)(v)];", "= vectors[v];"),
+        ("leave the totals as they were", "cudaMemsetAsync(lists.totals, 0, COARSEN_LISTS * sizeof(*lists.totals), stream);", "cudaSuccess;"),
+        ("leave the counters as they were", "            copy[i] = 0;\n", "            ;\n"),
+        ("take others' vectors", "            others -= first;\n", ""),
+        ("forget the last passes", "first < NUM_BINS && status == cudaSuccess;", "first < COARSEN_PASS && status == cudaSuccess;"),
+    ]),
     "map/single.h": ("map", [
         ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
         ("take a null output", "!coarsen_array_ok(out, n) ||", ""),

@@ -28,6 +28,10 @@
 //     vectorized.h      + 16 bytes per load, CFACTOR loads in flight
 //     aggregated.h      + a register adds up a run of equal bins
 //     per_lane.h        instead of that: a copy per lane, and any number of bins
+//     partitioned.h     + the elements are grouped by ranges of bins first; it takes a scratch
+//
+// For many bins take histogram/partitioned.h. On an H200 it is faster from about 250000 bins on for 2^28
+// elements and from about 500000 for 2^24; for 2^20 and fewer elements this one is.
 //
 // Why the last: it runs at the speed of memory, whatever the data. Each of the others is several
 // times slower on some data.

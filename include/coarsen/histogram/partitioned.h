@@ -29,18 +29,20 @@
 // cudaErrorInvalidValue for a null, misaligned or overflowing array, or a scratch that is too small, with nothing
 // written; those of the runtime's device queries. Deterministic. An unsigned int count wraps to 0 at 2^32.
 //
-// How: a bucket is a range of bins whose counters fit the shared memory of a block. The first kernel groups each tile by
-// bucket, in shared memory, and writes to the tile's own place in the scratch, of each element, its bin's place in
-// the bucket: 2 bytes. A table says where in the tile each bucket begins. The lists of a bucket are then short runs, one
-// in each tile. The second kernel lays all runs end to end, bucket by bucket, and gives each block an equal part, so
-// no data is uneven: a block counts its part in shared memory, and adds that up to counts wherever a bucket ends.
-// Grouping needs no order within a bucket. So an atomic in shared memory gives an element its place: each bucket has a
-// counter per lane, so that the atomics of a warp never meet, whatever the data (fewer counters from 129 buckets on).
+// How: a bucket is a range of bins whose counters fit the shared memory of a block. The first kernel groups each tile
+// by bucket, in shared memory, and writes to the tile's own place in the scratch the bin of each element, less the
+// first of its bucket: 2 bytes. A table says where in the tile each bucket begins. So what a bucket has are runs, one in
+// each tile. The second kernel lays all runs end to end, bucket by bucket, and gives each block an equal part, so that
+// no data is uneven. A block counts in shared memory, and adds that to counts where its part or a bucket ends.
+// Within a bucket any order will do. So an atomic in shared memory gives an element its place: each bucket has
+// a counter per lane, so that the atomics of a warp never meet, whatever the data (fewer counters from 129 buckets on).
 //
-// Price saved: reading the array once per range, as per_lane.h does, or an atomic in global memory per element, as basic.h.
-// Here an element is read and grouped once, and read and counted once, however many bins there are: up to
-// COARSEN_BUCKET COARSEN_BUCKETS, or 2^25. There is a pass over the array for each so many.
-// Price paid: two shared atomics per element, 4 bytes per element written and read, and scratch.
+// Price saved: reading the array once per range, as per_lane.h does, or an atomic in global memory per element, as
+// basic.h. However many bins there are, an element is grouped once and counted once: up to COARSEN_BUCKET
+// COARSEN_BUCKETS bins, or 2^25. There is a pass over the array for each so many.
+// Price paid: two shared atomics per element, 2 bytes per element written and read, and scratch; where bins outnumber
+// elements, counters set to zero and read for nothing. A block that counts takes 72 KiB of shared memory; where a device
+// has less, take a COARSEN_BUCKET of 8192.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
