@@ -31,7 +31,7 @@
 //
 // How: a bucket is a range of bins whose counters fit the shared memory of a block. The first kernel groups each tile
 // by bucket, in shared memory, and writes to the tile's own place in the scratch the bin of each element, less the
-// first of its bucket: 2 bytes. A table says where in the tile each bucket begins. So what a bucket has are runs, one in
+// first of its bucket: 2 bytes. A table says where in the tile each bucket begins. So a bucket has runs, one in
 // each tile. The second kernel lays all runs end to end, bucket by bucket, and gives each block an equal part, so that
 // no data is uneven. A block counts in shared memory, and adds that to counts where its part or a bucket ends.
 // Within a bucket any order will do. So an atomic in shared memory gives an element its place: each bucket has
@@ -41,8 +41,8 @@
 // basic.h. However many bins there are, an element is grouped once and counted once: up to COARSEN_BUCKET
 // COARSEN_BUCKETS bins, or 2^25. There is a pass over the array for each so many.
 // Price paid: two shared atomics per element, 2 bytes per element written and read, and scratch; where bins outnumber
-// elements, counters set to zero and read for nothing. A block that counts takes 72 KiB of shared memory; where a device
-// has less, take a COARSEN_BUCKET of 8192.
+// elements, counters set to zero and read for nothing. A block that counts takes 72 KiB of shared memory: where a
+// device has less, take a COARSEN_BUCKET of 8192.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_HISTOGRAM
 #include "../base.h"
