@@ -1285,7 +1285,8 @@ FAULTS = {
         ("give a small array's blocks a large one's threads", "threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM",
          "threads = BLOCK_DIM"),
     ]),
-    "histogram/partitioned.h": ("histogram", START + [
+    "histogram/partitioned.h": ("histogram", [
+        ("take wrong arguments", "status = COARSEN_(start)(in, counts, n, 0, stream);", "COARSEN_(start)(in, counts, n, 0, stream);"),
         ("take too small a scratch", " || scratch_bytes < bytes ||", " ||"),
         ("count what is behind the end", "if (k * BLOCK_DIM + threadIdx.x >= left)", "if (k * BLOCK_DIM + threadIdx.x > left)"),
         ("count other passes' bins", "return bin < bins ? (unsigned int)bin : COARSEN_PASS;", "return (unsigned int)(bin % bins);"),
