@@ -111,6 +111,15 @@ RUNG(aggregated, "aggregated", 40);
 #include <coarsen/histogram.h>
 RUNG(histogram, "histogram.h", 40);
 
+#if PROBLEM_BINS > 16384
+#define COARSEN_NAME PROBLEM_NAME(partitioned)
+#define COARSEN_TYPE PROBLEM_TYPE
+#define NUM_BINS     PROBLEM_BINS
+#define COARSEN_BIN  PROBLEM_BIN
+#include <coarsen/histogram/partitioned.h>
+RUNG_SCRATCH(partitioned, "partitioned", 40);
+#endif
+
 struct PROBLEM {
     typedef PROBLEM_TYPE type;
     enum { bins = PROBLEM_BINS };
@@ -190,7 +199,7 @@ static std::vector<rung<unsigned char>> bytes_256_rungs;
 #include "histogram.cu"
 
 static std::vector<rung<int>> small_256_rungs, small_2048_rungs, small_16384_rungs,
-    small_65536_rungs;
+    small_65536_rungs, small_1048576_rungs;
 #define PROBLEM        small_256
 #define PROBLEM_TYPE   int
 #define PROBLEM_BINS   256
@@ -209,6 +218,12 @@ static std::vector<rung<int>> small_256_rungs, small_2048_rungs, small_16384_run
 #define PROBLEM        small_65536
 #define PROBLEM_TYPE   int
 #define PROBLEM_BINS   65536
+#define PROBLEM_BIN(x) (x)
+#include "histogram.cu"
+
+#define PROBLEM        small_1048576
+#define PROBLEM_TYPE   int
+#define PROBLEM_BINS   1048576
 #define PROBLEM_BIN(x) (x)
 #include "histogram.cu"
 
@@ -257,9 +272,9 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 
 // ---- data -----------------------------------------------------------------------------------------
 
-enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT, MULTIPLES };
+enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT, MULTIPLES, POWER_LAW };
 static const char *const data_names[] = {"uniform",   "full range", "16 values",      "one value",
-                                         "long runs", "text",       "multiples of 32"};
+                                         "long runs", "text",       "multiples of 32", "power law"};
 
 // The letters of English, about as often as they occur, from random bits.
 __device__ static unsigned char letter(unsigned int random)
@@ -278,6 +293,7 @@ __global__ void fill_kernel(T *out, size_t n, enum data data, unsigned int range
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
         const uint64_t bits = bench_random(5, data == RUNS ? i / 4001 : i);
         const uint32_t high = (uint32_t)(bits >> 32);
+        const double even = (double)(bits >> 11) / ((uint64_t)1 << 53); // in [0, 1)
         if (real)
             out[i] = (T)((double)(high >> 8) / (1 << 24));
         else if (data == TEXT)
@@ -287,6 +303,7 @@ __global__ void fill_kernel(T *out, size_t n, enum data data, unsigned int range
                          : data == VALUES_16 ? high % 16
                          : data == ONE_VALUE ? 77
                          : data == MULTIPLES ? high % range / 32 * 32
+                         : data == POWER_LAW ? (uint32_t)(even * even * even * even * range)
                                              : high % range);
     }
 }
@@ -383,7 +400,11 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
                                                        counts, (int)bins + 1, lower, upper, (int)n,
                                                        stream);
         };
-        contest.entries.push_back(cub);
+        if (cub.launch(0) == cudaSuccess) // it may refuse so many bins
+            contest.entries.push_back(cub);
+        else
+            contest.peer = "histogram.h";
+        (void)cudaGetLastError();
 
         for (const rung<T> &r : list) {
             const size_t scratch_bytes = r.scratch_bytes ? r.scratch_bytes(n) : 0;
@@ -431,6 +452,8 @@ int main(int argc, char **argv)
         histogram<small_2048>(b, "int", data, 0, 2048, words);
         histogram<small_65536>(b, "int", data, 0, 65536, words);
     }
+    for (enum data data : {UNIFORM, POWER_LAW, ONE_VALUE})
+        histogram<small_1048576>(b, "int", data, 0, 1048576, words);
     const long long least = INT_MIN, past = INT_MAX + 1ll;
     histogram<full_256>(b, "int", FULL, least, past, words);
     histogram<full_2048>(b, "int", FULL, least, past, words);

@@ -319,6 +319,105 @@ typedef struct {
 
 #endif
 
+#if TESTED(partitioned)
+
+// One bucket, the last one not full, several, and more than one pass.
+#define COARSEN_NAME partitioned_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     256
+#define BLOCK_DIM    64
+#define CFACTOR      1
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME   partitioned_i32
+#define COARSEN_TYPE   int
+#define NUM_BINS       100
+#define COARSEN_BIN    BIN_INT
+#define COARSEN_COUNT  unsigned long long
+#define COARSEN_BUCKET 1024
+#define BLOCK_DIM      96
+#define CFACTOR        3
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME   partitioned_20000
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       20000
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_BUCKET 1024
+#define BLOCK_DIM      32
+#define CFACTOR        32
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME    partitioned_65536
+#define COARSEN_TYPE    unsigned int
+#define NUM_BINS        65536
+#define COARSEN_BIN     BIN_WORD
+#define COARSEN_BUCKET  1024
+#define COARSEN_BUCKETS 19
+#define BLOCK_DIM       64
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME  partitioned_200003
+#define COARSEN_TYPE  unsigned int
+#define NUM_BINS      200003
+#define COARSEN_BIN   BIN_WORD
+#define COARSEN_COUNT unsigned long long
+#include <coarsen/histogram/partitioned.h>
+
+#ifndef TEST_FIRST
+
+// Each number of columns of counters but the most.
+#define COARSEN_NAME   partitioned_16
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       150000
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_BUCKET 1024
+#define BLOCK_DIM      1024
+#define CFACTOR        2
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME   partitioned_8
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       300000
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_BUCKET 1024
+#define BLOCK_DIM      256
+#define CFACTOR        3
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME   partitioned_2
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       1100000
+#define COARSEN_BIN(x) ((x) % 1300000)
+#define COARSEN_BUCKET 1024
+#define BLOCK_DIM      256
+#define CFACTOR        7
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME   partitioned_1
+#define COARSEN_TYPE   int
+#define NUM_BINS       1
+#define COARSEN_BIN(x) ((x)&1)
+#define BLOCK_DIM      32
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME partitioned_f32
+#define COARSEN_TYPE float
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_EVEN
+#include <coarsen/histogram/partitioned.h>
+
+#define COARSEN_NAME partitioned_colour
+#define COARSEN_TYPE colour
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_LUMA
+#define BLOCK_DIM    64
+#include <coarsen/histogram/partitioned.h>
+
+#endif
+
+#endif
+
 // ---- Running one --------------------------------------------------------------------------------
 
 template <class T, class C> struct rung {
@@ -328,7 +427,7 @@ template <class T, class C> struct rung {
     cudaError_t (*launch)(const T *, C *, size_t, void *, size_t, cudaStream_t);
     bool blocks_grow = true; // with n, without end
 };
-// Of those that need no scratch, which is all but private_global, and of that one.
+// Of those that need no scratch, and of those that do: private_global and partitioned.
 #define RUNG(name, T, C, bins)                                                                     \
     (rung<T, C>{#name, bins, [](size_t) { return (size_t)0; },                                     \
                 [](T const *in, C *counts, size_t n, void *, size_t, cudaStream_t stream) {        \
@@ -840,6 +939,27 @@ int main(void)
     check(RUNG(histogram_ranges, float, u32, 4), all, any_float, bin_ranges);
     check(RUNG(histogram_pointer, const float *, u32, 64), most, any_pointer, bin_pointer);
     check(RUNG(histogram_colour, colour, u32, 256), most, any_colour, bin_luma);
+#endif
+#endif
+
+#if TESTED(partitioned)
+    check_errors(WITH_SCRATCH(partitioned_i32, int, u64, 100));
+    check_errors(WITH_SCRATCH(partitioned_200003, u32, u64, 200003));
+    check(WITH_SCRATCH(partitioned_u8, u8, u32, 256), all, any_byte, bin_byte);
+    check(WITH_SCRATCH(partitioned_i32, int, u64, 100), all, any_int, bin_int);
+    check(WITH_SCRATCH(partitioned_20000, u32, u32, 20000), all, any_word, bin_word);
+    check(WITH_SCRATCH(partitioned_65536, u32, u32, 65536), most, any_word, bin_word);
+    check(WITH_SCRATCH(partitioned_200003, u32, u64, 200003), most, any_word, bin_word);
+#ifndef TEST_FIRST
+    check(WITH_SCRATCH(partitioned_16, u32, u32, 150000), 1025, any_word, bin_word);
+    check(WITH_SCRATCH(partitioned_8, u32, u32, 300000), 1025, any_word, bin_word);
+    check(WITH_SCRATCH(partitioned_2, u32, u32, 1100000), 1025, any_word,
+          [](u32 x) { return (long long)x - x / 1300000 * 1300000LL; });
+    check(
+        WITH_SCRATCH(partitioned_1, int, u32, 1), all, [](uint64_t bits) { return (int)bits; },
+        [](int x) { return x % 2 == 0 ? 0LL : -1LL; });
+    check(WITH_SCRATCH(partitioned_f32, float, u32, 256), all, any_float, bin_even);
+    check(WITH_SCRATCH(partitioned_colour, colour, u32, 256), most, any_colour, bin_luma);
 #endif
 #endif
 

@@ -327,7 +327,7 @@ def included(header, name):
                   inclusion(header, again=True, **changes))
     return source + CALLS[kind].format(name=name, twice=2 if lift else 1, index=1 if lift else 0,
                                        rows="N" if "columns" in header else 1, width=1 if "columns" in header else "N",
-                                       scratch="scratch, 1 << 16, " if "private_global" in header else "")
+                                       scratch="scratch, 1 << 16, " if re.search("private_global|partitioned", header) else "")
 
 
 def build_and_run(source, folder):
