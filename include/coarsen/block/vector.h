@@ -79,6 +79,22 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_once)(const COARSEN_(vector) * fro
 #endif
     return *from;
 }
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_past)(const COARSEN_(vector) * from)
+{
+#if COARSEN_PTX
+    if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
+        uint4 bits;
+        COARSEN_(vector) load;
+        asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                     : "l"(from));
+        memcpy((void *)&load, &bits, sizeof(load));
+        return load;
+    }
+#endif
+    return *from;
+}
 #endif
 
 #define COARSEN_END
