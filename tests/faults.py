@@ -1270,7 +1270,7 @@ FAULTS = {
         ("take wrong arguments", "!COARSEN_(counts_ok)(in, counts, n) || ", ""),
         ("leave the counts as they were", "counts[bin] = 0;", ";"),
         ("leave the last counts as they were", "coarsen_ceil_div(NUM_BINS, BLOCK_DIM)", "NUM_BINS / BLOCK_DIM"),
-        ("drop the barrier after the zeros", f"    {BARRIER}\n\n    const", "    const"),
+        ("drop the barrier after the zeros", f"    {BARRIER}\n\n    v = ", "    v = "),
         ("drop the barrier before the sums", f"    {BARRIER}\n    COARSEN_(follow)", "    COARSEN_(follow)"),
         ("leave some counters as they were", "(width * copies + copies + 31) / 32 * 32;", "width;"),
         ("leave the counter of no bin as it was", "(width * copies + copies + 31) / 32 * 32;", "width * copies;"),

@@ -28,6 +28,8 @@
 //     size_t      NAME_rest(NAME_parts parts, size_t r)    the index in the array of element r of the rest
 //     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others
 //                                                          (evict-first), for data that is read once
+//     NAME_vector NAME_load_past(const NAME_vector *from)  a load that takes no room in the L1 cache, which has
+//                                                          little where a block has much shared memory
 // in is aligned to the size of an element, if that divides 16, or else as its type.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 

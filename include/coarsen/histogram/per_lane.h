@@ -19,8 +19,8 @@
 // | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
 // | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
-// Defines what block/vector.h defines, NAME_slot(copies, bin, lane), NAME_count_in_range(copy,
-// copies, first_bin, width, x), NAME_count_all(in, counts, n, full_width, block_dim, copies),
+// Defines what block/overlap.h and block/vector.h define, NAME_slot(copies, row),
+// NAME_row(first_bin, width, x), NAME_count_rounds, NAME_count_all, NAME_zero_kernel(counts),
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
@@ -31,17 +31,21 @@
 // How: each bin is a row of counters in shared memory, in at most 32 columns. Lane l adds to column
 // l mod the number of columns. With 32 columns, the additions of a warp never share a counter or a
 // bank of shared memory, whatever the data: constant data takes as long as noise. The number of
-// columns is what 16 counters per thread allow: 32 if there are at most half as many bins as
-// threads in a block, and half as many columns each time the bins double. With fewer than 32
-// columns, the rows are swizzled (NAME_slot), so that bins a power of two apart do not all fall
-// into one bank. NAME_launch works out the dynamic shared memory and the number of blocks.
+// columns is what 16 counters per thread and 64 KiB allow: 32 if there are at most half as many
+// bins as threads in a block, and half as many columns each time the bins double. With fewer than
+// 32 columns, the rows are swizzled (NAME_slot), so that bins a power of two apart do not all fall
+// into one bank. What has no bin is counted too, in one more row that nobody reads: that takes less
+// time than a branch. NAME_launch works out the dynamic shared memory and the number of blocks.
+// The counts are set to zero by a kernel of their own. On an H100 or later the next one starts at
+// once, and waits for it only before it adds its sums.
 //
 // Small arrays: blocks of 256 threads (if BLOCK_DIM is more) count an array for which they need at
 // most one block per two multiprocessors. They start and end sooner.
-// Many bins: a block of an H100 or H200 has shared memory for 58112 bins. More bins are counted in
+// Many bins: a block of an H100 or H200 has shared memory for 58111 bins. More bins are counted in
 // ranges, and the blocks are divided among the ranges. The blocks of each range read the whole
-// array; every range except the first reads it from the L2 cache. The time is proportional to the
-// ranges. Above about 16 ranges, basic.h, which has none, is faster on spread-out data.
+// array; neighbours read the same piece at the same time, so that the memory delivers it once. The
+// time grows with the ranges. Above about 16 ranges, basic.h, which has none, is faster on
+// spread-out data.
 //
 // Price saved: atomics that wait for each other. The blocks, as many as the device holds, loop
 // until the array is done, so there are few copies to set to zero and add.
@@ -83,6 +87,15 @@
                                 : 1)
 #define COARSEN_SMALL_DIM (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
+// Blocks of 1024 threads of which a multiprocessor is to hold two, if it has room for 2048 threads:
+// compilers that are not told may take a few registers too many.
+#if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030
+#define COARSEN_RESIDENT                                                                           \
+    (BLOCK_DIM > 512 && CFACTOR <= 4 && sizeof(COARSEN_(vector)) == 16 ? 2048 / BLOCK_DIM : 1)
+#else
+#define COARSEN_RESIDENT 1
+#endif
+
 // The first counter of a row. Groups of 32 / copies rows, which fill the banks, are swizzled.
 COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int copies, unsigned int row)
 {
@@ -102,9 +115,9 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int w
     return bin >> 32 != 0 || row > width ? width : row;
 }
 
-// Counts vectors from v on, one in every `threads`, as long as there are so many loads at a time; and
-// returns the first that it left. What is in no row of this block is added to one more, which nobody
-// reads: that takes less time than a branch.
+// Counts vectors, one in every `threads` from v on, as long as there are `loads` of them at a time;
+// and returns the first that is left. What is in no row of this block is added to one more, which
+// nobody reads.
 COARSEN_DEVICE __attribute__((always_inline)) size_t
 COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads, const unsigned int loads,
                        unsigned int *column, const unsigned int copies, unsigned int first_bin,
@@ -144,14 +157,18 @@ COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
         block = blockIdx.x / ranges;
         blocks = gridDim.x / ranges;
     }
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const size_t threads = (size_t)blocks * block_dim;
+    size_t v = (size_t)block * block_dim + threadIdx.x;
+#if COARSEN_PTX // the first are on their way while the counters are set to zero
+    if (v < parts.vectors)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(parts.first + v));
+#endif
     const unsigned int slots = (width * copies + copies + 31) / 32 * 32;
     for (unsigned int slot = threadIdx.x; slot < slots; slot += block_dim)
         copy[slot] = 0;
     __syncthreads();
 
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
-    const size_t threads = (size_t)blocks * block_dim;
-    size_t v = (size_t)block * block_dim + threadIdx.x;
     v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR, column, copies, first_bin, width);
     v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR < 2 ? 1 : 2, column, copies, first_bin,
                                width);
@@ -183,7 +200,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(zero_kernel)(COARSEN_C
         counts[bin] = 0;
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                      unsigned int full_width)
 {
@@ -267,5 +284,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 #undef COARSEN_FIT
 #undef COARSEN_COPIES
 #undef COARSEN_SMALL_DIM
+#undef COARSEN_RESIDENT
 #define COARSEN_END
 #include "../base.h"
