@@ -267,6 +267,24 @@ typedef struct {
 #define BLOCK_DIM      32
 #include <coarsen/histogram/per_lane.h>
 
+// Bytes that have no bin; and as many counters as 64 KiB hold.
+#define COARSEN_NAME per_lane_37
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     37
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME per_lane_512
+#define COARSEN_TYPE short
+#define NUM_BINS     512
+#define COARSEN_BIN  BIN_SHORT
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME per_lane_16384
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     16384
+#define COARSEN_BIN  BIN_WORD
+#include <coarsen/histogram/per_lane.h>
+
 #define COARSEN_NAME per_lane_201
 #define COARSEN_TYPE short
 #define NUM_BINS     201
@@ -919,7 +937,10 @@ int main(void)
     check(RUNG(per_lane_i32, int, u64, 100), all, any_int, bin_int);
     check(RUNG(per_lane_20000, u32, u32, 20000), most, any_word, bin_word);
     check(RUNG(per_lane_65536, u32, u32, 65536), most, any_word, bin_word);
-    check(RUNG(per_lane_200003, u32, u64, 200003), most, any_word, bin_word);
+    check(
+        RUNG(per_lane_200003, u32, u64, 200003), most,
+        [](uint64_t bits) { return (u32)(bits % 5 == 0 ? 200002 + bits / 5 % 3 : bits); },
+        bin_word); // many in the last bin, and past it
     check(
         RUNG(histogram_u64, u64, u32, 1000), most,
         [](uint64_t bits) {
@@ -932,6 +953,9 @@ int main(void)
     check(
         RUNG(per_lane_1, int, u32, 1), all, [](uint64_t bits) { return (int)bits; },
         [](int x) { return x % 2 == 0 ? 0LL : -1LL; });
+    check(RUNG(per_lane_37, u8, u32, 37), all, any_byte, bin_byte);
+    check(RUNG(per_lane_512, short, u32, 512), most, any_short, bin_short);
+    check(RUNG(per_lane_16384, u32, u32, 16384), most, any_word, bin_word);
     check(RUNG(per_lane_201, short, u32, 201), most, any_short, bin_short);
     check(RUNG(per_lane_509, short, u32, 509), most, any_short, bin_short);
     check(RUNG(per_lane_1000, short, u32, 1000), most, any_short, bin_short);

@@ -748,20 +748,27 @@ typedef COARSEN_COUNT COARSEN_(count);
 static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
               "coarsen: COARSEN_COUNT must be unsigned int or unsigned long long");
 
-// The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes.
+// The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes. One of 32 bits keeps them.
 COARSEN_DEVICE unsigned long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
 {
-    return (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0); // COARSEN_BIN must give an integer
+    const unsigned long long coarsen_bin = // COARSEN_BIN must give an integer
+        (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0);
+    return sizeof((COARSEN_BIN(coarsen_x)) | 0) <= 4 ? (unsigned int)coarsen_bin : coarsen_bin;
 }
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM && !defined(__CUDACC_RTC__)
+COARSEN_HOST bool COARSEN_(counts_ok)(const COARSEN_TYPE *in, const COARSEN_COUNT *counts, size_t n)
+{
+    return coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) &&
+           coarsen_array_ok(counts, NUM_BINS);
+}
+
 // What launchers begin with: cudaErrorInvalidValue for wrong arguments, or all counts set to zero.
 COARSEN_HOST cudaError_t COARSEN_(start)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                          size_t blocks, cudaStream_t stream)
 {
-    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(counts, NUM_BINS) || blocks > 0x7fffffff)
+    if (!COARSEN_(counts_ok)(in, counts, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     return cudaMemsetAsync(counts, 0, NUM_BINS * sizeof(COARSEN_COUNT), stream);
 }

@@ -30,6 +30,8 @@
 //                                                          many small items apart, at four instructions each
 //     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others
 //                                                          (evict-first), for data that is read once
+//     NAME_vector NAME_load_past(const NAME_vector *from)  a load that takes no room in the L1 cache, which has
+//                                                          little where a block has much shared memory
 // in is aligned to the size of an element, if that divides 16, or else as its type.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
@@ -91,6 +93,22 @@ COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_vector)(const COARSEN_(vector) * f
     if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
         const uint4 bits = *(const uint4 *)from;
         COARSEN_(vector) load;
+        memcpy((void *)&load, &bits, sizeof(load));
+        return load;
+    }
+#endif
+    return *from;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_past)(const COARSEN_(vector) * from)
+{
+#if COARSEN_PTX
+    if (sizeof(COARSEN_(vector)) == sizeof(uint4)) {
+        uint4 bits;
+        COARSEN_(vector) load;
+        asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                     : "l"(from));
         memcpy((void *)&load, &bits, sizeof(load));
         return load;
     }

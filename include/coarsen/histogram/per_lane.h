@@ -19,8 +19,8 @@
 // | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
 // | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
-// Defines what block/vector.h defines, NAME_slot(copies, bin, lane), NAME_count_in_range(copy,
-// copies, first_bin, width, x), NAME_count_all(in, counts, n, full_width, block_dim, copies),
+// Defines what block/overlap.h and block/vector.h define, NAME_slot(copies, row),
+// NAME_row(first_bin, width, x), NAME_count_rounds, NAME_count_all, NAME_zero_kernel(counts),
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
@@ -31,17 +31,21 @@
 // How: each bin is a row of counters in shared memory, in at most 32 columns. Lane l adds to column
 // l mod the number of columns. With 32 columns, the additions of a warp never share a counter or a
 // bank of shared memory, whatever the data: constant data takes as long as noise. The number of
-// columns is what 16 counters per thread allow: 32 if there are at most half as many bins as
-// threads in a block, and half as many columns each time the bins double. With fewer than 32
-// columns, the rows are swizzled (NAME_slot), so that bins a power of two apart do not all fall
-// into one bank. NAME_launch works out the dynamic shared memory and the number of blocks.
+// columns is what 16 counters per thread and 64 KiB allow: 32 if there are at most half as many
+// bins as threads in a block, and half as many columns each time the bins double. With fewer than
+// 32 columns, the rows are swizzled (NAME_slot), so that bins a power of two apart do not all fall
+// into one bank. What has no bin is counted too, in one more row that nobody reads: that takes less
+// time than a branch. NAME_launch works out the dynamic shared memory and the number of blocks.
+// The counts are set to zero by a kernel of their own. On an H100 or later the next one starts at
+// once, and waits for it only before it adds its sums.
 //
 // Small arrays: blocks of 256 threads (if BLOCK_DIM is more) count an array for which they need at
 // most one block per two multiprocessors. They start and end sooner.
-// Many bins: a block of an H100 or H200 has shared memory for 58112 bins. More bins are counted in
+// Many bins: a block of an H100 or H200 has shared memory for 58111 bins. More bins are counted in
 // ranges, and the blocks are divided among the ranges. The blocks of each range read the whole
-// array; every range except the first reads it from the L2 cache. The time is proportional to the
-// ranges. Above about 16 ranges, basic.h, which has none, is faster on spread-out data.
+// array; neighbours read the same piece at the same time, so that the memory delivers it once. The
+// time grows with the ranges. Above about 16 ranges, basic.h, which has none, is faster on
+// spread-out data.
 //
 // Price saved: atomics that wait for each other. The blocks, as many as the device holds, loop
 // until the array is done, so there are few copies to set to zero and add.
@@ -66,35 +70,75 @@
 #error "coarsen/histogram: CFACTOR must be from 1 to 32"
 #endif
 
+#include "../block/overlap.h"
 #include "../block/vector.h"
 
-// The columns of counters in a block of so many threads; the counters that a block has room for on
-// every device; and the threads of a block that counts a small array.
+// The counters that a block has room for on every device; the columns of counters in a block of so
+// many threads; and the threads of a block that counts a small array.
+#define COARSEN_ROOM 16384
+#define COARSEN_FIT(copies, threads)                                                               \
+    (NUM_BINS <= 16 * threads / copies && NUM_BINS < COARSEN_ROOM / copies)
 #define COARSEN_COPIES(threads)                                                                    \
-    (NUM_BINS <= threads / 2   ? 32                                                                \
-     : NUM_BINS <= threads     ? 16                                                                \
-     : NUM_BINS <= 2 * threads ? 8                                                                 \
-     : NUM_BINS <= 4 * threads ? 4                                                                 \
-     : NUM_BINS <= 8 * threads ? 2                                                                 \
-                               : 1)
-#define COARSEN_ROOM      16384
+    (COARSEN_FIT(32, threads)   ? 32                                                               \
+     : COARSEN_FIT(16, threads) ? 16                                                               \
+     : COARSEN_FIT(8, threads)  ? 8                                                                \
+     : COARSEN_FIT(4, threads)  ? 4                                                                \
+     : COARSEN_FIT(2, threads)  ? 2                                                                \
+                                : 1)
 #define COARSEN_SMALL_DIM (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
-// The counter of a bin and a lane. Groups of 32 / copies rows, which fill the banks, are swizzled.
-COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int copies, unsigned int bin, unsigned int lane)
+// Blocks of 1024 threads of which a multiprocessor is to hold two, if it has room for 2048 threads:
+// compilers that are not told may take a few registers too many.
+#if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030
+#define COARSEN_RESIDENT                                                                           \
+    (BLOCK_DIM > 512 && CFACTOR <= 4 && sizeof(COARSEN_(vector)) == 16 ? 2048 / BLOCK_DIM : 1)
+#else
+#define COARSEN_RESIDENT 1
+#endif
+
+// The first counter of a row. Groups of 32 / copies rows, which fill the banks, are swizzled.
+COARSEN_DEVICE unsigned int COARSEN_(slot)(unsigned int copies, unsigned int row)
 {
     const unsigned int group = 32 / copies;
-    return (bin ^ (bin / group % group)) * copies + lane % copies;
+    return (row ^ (row / group % group)) * copies;
 }
 
-// Counts x if its bin is in [first_bin, first_bin + width).
-COARSEN_DEVICE void COARSEN_(count_in_range)(unsigned int *copy, unsigned int copies,
-                                             unsigned int first_bin, unsigned int width,
-                                             COARSEN_TYPE x)
+// The row of x's bin; or width, if that is not in [first_bin, first_bin + width).
+COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int width,
+                                          COARSEN_TYPE x)
 {
-    const unsigned long long row = COARSEN_(bin)(x) - first_bin;
-    if (row < width)
-        atomicAdd(copy + COARSEN_(slot)(copies, (unsigned int)row, threadIdx.x), 1u);
+    const unsigned long long bin = COARSEN_(bin)(x);
+    unsigned int row = (unsigned int)bin;
+    if (sizeof(x) < 4 && NUM_BINS < 1ull << 8 * sizeof(x) % 32)
+        asm("" : "+r"(row)); // or compilers compare 16 bits, which takes more instructions
+    row -= first_bin;
+    return bin >> 32 != 0 || row > width ? width : row;
+}
+
+// Counts vectors, one in every `threads` from v on, as long as there are `loads` of them at a time;
+// and returns the first that is left. What is in no row of this block is added to one more, which
+// nobody reads.
+COARSEN_DEVICE __attribute__((always_inline)) size_t
+COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads, const unsigned int loads,
+                       unsigned int *column, const unsigned int copies, unsigned int first_bin,
+                       unsigned int width)
+{
+#pragma unroll 1
+    for (; v + (loads - 1) * threads < parts.vectors; v += loads * threads) {
+        COARSEN_(vector) load[CFACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < loads; k++)
+            load[k] = NUM_BINS < COARSEN_ROOM ? parts.first[v + k * threads]
+                                              : COARSEN_(load_past)(parts.first + v + k * threads);
+#pragma unroll
+        for (unsigned int k = 0; k < loads; k++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                const unsigned int row = COARSEN_(row)(first_bin, width, load[k].item[j]);
+                atomicAdd(column + COARSEN_(slot)(copies, row), 1u);
+            }
+    }
+    return v;
 }
 
 // The whole kernel, for blocks of block_dim threads. block_dim and copies are constants.
@@ -104,58 +148,59 @@ COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                     const unsigned int copies)
 {
     unsigned int *const copy = (unsigned int *)coarsen_shared;
+    unsigned int *const column = copy + threadIdx.x % copies;
     unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
-    if (NUM_BINS > COARSEN_ROOM) { // the range of this block, and its place there
+    if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
         const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
         first_bin = blockIdx.x % ranges * full_width;
         width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
         block = blockIdx.x / ranges;
         blocks = gridDim.x / ranges;
     }
-    const unsigned int slots = (width + 31) / 32 * 32 * copies;
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const size_t threads = (size_t)blocks * block_dim;
+    size_t v = (size_t)block * block_dim + threadIdx.x;
+#if COARSEN_PTX // the first are on their way while the counters are set to zero
+    if (v < parts.vectors)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(parts.first + v));
+#endif
+    const unsigned int slots = (width * copies + copies + 31) / 32 * 32;
     for (unsigned int slot = threadIdx.x; slot < slots; slot += block_dim)
         copy[slot] = 0;
     __syncthreads();
 
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
-    const size_t threads = (size_t)blocks * block_dim;
-    size_t v = (size_t)block * block_dim + threadIdx.x;
-#pragma unroll 1
-    for (; v + (CFACTOR - 1) * threads < parts.vectors; v += CFACTOR * threads) {
-        COARSEN_(vector) load[CFACTOR];
-#pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++)
-            load[k] = parts.first[v + k * threads];
-#pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++)
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                COARSEN_(count_in_range)(copy, copies, first_bin, width, load[k].item[j]);
+    v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR, column, copies, first_bin, width);
+    v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR < 2 ? 1 : 2, column, copies, first_bin,
+                               width);
+    COARSEN_(count_rounds)(parts, v, threads, 1, column, copies, first_bin, width);
+    if (block == blocks - 1 && threadIdx.x < parts.rest) {
+        const COARSEN_TYPE x = in[COARSEN_(rest)(parts, threadIdx.x)];
+        atomicAdd(column + COARSEN_(slot)(copies, COARSEN_(row)(first_bin, width, x)), 1u);
     }
-#pragma unroll 1
-    for (; v < parts.vectors; v += threads) {
-        const COARSEN_(vector) load = parts.first[v];
-#pragma unroll
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            COARSEN_(count_in_range)(copy, copies, first_bin, width, load.item[j]);
-    }
-    if (block == blocks - 1 && threadIdx.x < parts.rest)
-        COARSEN_(count_in_range)
-    (copy, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
     __syncthreads();
+    COARSEN_(follow)(); // the zeros in counts
     for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
         // The threads of a warp start at different columns, in 32 different banks.
         unsigned int count = 0;
-#pragma unroll 4
+#pragma unroll 8
         for (unsigned int k = 0; k < copies; k++)
-            count += copy[COARSEN_(slot)(copies, row, k + row / (32 / copies))];
+            count += copy[COARSEN_(slot)(copies, row) + (k + row / (32 / copies)) % copies];
         if (count > 0)
             atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
     }
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// Before the others, which may start at once, and wait for it before they add to counts.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(zero_kernel)(COARSEN_COUNT *counts)
+{
+    COARSEN_(let_next)();
+    const size_t bin = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    if (bin < NUM_BINS)
+        counts[bin] = 0;
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                      unsigned int full_width)
 {
@@ -179,13 +224,13 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
     cudaError_t status = cudaSuccess;
     size_t ranges = 1, width = NUM_BINS;
-    if (NUM_BINS > COARSEN_ROOM) {
+    if (NUM_BINS >= COARSEN_ROOM) {
         const size_t room = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status) /
                             sizeof(unsigned int) / 32 * 32;
         if (status != cudaSuccess)
             return status;
-        ranges = coarsen_ceil_div(NUM_BINS, room);
-        width = coarsen_ceil_div(coarsen_ceil_div(NUM_BINS, ranges), 32) * 32;
+        ranges = coarsen_ceil_div(NUM_BINS, room - 1);
+        width = coarsen_ceil_div(NUM_BINS, ranges);
         ranges = coarsen_ceil_div(NUM_BINS, width);
     }
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
@@ -194,7 +239,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
-    const size_t bytes = coarsen_ceil_div(width, 32) * 32 * copies * sizeof(unsigned int);
+    const size_t bytes = coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(unsigned int);
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
         status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
@@ -208,19 +253,26 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
                                                                (int)threads, bytes);
     if (status != cudaSuccess)
         return status;
+    // A second block per multiprocessor pays if all threads have some rounds of loads.
     const size_t rows = coarsen_ceil_div(n, (size_t)threads * COARSEN_ITEMS);
     const size_t wave = processors * (size_t)resident;
-    size_t blocks = coarsen_min(rows, wave > ranges ? wave / ranges : 1);
+    const size_t few = coarsen_min(wave, processors * coarsen_ceil_div(1024, threads));
+    size_t blocks = coarsen_min(rows, rows / (2 * CFACTOR) > few ? wave : few) / ranges;
+    blocks += blocks == 0;
     if (blocks < n >> 31)
         blocks = n >> 31;
-    if (blocks > 0x7fffffff / ranges)
+    if (!COARSEN_(counts_ok)(in, counts, n) || blocks > 0x7fffffff / ranges)
         return cudaErrorInvalidValue;
 
-    status = COARSEN_(start)(in, counts, n, blocks * ranges, stream);
+    const cudaLaunchConfig_t zero =
+        coarsen_launch_config(coarsen_ceil_div(NUM_BINS, BLOCK_DIM), BLOCK_DIM, 0, stream);
+    cudaLaunchConfig_t config = coarsen_launch_config(blocks * ranges, threads, bytes, stream);
+    cudaLaunchAttribute attribute;
+    status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(kernel));
+    if (status == cudaSuccess)
+        status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
         return status;
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(blocks * ranges, threads, bytes, stream);
     if (small)
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
                                   (unsigned int)width);
@@ -228,8 +280,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 }
 #endif
 
-#undef COARSEN_COPIES
 #undef COARSEN_ROOM
+#undef COARSEN_FIT
+#undef COARSEN_COPIES
 #undef COARSEN_SMALL_DIM
+#undef COARSEN_RESIDENT
 #define COARSEN_END
 #include "../base.h"
