@@ -1373,7 +1373,7 @@ FAULTS = {
         ("swizzle only what is written", "= vectors[COARSEN_(swizzled)(v)];", "= vectors[v];"),
         ("leave the totals as they were", "cudaMemsetAsync(lists.totals, 0, COARSEN_LISTS * sizeof(*lists.totals), stream);", "cudaSuccess;"),
         ("leave the counters as they were", "            copy[i] = 0;\n", "            ;\n"),
-        ("take others' vectors", "            others -= first;\n", ""),
+        ("take other blocks' vectors", "first = others < total ? others : total;", "first = 0;"),
         ("forget the last passes", "first < NUM_BINS && status == cudaSuccess;", "first < COARSEN_PASS && status == cudaSuccess;"),
     ]),
     "map/single.h": ("map", [
