@@ -273,7 +273,7 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 // ---- data -----------------------------------------------------------------------------------------
 
 enum data { UNIFORM, FULL, VALUES_16, ONE_VALUE, RUNS, TEXT, MULTIPLES, POWER_LAW };
-static const char *const data_names[] = {"uniform",   "full range", "16 values",      "one value",
+static const char *const data_names[] = {"uniform",   "full range", "16 values",       "one value",
                                          "long runs", "text",       "multiples of 32", "power law"};
 
 // The letters of English, about as often as they occur, from random bits.
