@@ -37,8 +37,8 @@ SHAPE_CONTEST
 
 #include <cub/device/device_merge.cuh>
 
-// Sorted values: of a random number each, between those of its neighbours. sorted: all of the first array are before all
-// of the second.
+// Sorted values: of a random number each, between those of its neighbours. sorted: all of the first array are before
+// all of the second.
 template <typename T>
 __global__ void sorted_kernel(T *to, size_t n, shape_data data, unsigned int array)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/shapes/segments.h: n elements in random segments. mean: of their lengths. lengths: even (each between 0 and twice
-// the mean), or skewed (most are short, few are long).
+// bench/shapes/segments.h: n elements in random segments. mean: of their lengths. lengths: even (each between 0 and
+// twice the mean), or skewed (most are short, few are long).
 
 #ifndef BENCH_SHAPES_SEGMENTS_H
 #define BENCH_SHAPES_SEGMENTS_H

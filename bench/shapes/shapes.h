@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/shapes/shapes.h: the programs that bench/shapes.py runs. Each is one pattern: the header that users take, and
-// its peer. It reads shapes from the standard input, a line each, and times the two beside each other in one run, by the
-// rules of bench/harness.h:
+// bench/shapes/shapes.h: the programs that bench/shapes.py runs. Each is one pattern: the header that users take,
+// and its peer. It reads shapes from the standard input, a line each, and times the two beside each other in one
+// run, by the rules of bench/harness.h:
 //     i32 n=1234567 apart=3 data=few
-// The first word is a type that the program knows. The others are numbers, and how the data are distributed. apart: by how
-// many elements the input begins after a 256-byte boundary.
+// The first word is a type that the program knows. The others are numbers, and how the data are distributed.
+// apart: by how many elements the input begins after a 256-byte boundary.
 //
-// The check: the two are made by strangers, and must agree in all that they write; sums of floating-point numbers as far
-// as the order of additions allows.
+// The check: the two are made by strangers, and must agree in all that they write; sums of floating-point numbers
+// as far as the order of additions allows.
 
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
@@ -161,13 +161,14 @@ __global__ void shape_differ_kernel(const T *got, const T *wanted, size_t n, dou
             atomicMin(first, (unsigned long long)i);
 }
 
-// What both write. slack: how far apart the two may be; 0 for integers, and then poison agrees with itself.
+// What both write, and whether ours agrees with the peer's.
 struct shape_output {
     void *data;
     size_t bytes;
     std::function<bool(const void *wanted, std::string *why)> agrees;
 };
 
+// n elements that may be as far apart as slack. What neither of the two writes has the poison in both.
 template <typename T> shape_output shape_result(T *data, size_t n, double slack = 0)
 {
     return {data, n * sizeof(T), [=](const void *wanted, std::string *why) {
@@ -247,8 +248,8 @@ template <typename Call> shape_launch shape_cub(Call call)
 
 // ---- The program ----------------------------------------------------------------------------------
 
-// What a pattern does with a shape, by the name of its type. A program includes itself once per type, and each inclusion
-// adds itself here, as SHAPE_CONTEST.
+// What a pattern does with a shape, by the name of its type. A program includes itself once per type, and each
+// inclusion adds itself here, as SHAPE_CONTEST.
 static inline std::map<std::string, void (*)(bench &, const shape &)> &shape_types()
 {
     static std::map<std::string, void (*)(bench &, const shape &)> all;
