@@ -751,8 +751,8 @@ static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN
 // The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes. One of 32 bits keeps them.
 COARSEN_DEVICE unsigned long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
 {
-    const unsigned long long coarsen_bin = // COARSEN_BIN must give an integer
-        (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0);
+    const unsigned long long coarsen_bin =
+        (unsigned long long)((COARSEN_BIN(coarsen_x)) | 0); // COARSEN_BIN must give an integer
     return sizeof((COARSEN_BIN(coarsen_x)) | 0) <= 4 ? (unsigned int)coarsen_bin : coarsen_bin;
 }
 #endif

@@ -250,11 +250,12 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
 {
     const double warp = 1.2e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3.5e5;
-    const size_t threads = COARSEN_(narrow_threads)(rows, cols, inner, processors);
-    const size_t items = 16 / sizeof(COARSEN_TYPE);
-    const double steps = (double)coarsen_ceil_div(inner, threads * items);
-    const size_t warps = coarsen_ceil_div(rows, COARSEN_(narrow_tile_rows)) *
-                         coarsen_ceil_div(cols, COARSEN_(narrow_tile_cols)) * (threads / 32);
+    COARSEN_(narrow_product) of = {};
+    of.rows = rows, of.cols = cols, of.inner = inner;
+    COARSEN_(narrow_divide)(&of, processors);
+    const double steps = (double)coarsen_ceil_div(inner, of.threads * (16 / sizeof(COARSEN_TYPE)));
+    const size_t warps = coarsen_ceil_div(rows, of.take) *
+                         coarsen_ceil_div(cols, COARSEN_(narrow_tile_cols)) * (of.threads / 32);
     const double all = (double)warps / (double)processors * (warp + steps * (step + columns));
     return all > steps * wait ? all : steps * wait;
 }
@@ -357,9 +358,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         if (status != cudaSuccess)
             return status;
         COARSEN_(narrow_product)
-        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0};
+        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
         const COARSEN_(narrow_product) swapped = {
-            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0};
+            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
         if (!COARSEN_LONG_ROWS(rows, cols))
             of = swapped;
         return COARSEN_(narrow_launch_product)(of, stream);

@@ -989,9 +989,11 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     if (status != cudaSuccess)
         return status;
     const size_t wave = processors * COARSEN_RESIDENT; // blocks
-    // If the mean is more than half a tile, some are longer, most likely, and the launch for these takes the others too.
-    const bool few = of.offsets && of.segments <= COARSEN_FEW_WAVES * wave &&
-                     n / (COARSEN_TILE / 2) < of.segments;
+    // If the mean is more than half a tile, some are longer, most likely, and the launch for these takes the others too;
+    // but where each segment has a multiprocessor, that would leave most of them idle.
+    const size_t mean = of.segments <= processors ? COARSEN_TILE : COARSEN_TILE / 2;
+    const bool few =
+        of.offsets && of.segments <= COARSEN_FEW_WAVES * wave && n / mean < of.segments;
     // Blocks take as many segments each as make whole waves, so few that a block has no more than some tiles of keys.
     if (of.offsets) {
         const size_t least = coarsen_ceil_div(of.segments, wave * BLOCK_DIM);

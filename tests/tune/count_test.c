@@ -330,7 +330,8 @@ int main(void)
     *message = 0;
     tap_ok(tune_counter_open(message, sizeof(message)), "a compiler: %s", message);
 
-    static const char *const kernels[] = {"tuned_kernel", "tuned_small_kernel", NULL};
+    static const char *const kernels[] = {"tuned_kernel", "tuned_small_kernel", "tuned_zero_kernel",
+                                          NULL};
     static const char *const matmul[] = {"tuned_kernel", NULL};
 #define COMMAND(...) ((char *[]){"coarsen-tune", __VA_ARGS__, NULL})
     test_scaled(COMMAND("reduce", "--n", "2^22"), kernels, &(tune_setting){{256, 4}}, 1 << 19, 0.02,

@@ -47,10 +47,10 @@ COARSEN_(multiply_add)(double *sum, const double *m, const double *n)
     const unsigned int lane = threadIdx.x % 32;
     for (unsigned int k = 0; k < 8; k++) {
         const unsigned int in_row = lane / 4 * 4 + k % 4, in_col = lane % 4 * 8 + k % 4;
-        const double top = __shfl_sync(0xffffffff, m[k / 4 * 2], in_row);
-        const double bottom = __shfl_sync(0xffffffff, m[k / 4 * 2 + 1], in_row);
-        const double left = __shfl_sync(0xffffffff, n[k / 4], in_col);
-        const double right = __shfl_sync(0xffffffff, n[k / 4], in_col + 4);
+        const double top = __shfl_sync(0xffffffff, m[k / 4 * 2], (int)in_row);
+        const double bottom = __shfl_sync(0xffffffff, m[k / 4 * 2 + 1], (int)in_row);
+        const double left = __shfl_sync(0xffffffff, n[k / 4], (int)in_col);
+        const double right = __shfl_sync(0xffffffff, n[k / 4], (int)in_col + 4);
         sum[0] = fma(top, left, sum[0]);
         sum[1] = fma(top, right, sum[1]);
         sum[2] = fma(bottom, left, sum[2]);

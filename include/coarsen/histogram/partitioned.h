@@ -70,7 +70,6 @@ static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
 #define COARSEN_TILE      (BLOCK_DIM * CFACTOR) // elements
 #define COARSEN_PARTS     2048 // runs of tiles, at the most: a block of the partition has one
 #define COARSEN_COUNT_DIM (BLOCK_DIM < 512 ? 2 * BLOCK_DIM : 1024) // threads of a block that counts
-#define COARSEN_LOADS     2 // that such a thread has in flight
 // Blocks per multiprocessor. Those that count fill it, where it has 2048 threads.
 #define COARSEN_RESIDENT  (1024 / BLOCK_DIM)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1200
@@ -208,17 +207,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
             rank[k] = atomicAdd(mine + bin[k] / COARSEN_BUCKET * COARSEN_COLUMNS, 1u);
         __syncthreads();
 
-        unsigned int count[COARSEN_EACH], sum = 0, total;
+        unsigned int sum = 0, total;
 #pragma unroll
-        for (unsigned int j = 0; j < COARSEN_EACH; j++) {
-            count[j] = counters[threadIdx.x * COARSEN_EACH + j];
-            sum += count[j];
-        }
+        for (unsigned int j = 0; j < COARSEN_EACH; j++)
+            sum += counters[threadIdx.x * COARSEN_EACH + j];
         unsigned int place = COARSEN_(scan)(BLOCK_DIM, sum, &total) - sum;
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_EACH; j++) {
+            const unsigned int count = counters[threadIdx.x * COARSEN_EACH + j];
             counters[threadIdx.x * COARSEN_EACH + j] = place;
-            place += count[j];
+            place += count;
         }
         __syncthreads();
 
@@ -383,18 +381,10 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_COUNT_DIM, COARSEN_COUNTING)
             others -= first;
             left -= past - first;
 #pragma unroll 1
-            for (unsigned int v = first + threadIdx.x; v < past;
-                 v += COARSEN_LOADS * COARSEN_COUNT_DIM) {
-                COARSEN_(piece) piece[COARSEN_LOADS];
-#pragma unroll
-                for (unsigned int k = 0; k < COARSEN_LOADS; k++)
-                    if (v + k * COARSEN_COUNT_DIM < past)
-                        piece[k] = COARSEN_(fetch)(lists.offsets + tile * (COARSEN_TILE / 8), ends,
-                                                   runs, v + k * COARSEN_COUNT_DIM);
-#pragma unroll
-                for (unsigned int k = 0; k < COARSEN_LOADS; k++)
-                    if (v + k * COARSEN_COUNT_DIM < past)
-                        COARSEN_(count_piece)(copy, piece[k]);
+            for (unsigned int v = first + threadIdx.x; v < past; v += COARSEN_COUNT_DIM) {
+                const COARSEN_(piece) piece =
+                    COARSEN_(fetch)(lists.offsets + tile * (COARSEN_TILE / 8), ends, runs, v);
+                COARSEN_(count_piece)(copy, piece);
             }
             __syncthreads();
         }
@@ -503,7 +493,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
 #undef COARSEN_COLUMNS
 #undef COARSEN_EACH
 #undef COARSEN_PARTS
-#undef COARSEN_LOADS
 #undef COARSEN_RESIDENT
 #undef COARSEN_COUNTING
 #undef COARSEN_COUNT_DIM

@@ -14,7 +14,7 @@
 // |----------------------|-----------|-------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                           |
 // | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
-// | COARSE_FACTOR        | 8         | rows of P per warp or block, from 1 to 16                   |
+// | COARSE_FACTOR        | 8         | rows of P per warp or block at the most, from 1 to 16       |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
 // Defines NAME_kernel (256 threads), what block/vector.h defines, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
@@ -53,7 +53,7 @@
 static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
               "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes");
 
-enum { COARSEN_SHAPE_(tile_rows) = COARSE_FACTOR, COARSEN_SHAPE_(tile_cols) = COARSEN_FEW };
+enum { COARSEN_SHAPE_(tile_cols) = COARSEN_FEW };
 
 // The operands: `rows` long rows, and `cols` few columns, whose element k, j is at few + k * step_k + j * step_j. That
 // of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed.
@@ -64,7 +64,7 @@ typedef struct {
     COARSEN_TYPE alpha, beta;
     COARSEN_TYPE *p;
     size_t step_row, step_col;
-    unsigned int threads; // that make the same rows: 32, 64, 128 or 256; the launcher finds it
+    unsigned int threads, take; // that make the same rows, and how many rows; NAME_divide sets them
 } COARSEN_SHAPE_(product);
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
@@ -72,10 +72,9 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 {
     COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / 32 * COARSEN_SUMS);
     const unsigned int group = threadIdx.x / of.threads, thread = threadIdx.x % of.threads;
-    const size_t row =
-        (blockIdx.x * (size_t)(COARSEN_THREADS / of.threads) + group) * COARSE_FACTOR;
+    const size_t row = (blockIdx.x * (size_t)(COARSEN_THREADS / of.threads) + group) * of.take;
     const size_t first = coarsen_min(row, of.rows - 1), col = blockIdx.y * COARSEN_FEW;
-    const unsigned int rows = (unsigned int)coarsen_min(of.rows - first, COARSE_FACTOR);
+    const unsigned int rows = (unsigned int)coarsen_min(of.rows - first, of.take);
     const unsigned int cols = (unsigned int)coarsen_min(of.cols - col, COARSEN_FEW);
     const COARSEN_TYPE *const m = of.m + first * of.ldm, *const few = of.few + col * of.step_j;
     const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
@@ -127,7 +126,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
             if (e < have) {
                 const COARSEN_TYPE other = halves ? sum[(have + e) % COARSEN_SUMS] : sum[e];
                 const COARSEN_TYPE give = upper ? sum[e] : other, keep = upper ? other : sum[e];
-                sum[e] = keep + __shfl_xor_sync(0xffffffff, give, lanes);
+                sum[e] = keep + __shfl_xor_sync(0xffffffff, give, (int)lanes);
             }
     }
     if ((threadIdx.x & copies) == 0)
@@ -152,29 +151,32 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 
 #ifndef __CUDACC_RTC__
 // How many threads make the same rows: half as many, as long as they have work of their own in the depth, or as they take
-// few steps through it and there would be two blocks per multiprocessor.
-COARSEN_HOST unsigned int COARSEN_SHAPE_(threads)(size_t rows, size_t cols, size_t inner,
-                                                  size_t processors)
+// few steps through it and there would be two blocks per multiprocessor. And how many rows: half as many, as long as there
+// are less than two blocks per multiprocessor.
+COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t processors)
 {
-    const size_t groups =
-        coarsen_ceil_div(rows, COARSE_FACTOR) * coarsen_ceil_div(cols, COARSEN_FEW);
-    unsigned int threads = COARSEN_THREADS;
-    while (threads > 32 && (inner <= threads / 2 * COARSEN_ITEMS ||
-                            (inner < threads * 4 * COARSEN_ITEMS &&
-                             groups / (2 * COARSEN_THREADS / threads) >= 2 * processors)))
-        threads /= 2;
-    return threads;
+    const size_t cols = coarsen_ceil_div(of->cols, COARSEN_FEW),
+                 wanted = 2 * processors * COARSEN_THREADS;
+    of->take = COARSE_FACTOR;
+    of->threads = COARSEN_THREADS;
+    const size_t groups = coarsen_ceil_div(of->rows, of->take) * cols;
+    while (of->threads > 32 &&
+           (of->inner <= of->threads / 2 * COARSEN_ITEMS ||
+            (of->inner < of->threads * 4 * COARSEN_ITEMS && groups * (of->threads / 2) >= wanted)))
+        of->threads /= 2;
+    while (of->take > 1 && coarsen_ceil_div(of->rows, of->take) * cols * of->threads < wanted)
+        of->take /= 2;
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) of,
                                                         cudaStream_t stream)
 {
     cudaError_t status = cudaSuccess;
-    of.threads = COARSEN_SHAPE_(threads)(
-        of.rows, of.cols, of.inner, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status));
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    COARSEN_SHAPE_(divide)(&of, processors);
     const size_t most = 65535 * COARSEN_FEW;
     const size_t blocks =
-        coarsen_ceil_div(coarsen_ceil_div(of.rows, COARSE_FACTOR), COARSEN_THREADS / of.threads);
+        coarsen_ceil_div(coarsen_ceil_div(of.rows, of.take), COARSEN_THREADS / of.threads);
     if (blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
@@ -207,7 +209,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
     const size_t step_k = ldn, step_j = 1;
 #endif
     const COARSEN_SHAPE_(product)
-        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1, 0};
+        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1, 0, 0};
     return COARSEN_SHAPE_(launch_product)(of, stream);
 }
 #endif
