@@ -205,7 +205,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(tiny, 1.89, 72, 0.3),          COARSEN_ROW(thin, 1.75, 54, 0.65),
         COARSEN_ROW(little, 1.3, 34, 3),           COARSEN_ROW(small, 1.28, 58, 0.2),
         COARSEN_ROW(square, 1.02, 40, 1),          COARSEN_ROW(deep, 1.04, 44, 0.15),
-        COARSEN_ROW(medium, 1.02, 38, 0.1),
+        COARSEN_ROW(medium, 1.02, 38, 0.2),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.05, 38, 0),
 #else
