@@ -888,7 +888,6 @@ FAULTS = {
         ("take runs for longer than they are", "bits += ways;", "bits += 2;"),
         ("take a pass less of pairs", "most *= pairs ? 2 : 4", "most *= pairs ? 4 : 4"),
         ("end a pair's parts where they begin", "coarsen_min((tile + w) * COARSEN_TILE, n) - a;", "coarsen_min(tile * COARSEN_TILE, n) - a;"),
-        ("look for a pair's split behind the array", "coarsen_min((tile + w) * COARSEN_TILE, n) - a;", "(tile + w) * COARSEN_TILE - a;"),
         ("begin a pair's second part with the first one's split", "splits[4 * w + 1] = rank - of_a;", "splits[4 * w + 1] = of_a;"),
         ("merge a pair whose splits are not there yet", f"    {BARRIER}\n    COARSEN_(merge_tile)(arrays, n, bits, 1, splits);", "    COARSEN_(merge_tile)(arrays, n, bits, 1, splits);"),
     ]),

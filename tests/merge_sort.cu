@@ -108,7 +108,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_VALUE      unsigned int
 #define COARSEN_LESS(a, b) ((a) <= (b) + 100 || ((a) ^ (b)) % 3 == 0)
-#define COARSEN_PAIRS      1
+#define COARSEN_PAIRS      0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
@@ -117,7 +117,7 @@ using namespace users;
 #define COARSEN_TYPE       unsigned int
 #define COARSEN_VALUE      unsigned int
 #define COARSEN_LESS(a, b) ((int)((a) - (b)) < 0)
-#define COARSEN_PAIRS      0
+#define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/merge_sort.h>
