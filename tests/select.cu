@@ -12,11 +12,11 @@
 
 // With a constructor, which makes what no array here has.
 struct tagged {
-    unsigned long long key, tag;
+    unsigned int key, tag;
     __host__ __device__ tagged() : key(77), tag(77)
     {
     }
-    __host__ __device__ tagged(unsigned long long key, unsigned long long tag) : key(key), tag(tag)
+    __host__ __device__ tagged(unsigned int key, unsigned int tag) : key(key), tag(tag)
     {
     }
 };
@@ -98,7 +98,7 @@ typedef struct {
 #define COARSEN_OUT           tagged
 #define COARSEN_SCALAR        flags
 #define COARSEN_IF(x, i, s)   ((s).kept[i])
-#define COARSEN_LIFT(x, i, s) (tagged((x).key + (unsigned long long)(s).bias, (i)))
+#define COARSEN_LIFT(x, i, s) (tagged((x).key + (unsigned int)(s).bias, (unsigned int)(i)))
 #define BLOCK_DIM             64
 #define COARSE_FACTOR         3
 #include <coarsen/select.h>
@@ -117,7 +117,7 @@ typedef struct {
 #define COARSEN_TYPE       unsigned char
 #define COARSEN_SAME(a, b) ((a) == (b))
 #define BLOCK_DIM          64
-#define COARSE_FACTOR      2
+#define COARSE_FACTOR      4
 #include <coarsen/select.h>
 
 #define COARSEN_NAME       unique_triples
@@ -337,10 +337,11 @@ template <class T, class O> static void check(const selection<T, O> &s, size_t m
 }
 
 // So many tiles that the counts of many of them are summed up in turn.
-template <class T, class O> static void check_many(const selection<T, O> &s, size_t n)
+template <class T, class O>
+static void check_many(const selection<T, O> &s, size_t n, int share = 100)
 {
     const char *order = test_order(test_order_count() - 1), *why;
-    const bool ok = right(s, make(s, n, 100, 5), 1, 1, &why);
+    const bool ok = right(s, make(s, n, share, 5), 1, 1, &why);
     test_order(0);
     tap_ok(ok, "%s: n = %zu, %s: %s", s.name, n, order, why);
 }
@@ -349,15 +350,16 @@ template <class T, class O> static void check_many(const selection<T, O> &s, siz
 // By an array of flags, which a struct given at launch has.
 static void check_flags(size_t n)
 {
-    const test_array in(n * sizeof(tagged)), kept(n), out(n * sizeof(tagged)), count(8);
+    const test_array in(n * sizeof(tagged), sizeof(tagged)), kept(n), out(n * sizeof(tagged));
+    const test_array count(8);
     const test_array scratch(flagged_scratch_bytes(n));
     std::vector<tagged> x, want, got;
     std::vector<unsigned char> flag;
     for (size_t i = 0; i < n; i++) {
-        x.push_back(tagged(test_random(3, i), 0));
+        x.push_back(tagged((unsigned int)test_random(3, i), 0));
         flag.push_back((unsigned char)(test_random(4, i) % 3 == 0 ? 0 : i % 255 + 1));
         if (flag[i])
-            want.push_back(tagged(x[i].key + 11, i));
+            want.push_back(tagged(x[i].key + 11, (unsigned int)i));
     }
     in.fill(x.data());
     kept.fill(flag.data());
@@ -568,6 +570,8 @@ int main(void)
         check_flags(n);
     check_many(of_small, 300 * 64 * 4 + 5); // two groups of tiles, and more
     check_many(of_unique, 60001);
+    for (int share : {100, 8}) // of tiles of several rows
+        check_many(of_unique_bytes, 300001, share);
     check_one_scratch(40 * 64 * 4);
     check_waits(20 * 64 * 4);
 #endif

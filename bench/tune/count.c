@@ -684,9 +684,11 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
         const char *limited_by = "";
         if (!kernel) {
             row->status = TUNE_PENDING;
-            snprintf(row->reason, sizeof(row->reason),
-                     "not counted: it launches %s, which the compiler's report does not name",
-                     from->kernel);
+            snprintf(
+                row->reason, sizeof(row->reason),
+                "not counted: it launches %s, which is no kernel that was compiled; a launcher "
+                "names its kernel in the launch, not a pointer to it",
+                from->kernel);
             return false;
         }
         snprintf(to->kernel, sizeof(to->kernel), "%s", kernel->name);

@@ -106,10 +106,9 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
              "barriers": "0", "blocks": "2", "threads": "128"}),
     "histogram": (["--n", "1000", "--type", "u8", "--data", "skewed"], {"BLOCK_DIM": ["64"], "CFACTOR": ["8", "16"]},
                   {"CFACTOR": "8"}, {"threads": "64"}),
-    # 4 rows of 32 vectors of 4 floats are a tile of 64 threads, 18 of them in all. A block takes a ticket for each, and
-    # one in vain.
+    # 36 rows of 64 vectors of 4 floats, by two blocks on each of 7 multiprocessors: 3 rows a block, which takes a ticket.
     "scan": (["--n", "9001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["4"]}, {"BLOCK_DIM": "64"},
-             {"atomics_global": "36", "blocks": "18"}),
+             {"atomics_global": "12", "blocks": "12"}),
     # 1001 floats read and as many written, as the one value is above 0, and their number of 8 bytes.
     "select": (["--n", "1001", "--data", "one"], {"BLOCK_DIM": ["128"], "COARSE_FACTOR": ["2", "8"]},
                {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
@@ -238,7 +237,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",
                 ["--rows", "99"]),
     "offsets": ("segmented/offsets.h", "const bool head = mine < boundary && (mine == 0 || previous < at);",
-                "const bool head = mine < boundary;", ["--n", "1003", "--width", "7", "--data", "runs"]),
+                "const bool head = mine < boundary;", ["--n", "2051", "--width", "7", "--data", "runs"]),
     "stencil": ("stencil/vectorized.h", "const bool kept_z = step < walk.inner || step >= walk.outer;",
                 "const bool kept_z = false;", ["--n", "12", "--knob", "COARSEN_THREAD_ROWS=1"]),
     "top_k": ("top_k.h", "(COARSEN_INDEX)(from ? from[index] : index)", "(COARSEN_INDEX)index",

@@ -434,14 +434,19 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     if (each <= most) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(all, each), BLOCK_DIM, each * row_bytes, stream);
-        void (*const kernel)(COARSEN_(arrays), unsigned int, unsigned long long *) =
-            each == 1                  ? COARSEN_(row_kernel)
-            : each <= COARSEN_FEW_ROWS ? COARSEN_(rows_kernel)
-                                       : COARSEN_(tile_kernel);
-        status = coarsen_let_share((const void *)kernel, each * row_bytes, 16 << 10);
-        return status != cudaSuccess
-                   ? status
-                   : cudaLaunchKernelEx(&config, kernel, arrays, (unsigned int)each, words);
+        status = coarsen_let_share(each == 1                  ? (const void *)COARSEN_(row_kernel)
+                                   : each <= COARSEN_FEW_ROWS ? (const void *)COARSEN_(rows_kernel)
+                                                              : (const void *)COARSEN_(tile_kernel),
+                                   each * row_bytes, 16 << 10);
+        if (status != cudaSuccess)
+            return status;
+        if (each == 1)
+            return cudaLaunchKernelEx(&config, COARSEN_(row_kernel), arrays, 1u, words);
+        if (each <= COARSEN_FEW_ROWS)
+            return cudaLaunchKernelEx(&config, COARSEN_(rows_kernel), arrays, (unsigned int)each,
+                                      words);
+        return cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays, (unsigned int)each,
+                                  words);
     }
 
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
