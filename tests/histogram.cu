@@ -723,7 +723,42 @@ static unsigned long long commits(const std::vector<int> &x, size_t blocks, Bloc
     return sum;
 }
 
-// The figures of docs/histogram.md.
+#if TESTED(aggregated)
+// Aggregation as it is often drawn: a thread's elements are a grid apart, and so are the equal ones that it could add
+// up in a register.
+static __global__ void far_streaks(const int *in, unsigned int *counts, size_t n)
+{
+    __shared__ unsigned int copy[128];
+    unsigned int streak = 0;
+    int bin = 0;
+    if (threadIdx.x < 128)
+        copy[threadIdx.x] = 0;
+    __syncthreads();
+    for (size_t i = blockIdx.x * 1024 + threadIdx.x; i < n; i += (size_t)gridDim.x * 1024) {
+        if (in[i] != bin && streak > 0)
+            atomicAdd(&copy[bin], streak);
+        streak = in[i] == bin ? streak + 1 : 1;
+        bin = in[i];
+    }
+    if (streak > 0)
+        atomicAdd(&copy[bin], streak);
+    __syncthreads();
+    if (threadIdx.x < 128 && copy[threadIdx.x] > 0)
+        atomicAdd(&counts[threadIdx.x], copy[threadIdx.x]);
+}
+
+static cudaError_t far_streaks_launch(const int *in, unsigned int *counts, size_t n, void *, size_t,
+                                      cudaStream_t)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(128);
+    config.blockDim = dim3(1024);
+    const cudaError_t status = cudaMemset(counts, 0, 128 * sizeof(*counts));
+    return status != cudaSuccess ? status : cudaLaunchKernelEx(&config, far_streaks, in, counts, n);
+}
+#endif
+
+// The figures of docs/counts.md and docs/errata.md.
 static void check_counts(void)
 {
     typedef unsigned long long u64;
@@ -789,6 +824,17 @@ static void check_counts(void)
         tap_ok(global.atomics_global == N + by_1024 - met && global.atomics_shared == 0,
                "private_global, %s: %llu global atomics (%llu)", data[d], global.atomics_global,
                N + by_1024 - met);
+#endif
+#if TESTED(aggregated)
+        u64 far = 0; // streaks of elements that are a grid apart
+        for (size_t i = 0; i < N; i++)
+            far += i < 128 * 1024 || x[i] != x[i - 128 * 1024];
+        rung<int, unsigned int> apart = RUNG(aggregated_1024, int, unsigned int, 128);
+        apart.launch = far_streaks_launch;
+        const simt_counts streaks = count(apart, x);
+        tap_ok(streaks.atomics_shared == far && (d == 2 ? far == N / 4 : far > N / 100 * 99),
+               "aggregated over elements a grid apart, %s: %llu shared atomics (%llu)", data[d],
+               streaks.atomics_shared, far);
 #endif
 #if TESTED(vectorized)
         const simt_counts shared = count(RUNG(vectorized_1024, int, unsigned int, 128), x);

@@ -59,6 +59,36 @@ static void check(dim3 grid, dim3 block)
            block.z);
 }
 
+#ifdef SIMT
+// A number of one's own by blockDim where gridDim is meant: with one row of blocks it is right, and else it leaves gaps
+// or numbers two blocks alike.
+static __global__ void planted_number(unsigned int *seen)
+{
+    const unsigned int block = blockIdx.x + blockDim.x * blockIdx.y;
+    const unsigned int threads = blockDim.x * blockDim.y;
+    seen[block * threads + threadIdx.x + blockDim.x * threadIdx.y] = 1;
+}
+
+static void check_planted(dim3 grid, dim3 block, simt_kind kind)
+{
+    unsigned int *seen;
+    CHECK(cudaMalloc((void **)&seen, sizeof(int) * grid.x * grid.y * block.x * block.y));
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    simt_print_reports(0);
+    cudaError_t status = cudaLaunchKernelEx(&config, planted_number, seen);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    simt_print_reports(1);
+    const simt_report report = *simt_last_report();
+    tap_ok(report.kind == kind && (status == cudaSuccess) == (kind == SIMT_OK),
+           "blockDim for gridDim, %u x %u blocks of %u x %u: %s", grid.x, grid.y, block.x, block.y,
+           kind == SIMT_OK ? "goes unseen" : simt_kind_name(report.kind));
+    cudaDeviceReset();
+}
+#endif
+
 int main(void)
 {
     test_begin();
@@ -82,6 +112,8 @@ int main(void)
     simt_last_counts(&counts);
     tap_ok(counts.idle_lanes == 3 * 16 && counts.warps == 3 * 4,
            "three 14 x 8 blocks: %llu idle lanes of %llu warps", counts.idle_lanes, counts.warps);
+    check_planted(dim3(2, 1), dim3(16, 8), SIMT_OK);
+    check_planted(dim3(2, 3), dim3(16, 8), SIMT_OUT_OF_BOUNDS);
 #endif
     return tap_done();
 }
