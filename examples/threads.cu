@@ -13,10 +13,11 @@ static __global__ void record(coarsen_clock *records)
     coarsen_clock_record(records);
 }
 
-// Runs one block of width x height threads. Returns one record per thread; the caller frees them.
-static coarsen_clock *run_block(unsigned int width, unsigned int height)
+// Runs blocks of width x height threads. Returns one record per thread; the caller frees them. ms: of the launch.
+static coarsen_clock *run_blocks(unsigned int blocks, unsigned int width, unsigned int height,
+                                 float *ms)
 {
-    const size_t bytes = (size_t)width * height * sizeof(coarsen_clock);
+    const size_t bytes = (size_t)blocks * width * height * sizeof(coarsen_clock);
     coarsen_clock *const on_device = (coarsen_clock *)device_alloc(bytes);
     coarsen_clock *const records = (coarsen_clock *)malloc(bytes);
     if (!records) {
@@ -24,10 +25,19 @@ static coarsen_clock *run_block(unsigned int width, unsigned int height)
         exit(1);
     }
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(1);
+    config.gridDim = dim3(blocks);
     config.blockDim = dim3(width, height);
-    for (int i = 0; i < 2; i++) // the first launch also loads the kernel's code
-        CHECK(cudaLaunchKernelEx(&config, record, on_device));
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaLaunchKernelEx(&config, record, on_device)); // also loads the kernel's code
+    CHECK(cudaEventRecord(begin, 0));
+    CHECK(cudaLaunchKernelEx(&config, record, on_device));
+    CHECK(cudaEventRecord(end, 0));
+    CHECK(cudaEventSynchronize(end));
+    CHECK(cudaEventElapsedTime(ms, begin, end));
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
     CHECK(cudaMemcpy(records, on_device, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(on_device));
     return records;
@@ -36,7 +46,8 @@ static coarsen_clock *run_block(unsigned int width, unsigned int height)
 // Draws each thread at its place in the block, as the letter of its warp. Then each warp, lane by lane.
 static void print_warps(unsigned int width, unsigned int height)
 {
-    coarsen_clock *const records = run_block(width, height);
+    float ms;
+    coarsen_clock *const records = run_blocks(1, width, height, &ms);
     const unsigned int threads = width * height, warps = (threads + 31) / 32;
 
     printf("\n%u x %u: %u threads, %u warp%s, %u of %u lanes idle (%.1f%%)\n", width, height,
@@ -56,22 +67,33 @@ static void print_warps(unsigned int width, unsigned int height)
     free(records);
 }
 
-// The clock of each thread, at its place in the block, in cycles since the first.
+// The clock of each thread of two blocks, at its place in the block, in cycles since the block's first; behind each
+// row its threads' ids, and the warps that they are in.
 static void print_clocks(unsigned int width, unsigned int height)
 {
-    coarsen_clock *const records = run_block(width, height);
-    long long first = records[0].clock, last = records[0].clock;
-    for (unsigned int i = 0; i < width * height; i++) {
-        first = records[i].clock < first ? records[i].clock : first;
-        last = records[i].clock > last ? records[i].clock : last;
-    }
-    printf("\n%u x %u: the clock at each thread, in cycles since the first (the last: %lld)\n",
-           width, height, last - first);
-    const int cell = last - first < 100000 ? 6 : 10;
-    for (unsigned int y = 0; y < height; y++) {
-        for (unsigned int x = 0; x < width; x++)
-            printf("%*lld", cell, records[y * width + x].clock - first);
-        putchar('\n');
+    float ms;
+    const unsigned int threads = width * height, blocks = 2;
+    coarsen_clock *const records = run_blocks(blocks, width, height, &ms);
+    printf("\n%u blocks of %u x %u: %.4f ms for %u threads, %.3f us each\n", blocks, width, height,
+           (double)ms, blocks * threads, 1000.0 * (double)ms / (blocks * threads));
+    for (unsigned int b = 0; b < blocks; b++) {
+        const coarsen_clock *const block = records + b * threads;
+        long long first = block[0].clock, last = block[0].clock;
+        for (unsigned int i = 0; i < threads; i++) {
+            first = block[i].clock < first ? block[i].clock : first;
+            last = block[i].clock > last ? block[i].clock : last;
+        }
+        const int cell = last - first < 10000 ? 5 : 9;
+        printf("block %u, in cycles since its first thread; the last: %lld\n", b, last - first);
+        for (unsigned int y = 0; y < height; y++) {
+            const unsigned int id = y * width, end = id + width - 1;
+            for (unsigned int x = 0; x < width; x++)
+                printf("%*lld", cell, block[id + x].clock - first);
+            printf("   ids %u to %u, warp", id, end);
+            for (unsigned int warp = id / 32; warp <= end / 32; warp++)
+                printf(" %c", 'A' + (int)warp);
+            putchar('\n');
+        }
     }
     free(records);
 }
@@ -87,8 +109,10 @@ int main(void)
         print_warps(blocks[i][0], blocks[i][1]);
 
     printf(
-        "\nThe lanes of a warp read the clock together; the warps of a block one after the other.\n"
-        "A row of a 14 x 8 block is no half of a warp, so warps end in the middle of its rows.\n");
+        "\nThe lanes of a warp read the clock together; the warps of a block in an order that the\n"
+        "hardware chooses. A row of a 14 x 8 block is no half of a warp, so warps end in the "
+        "middle\n"
+        "of its rows. Each multiprocessor has a clock of its own: two blocks can't be compared.\n");
 #ifdef SIMT
     printf("(On the CPU device the clock is the CPU's, and lanes take turns.)\n");
 #endif
