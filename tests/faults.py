@@ -120,7 +120,7 @@ FAULTS = {
         ("write ragged rows as vectors", "(((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0 && col + 2 <= cols)", "(col + 2 <= cols)"),
     ]),
     "block/tensor.h": ("matmul", [
-        ("take the same half of the depth twice", "__shfl_sync(0xffffffff, n[k / 4], in_col + 4)", "__shfl_sync(0xffffffff, n[0], in_col + 4)"),
+        ("take the same half of the depth twice", "__shfl_sync(0xffffffff, n[k / 4], (int)in_col + 4)", "__shfl_sync(0xffffffff, n[0], (int)in_col + 4)"),
         ("swap rows", "sum[2] = fma(bottom, left,", "sum[2] = fma(top, left,"),
     ]),
     "matmul/narrow.h": ("matmul", [
