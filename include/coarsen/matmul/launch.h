@@ -25,10 +25,8 @@ typedef struct {
 
 // Where a tile of P begins. Tiles go down and then across in bands of tiles, so
 // those that are made at the same time need few different rows and columns.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigned int tile,
-                                                                         size_t rows, size_t cols,
-                                                                         size_t *row_start,
-                                                                         size_t *col_start)
+COARSEN_INLINE void COARSEN_SHAPE_(place)(unsigned int tile, size_t rows, size_t cols,
+                                          size_t *row_start, size_t *col_start)
 {
     const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
     const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
@@ -41,19 +39,19 @@ COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigne
 }
 
 // P = mine + beta P, of one element.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine, COARSEN_TYPE beta)
+COARSEN_INLINE void COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine,
+                                              COARSEN_TYPE beta)
 {
     *to = beta == (COARSEN_TYPE)0 ? mine : mine + beta * *to;
 }
 
 // The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
 // blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant.
-COARSEN_DEVICE __attribute__((always_inline)) void
-    COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                         const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                         const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                         COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work);
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_TYPE alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p,
+                                         size_t ldp, COARSEN_(work) work);
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
