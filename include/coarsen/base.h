@@ -1441,6 +1441,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_TENSOR
+#undef COARSEN_MADE_TENSOR16
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
