@@ -848,6 +848,16 @@ COARSEN_HOST bool COARSEN_(images_ok)(const unsigned char *in, size_t in_pitch, 
 
 // ---- Opening: a matrix product's parameters ---------------------------------------------------------
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+// The type in which products are made and added up.
+#ifndef COARSEN_ACC
+#define COARSEN_ACC COARSEN_TYPE
+#endif
+typedef COARSEN_ACC COARSEN_(acc);
+#undef COARSEN_ACC
+#define COARSEN_ACC COARSEN_(acc)
+#endif
+
 #if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL && !defined(__CUDACC_RTC__)
 // Whether pointer may hold a row-major matrix whose rows begin ld elements apart, no two of which overlap.
 COARSEN_HOST bool COARSEN_(matrix_ok)(const COARSEN_TYPE *pointer, size_t rows, size_t cols,
@@ -1416,6 +1426,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_STAGES
 #undef COARSEN_M_TRANSPOSED
 #undef COARSEN_N_TRANSPOSED
+#undef COARSEN_ACC
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
 #undef COARSEN_DESCENDING
 #elif COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
@@ -1452,6 +1463,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_WORKERS
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_TENSOR
+#undef COARSEN_MADE_TENSOR16
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE
