@@ -37,7 +37,7 @@
 // Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
-#error "coarsen/matmul: tensor16.h needs COARSEN_ACC, the type of sums: float"
+#error "coarsen/matmul: define COARSEN_ACC, the type of sums (float), before the include"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
