@@ -26,7 +26,7 @@ def page_of(path):
     """The site's source path of a file or folder of the repository, given from its root."""
     if path in TEXTS:
         return TEXTS[path]
-    if path.startswith("docs/"):
+    if path.startswith("docs/") and not path.endswith(".py"):
         return path.removeprefix("docs/")
     folder = (ROOT / path).is_dir()
     if path == "include/coarsen" or path.startswith("include/coarsen/"):
@@ -37,11 +37,11 @@ def page_of(path):
 
 
 def repository_links(text, path):
-    """(match, path from the repository's root) of the links in a file of the repository to others, docs/ apart."""
+    """(match, path from the root) of the links in a file of the repository to files and folders there."""
     for match in LINK.finditer(text):
         if match[2] and "://" not in match[2]:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2]))
-            if not target.startswith(("..", "docs/")) and (ROOT / target).exists():
+            if not target.startswith("..") and (ROOT / target).exists():
                 yield match, target
 
 
@@ -49,10 +49,7 @@ def with_links(text, path):
     """The text of a file of the repository, its links as they are from its page on the site."""
     here = posixpath.dirname(page_of(path))
     parts, end = [], 0
-    for match in LINK.finditer(text):
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2])) if match[2] else ""
-        if not target or "://" in match[2] or target.startswith("..") or not (ROOT / target).exists():
-            continue
+    for match, target in repository_links(text, path):
         page = page_of(target)
         anchor = match[3] or ""
         if page.startswith("source/"):
