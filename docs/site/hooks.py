@@ -211,12 +211,11 @@ def reference_page(header):
 def reference_index(folder):
     """The headers of a folder of include/coarsen, each with its first sentence."""
     path = INCLUDE / folder
-    name = f"coarsen/{folder}".rstrip("/.")
-    page = [f"# {escape(name)}", "", "| header | |", "|---|---|"]
+    page = [f"# {escape('coarsen/' + folder if folder else 'The headers')}", "", "| header | |", "|---|---|"]
     for child in children(path):
         if child.is_dir():
-            page.append(f"| [{escape(child.name)}/]({child.name}/index.md) | "
-                        f"{len(list(child.glob('*.h')))} headers |")
+            count = len(list(child.glob("*.h")))
+            page.append(f"| [{escape(child.name)}/]({child.name}/index.md) | {count} header{'s' * (count > 1)} |")
         else:
             comment = " ".join(comment_of(child.read_text())[0]).split(": ", 1)[1]
             first = re.split(r"(?<=\.) |  ", comment)[0]
