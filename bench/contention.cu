@@ -84,12 +84,18 @@ __global__ void ring_kernel(unsigned int *data, unsigned int lines)
         data[(size_t)i * 32] = next_line(i, lines) * 32;
 }
 
-static void additions(bench_contest *contest, const std::string &name, unsigned int bins,
-                      unsigned int copies, bool shared, bool all_lanes, unsigned int rounds,
+struct adding {
+    unsigned int bins, copies, stride; // a copy begins so many words after the one before
+    bool shared, all_lanes;
+    unsigned int rounds;
+};
+
+static void additions(bench_contest *contest, const std::string &name, adding a,
                       std::shared_ptr<void> counts)
 {
-    const unsigned int stride = std::max(bins, 32u); // each copy begins a line
-    const size_t bytes = (size_t)copies * stride * 4, own = shared ? bins * 4 : 0;
+    const unsigned int bins = a.bins, copies = a.copies, stride = a.stride, rounds = a.rounds;
+    const bool shared = a.shared, all_lanes = a.all_lanes;
+    const size_t bytes = ((size_t)(copies - 1) * stride + bins) * 4, own = shared ? bins * 4 : 0;
     const double all = (double)BLOCKS * THREADS / (all_lanes ? 1 : 32) * rounds;
     unsigned int *const p = (unsigned int *)counts.get();
     const auto kernel = shared      ? all_lanes ? add_kernel<true, true> : add_kernel<true, false>
@@ -106,7 +112,7 @@ static void additions(bench_contest *contest, const std::string &name, unsigned 
     };
     entry.poison = [=] { BENCH_CHECK(cudaMemset(p, 0, bytes)); };
     entry.check = [=](std::string *why) {
-        std::vector<unsigned int> found((size_t)copies * stride);
+        std::vector<unsigned int> found(bytes / 4);
         BENCH_CHECK(cudaMemcpy(found.data(), p, bytes, cudaMemcpyDeviceToHost));
         for (unsigned int bin = 0; bin < bins; bin++) {
             double sum = 0;
@@ -221,27 +227,29 @@ int main(int argc, char **argv)
         const unsigned int bins = 1u << e;
         bench_contest contest("contention", "u32", bins);
         contest.data = "bins in use";
-        contest.peer = "one copy";
-        additions(&contest, "one copy", bins, 1, false, true, 64, counts);
-        additions(&contest, "a copy per block", bins, BLOCKS, false, true, 64, counts);
+        contest.peer = "";
+        const unsigned int line = std::max(bins, 32u); // a copy begins one
+        additions(&contest, "one copy", {bins, 1, 0, false, true, 64}, counts);
+        additions(&contest, "a copy per block", {bins, BLOCKS, line, false, true, 64}, counts);
         if (bins * 4 <= (unsigned int)most_shared)
-            additions(&contest, "in shared memory", bins, 1, true, true, 4096, counts);
+            additions(&contest, "in shared memory", {bins, 1, 0, true, true, 4096}, counts);
         b.run(contest);
     }
-    for (unsigned int copies = 1; copies <= BLOCKS; copies *= 4) {
+    for (unsigned int copies = 1; copies <= BLOCKS; copies *= 2) {
         bench_contest contest("contention", "u32", copies);
         contest.data = "copies of one bin";
         contest.peer = "";
-        additions(&contest, "32 lanes", 1, copies, false, true, 64, counts);
-        additions(&contest, "one lane per warp", 1, copies, false, false, 64, counts);
+        additions(&contest, "128 bytes apart", {1, copies, 32, false, true, 64}, counts);
+        additions(&contest, "64 KiB apart", {1, copies, 1 << 14, false, true, 64}, counts);
+        additions(&contest, "one lane per warp", {1, copies, 32, false, false, 64}, counts);
         b.run(contest);
     }
     {
         bench_contest contest("contention", "u32", BLOCKS);
         contest.data = "copies of one bin in shared memory";
         contest.peer = "";
-        additions(&contest, "32 lanes", 1, 1, true, true, 4096, counts);
-        additions(&contest, "one lane per warp", 1, 1, true, false, 4096, counts);
+        additions(&contest, "32 lanes", {1, 1, 0, true, true, 4096}, counts);
+        additions(&contest, "one lane per warp", {1, 1, 0, true, false, 4096}, counts);
         b.run(contest);
     }
     {
