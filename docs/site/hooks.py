@@ -5,6 +5,7 @@ kept in the repository. Links to files of the repository become links to their p
 import os
 import posixpath
 import re
+import textwrap
 from pathlib import Path
 
 from mkdocs.structure.files import File
@@ -126,45 +127,41 @@ def table_row(line, header):
 
 def manual(lines, header):
     """The comment as Markdown: paragraphs, examples and lists as code, tables."""
-    made, kind, paragraph = [], "", []
+    made, kind, block = [], "", []
 
-    def end_paragraph():
-        if paragraph:
-            made.extend(["", prose(" ".join(paragraph), header), ""])
-        paragraph.clear()
+    def end():
+        """Of a paragraph or of code: what is in the block."""
+        if block and kind == "prose":
+            made.extend([prose(" ".join(block), header), ""])
+        elif block and kind == "code":
+            code = textwrap.dedent("\n".join(block)).rstrip()
+            language = "cuda" if re.search(r"#define|#include|;|\w\(\w* \*|COARSEN_\w+ ", code) else "text"
+            made.extend([f"```{language}", code, "```", ""])
+        block.clear()
 
     for at, line in enumerate(lines):
-        if line.startswith(("    ", "|")) or not line:
-            end_paragraph()
         following = next((later for later in lines[at:] if later), "")
-        if line.startswith("    ") or (not line and kind == "code" and following.startswith("    ")):
-            if kind != "code":
-                block = "\n".join(lines[at:]).split("\n\n")[0]
-                made += ["```" + ("cuda" if re.search(r"#define|#include|;|\w\(|COARSEN_\w+ ", block) else "text")]
-            made.append(line[4:])
-            kind = "code"
-            continue
-        if kind == "code":
-            made += ["```", ""]
-            kind = ""
-        if line.startswith("|"):
-            made.append(table_row(line, header))
-            kind = "table"
-        elif not line:
-            made.append("")
-            kind = ""
+        if line.startswith("  ") or (not line and kind == "code" and following.startswith("  ")):
+            now = "code"
+        elif line.startswith("|"):
+            now = "table"
         else:
-            if re.match(r"[\w\[\]]+ = [^.]*(?: \.\.\. [^.]*)?$", line) and "" not in lines[:at]:  # the formula on top
-                end_paragraph()
-                made += ["", "```text", line, "```", ""]
-                continue
-            # A paragraph of its own: "Errors: ...", "Price saved: ...", "in: ...".
-            if paragraph and re.match(r"[\w ,]{1,30}: ", line) and paragraph[-1].endswith("."):
-                end_paragraph()
-            paragraph.append(line)
-            kind = "prose"
-    end_paragraph()
-    return "\n".join(made + ["```"] * (kind == "code"))
+            now = "prose" if line else ""
+        # The formula on top, and what begins with "Errors: ", "Price saved: ", "in: ", are paragraphs of their own.
+        formula = now == "prose" and "" not in lines[:at] and re.match(r"[\w\[\]]+ = (?:[^.]|\.\.\.)*$", line)
+        labelled = now == "prose" and block and block[-1].endswith(".") and re.match(r"[\w ,]{1,30}: ", line)
+        if now != kind or formula or labelled:
+            end()
+            made += [""] * (kind == "table")
+        kind = now
+        if formula:
+            made += ["```text", line, "```", ""]
+        elif now == "table":
+            made.append(table_row(line, header))
+        else:
+            block.append(line)
+    end()
+    return "\n".join(made)
 
 
 def story_of(header):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The documentation: links and anchors, as they are read in the repository and on the site; the pictures; the site."""
+import csv
 import os
 import re
 import subprocess
@@ -53,6 +54,22 @@ def test_links(path):
         elif anchor and there.suffix == ".md" and anchor not in anchors(there):
             wrong.append(f"{target}: no such heading")
     assert not wrong
+
+
+def three_digits(x):
+    return f"{x:.{0 if x >= 100 else 1 if x >= 10 else 2}f}"
+
+
+def test_contention_is_as_measured():
+    """The table of docs/histogram.md is what bench/contention.cu wrote."""
+    lines = (ROOT / "bench" / "results" / "contention.csv").read_text().splitlines()
+    rows = [row for row in csv.DictReader(line for line in lines if line[0] != "#") if row["data"] == "bins in use"]
+    kernels = list(dict.fromkeys(row["kernel"] for row in rows))
+    rates = {(row["n"], row["kernel"]): three_digits(float(row["work_rate"])) for row in rows}
+    table = [f"| bins in use | {' | '.join(kernels)} |", "|---" * (1 + len(kernels)) + "|"]
+    table += [f"| {n} | {' | '.join(rates.get((n, kernel), '') for kernel in kernels)} |"
+              for n in dict.fromkeys(row["n"] for row in rows)]
+    assert "\n".join(table) in (ROOT / "docs" / "histogram.md").read_text()
 
 
 # ---- Pictures -----------------------------------------------------------------------------------------
