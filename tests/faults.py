@@ -44,14 +44,14 @@ FAULTS = {
         ("overrun by one", "row >= rows", "row > rows"),
         ("lose the last product", "k < inner; k++", "k + 1 < inner; k++"),
         ("forget a leading dimension", "n[k * ldn + col]", "n[k * cols + col]"),
-        ("read P for nothing", "beta == (COARSEN_TYPE)0 ? alpha * sum : ", ""),
-        ("read M and N for nothing", "    if (alpha == (COARSEN_TYPE)0)\n        inner = 0;\n", ""),
+        ("read P for nothing", "beta == (COARSEN_ACC)0 ? made : ", ""),
+        ("read M and N for nothing", "    if (alpha == (COARSEN_ACC)0)\n        inner = 0;\n", ""),
     ]),
     "matmul/tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
         ("drop the second barrier", f"n_tile[k][j];\n        {BARRIER}\n", "n_tile[k][j];\n"),
         ("overrun in depth", "phase + j < inner", "phase + j <= inner"),
-        ("read P for nothing", "beta == (COARSEN_TYPE)0 ? alpha * sum : ", ""),
+        ("read P for nothing", "beta == (COARSEN_ACC)0 ? made : ", ""),
     ]),
     "matmul/coarsened.h": ("matmul", [
         ("drop the first barrier", f"            {BARRIER}\n#pragma", "#pragma"),

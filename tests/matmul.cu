@@ -5,6 +5,8 @@
 
 #include "device.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <math.h>
 
 // ---- The inclusions -----------------------------------------------------------------------------
@@ -28,6 +30,12 @@
 #define COARSEN_TYPE double
 #include <coarsen/matmul/naive.h>
 
+#define COARSEN_NAME naive_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#define TILE_WIDTH   8
+#include <coarsen/matmul/naive.h>
+
 #endif
 
 #if TESTED(tiled)
@@ -44,6 +52,12 @@
 
 #define COARSEN_NAME tiled_32
 #define COARSEN_TYPE float
+#include <coarsen/matmul/tiled.h>
+
+#define COARSEN_NAME tiled_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define TILE_WIDTH   8
 #include <coarsen/matmul/tiled.h>
 
 #endif
@@ -64,6 +78,13 @@
 
 #define COARSEN_NAME coarsened_32
 #define COARSEN_TYPE float
+#include <coarsen/matmul/coarsened.h>
+
+#define COARSEN_NAME  coarsened_f16
+#define COARSEN_TYPE  __half
+#define COARSEN_ACC   float
+#define TILE_WIDTH    8
+#define COARSE_FACTOR 2
 #include <coarsen/matmul/coarsened.h>
 
 #endif
@@ -91,6 +112,15 @@
 #define COARSEN_TYPE float
 #include <coarsen/matmul/register_tiled.h>
 
+#define COARSEN_NAME register_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define BM           16
+#define BN           8
+#define TM           2
+#define TN           2
+#include <coarsen/matmul/register_tiled.h>
+
 #endif
 
 #if TESTED(narrow)
@@ -104,6 +134,36 @@
 #define COARSE_FACTOR 3
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul/narrow.h>
+
+#endif
+
+#if TESTED(tensor16) || TESTED(launch)
+
+#define COARSEN_NAME   tensor_f16
+#define COARSEN_TYPE   __half
+#define COARSEN_ACC    float
+#define BM             64
+#define BN             64
+#define TM             32
+#define TN             16
+#define COARSEN_STAGES 2
+#include <coarsen/matmul/tensor16.h>
+
+#define COARSEN_NAME tensor_bf16_turned
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define BM           64
+#define BN           128
+#define TM           16
+#define TN           64
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/tensor16.h>
+
+#define COARSEN_NAME tensor_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#include <coarsen/matmul/tensor16.h>
 
 #endif
 
@@ -491,6 +551,94 @@ static void check_batch(void)
 }
 #endif
 
+// ---- Elements of 16 bits --------------------------------------------------------------------------
+
+static float as_float(__half x)
+{
+    return __half2float(x);
+}
+
+static float as_float(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+// One launch on -1, 0 and 1, whose sums are exact as floats; the results are those of one rounding. What is not to be
+// read is NaN.
+template <class T, class Launch>
+static bool right_16(const char *name, Launch launch, bool m_turned, bool n_turned, const shape &s,
+                     float alpha, float beta)
+{
+    const auto sign = [](uint64_t bits) { return (T)(float)((int)(bits % 8 % 3) - 1); };
+    matrix<T> m(m_turned ? s.inner : s.rows, m_turned ? s.rows : s.inner, s.pad);
+    matrix<T> n(n_turned ? s.cols : s.inner, n_turned ? s.inner : s.cols, s.pad);
+    matrix<T> p(s.rows, s.cols, s.pad);
+    if (alpha != 0) {
+        m.fill(1, sign);
+        n.fill(2, sign);
+    }
+    if (beta != 0)
+        p.fill(3, sign);
+    device_matrix<T> on_m(m, s.offset), on_n(n, s.offset), on_p(p, s.offset);
+    for (size_t i = 0; i < s.rows; i++)
+        for (size_t j = 0; j < s.cols; j++) {
+            float sum = 0;
+            for (size_t k = 0; alpha != 0 && k < s.inner; k++)
+                sum += as_float(m_turned ? m.at(k, i) : m.at(i, k)) *
+                       as_float(n_turned ? n.at(j, k) : n.at(k, j));
+            p.at(i, j) = (T)(beta == 0 ? alpha * sum : alpha * sum + beta * as_float(p.at(i, j)));
+        }
+    cudaError_t status = launch(s.rows, s.cols, s.inner, alpha, on_m.data(), m.ld, on_n.data(),
+                                n.ld, beta, on_p.data(), p.ld, 0);
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    std::vector<T> got(p.x.size());
+    if (!got.empty())
+        on_p.read(got.data());
+    bool ok = status == cudaSuccess && on_m.intact() && on_n.intact() && on_p.intact();
+    for (size_t i = 0; i < got.size(); i++)
+        ok &= memcmp(&got[i], &p.x[i], 2) == 0 ||
+              (as_float(got[i]) == 0 && as_float(p.x[i]) == 0); // of either sign
+    if (!ok)
+        tap_diag("%s: %zu x %zu x %zu, pad %zu, offset %zu, alpha %g, beta %g: %s", name, s.rows,
+                 s.cols, s.inner, s.pad, s.offset, (double)alpha, (double)beta,
+                 status == cudaSuccess ? "wrong" : cudaGetErrorString(status));
+    return ok;
+}
+
+template <class T, class Launch>
+static void check_16(const char *name, Launch launch, bool m_turned, bool n_turned, size_t m,
+                     size_t n)
+{
+    const shape shapes[] = {
+        {m, n, 64, 0, 0},         {m - 1, n + 1, 65, 8, 0}, {m + 3, n - 5, 130, 5, 1},
+        {m + 8, n - 8, 72, 0, 0}, {m, n, 128, 1, 0},        {5, 3, 0, 1, 0},
+        {1, 1, 1, 0, 1},          {7, 9, 515, 0, 0},
+    };
+    const float scale[][2] = {{1, 0}, {2, -1}, {-3, 1}, {0, 2}, {0.5f, 0}};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        if (m * n > 8192 && i > 2) // large tiles take long without a GPU
+            break;
+        test_order((int)i % test_order_count());
+        ok &= right_16<T>(name, launch, m_turned, n_turned, shapes[i], scale[i % 5][0],
+                          scale[i % 5][1]);
+    }
+    test_order(0);
+    tap_ok(ok, "%s: right at every edge", name);
+    // As a sum of halves this would stop at 2048, and of bfloat16 at 256.
+    const size_t many = 4096;
+    std::vector<T> ones(many, (T)1.0f), sum(1);
+    const test_array in(many * sizeof(T)), out(sizeof(T));
+    in.fill(ones.data());
+    CHECK(launch(1, 1, many, 1, (const T *)in.get(), m_turned ? 1 : many, (const T *)in.get(),
+                 n_turned ? many : 1, 0, (T *)out.get(), 1, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(sum.data());
+    tap_ok(as_float(sum[0]) == (float)many, "%s: sums are floats (%g of %zu)", name,
+           (double)as_float(sum[0]), many);
+}
+
 // ---- What is promised of errors -----------------------------------------------------------------
 
 template <class T> static void check_errors(const rung<T> &r)
@@ -729,18 +877,21 @@ int main(void)
     check(RUNG(naive_f32, float, 8, 8, 1));
     check(RUNG(naive_i32, int, 32, 32, 1));
     check_rounding(RUNG(naive_f32, float, 8, 8, 1));
+    check_16<__half>("naive_f16", naive_f16_launch, false, false, 8, 8);
 #endif
 #if TESTED(tiled)
     check_errors(RUNG(tiled_f64, double, 5, 5, 5));
     check(RUNG(tiled_f32, float, 8, 8, 8));
     check(RUNG(tiled_f64, double, 5, 5, 5));
     check(RUNG(tiled_32, float, 32, 32, 32));
+    check_16<__nv_bfloat16>("tiled_bf16", tiled_bf16_launch, false, false, 8, 8);
 #endif
 #if TESTED(coarsened)
     check_errors(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_f32, float, 8, 24, 8));
     check(RUNG(coarsened_i64, long long, 16, 16, 16));
     check_rounding(RUNG(coarsened_f32, float, 8, 24, 8));
+    check_16<__half>("coarsened_f16", coarsened_f16_launch, false, false, 8, 16);
 #endif
 #if TESTED(register_tiled)
     check_errors(RUNG(register_f32, float, 16, 24, 4));
@@ -748,12 +899,18 @@ int main(void)
     check(RUNG(register_f64, double, 8, 16, 8));
     check(RUNG(register_128, float, 128, 128, 8));
     check_rounding(RUNG(register_f32, float, 16, 24, 4));
+    check_16<__nv_bfloat16>("register_bf16", register_bf16_launch, false, false, 16, 8);
 #endif
 #if TESTED(narrow)
     check_errors(RUNG(narrow_f32, float, 8, 4, 1));
     check(RUNG(narrow_f32, float, 8, 4, 1024));
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
+#endif
+#if TESTED(tensor16) || TESTED(launch)
+    check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
+    check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
+    check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
 #endif
 #if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));

@@ -27,8 +27,16 @@
 #ifndef COARSEN_BASE_H
 #define COARSEN_BASE_H
 
+#if __cplusplus < 201103L && !defined(_MSC_VER) // cl.exe says 1997 of every dialect
+#error "coarsen: C++11 or later is needed: NVRTC before 12.0 takes it with the option --std=c++11"
+#endif
+
 #ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
+#endif
+
+#if defined(CUDART_VERSION) && CUDART_VERSION < 11080
+#error "coarsen: CUDA 11.8 or later is needed, and these are the headers of an older one"
 #endif
 
 // ---- Once: version ------------------------------------------------------------------------------
@@ -41,11 +49,22 @@
 
 // ---- Once: definitions --------------------------------------------------------------------------
 
+// What compilers spell differently is only here. The forms for cl.exe are untried.
+#if defined(_MSC_VER) && !defined(__clang__) && !defined(__CUDACC_RTC__)
+#define COARSEN_UNUSED
+#define COARSEN_ALIGNED(bytes) alignas(bytes)
+#define COARSEN_MAY_ALIAS      // any type may there
+#else
+#define COARSEN_UNUSED         __attribute__((unused))
+#define COARSEN_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define COARSEN_MAY_ALIAS      __attribute__((may_alias))
+#endif
+
 // Everything is static, so that two files of one program may include the same thing, and may go
 // unused without a warning.
-#define COARSEN_UNUSED      __attribute__((unused))
 #define COARSEN_KERNEL      COARSEN_UNUSED static __global__
 #define COARSEN_DEVICE      COARSEN_UNUSED static inline __device__
+#define COARSEN_INLINE      COARSEN_UNUSED static __forceinline__ __device__
 #define COARSEN_HOST_DEVICE COARSEN_UNUSED static inline __host__ __device__
 #define COARSEN_HOST        COARSEN_UNUSED static inline
 
@@ -69,8 +88,7 @@
 
 // An array of a block's shared memory, for a type that has a constructor too: it is not run.
 #define COARSEN_SHARED(type, name, count)                                                          \
-    __shared__ __attribute__((                                                                     \
-        aligned(__alignof__(type)))) unsigned char name##_bytes[(count) * sizeof(type)];           \
+    COARSEN_ALIGNED(alignof(type)) __shared__ unsigned char name##_bytes[(count) * sizeof(type)];  \
     type(&name)[count] = *(type(*)[count])name##_bytes
 
 // ---- Once: operators ----------------------------------------------------------------------------
@@ -84,7 +102,11 @@
 
 // The greatest and least value of an integer or floating-point type (infinity where it has one):
 // the identities of COARSEN_MIN and COARSEN_MAX. Constant expressions.
-#define COARSEN_INFINITY  __builtin_bit_cast(double, 0x7ff0000000000000ULL) // NVRTC has no huge_val
+#ifdef __CUDACC_RTC__
+#define COARSEN_INFINITY (1.0 / 0)
+#else
+#define COARSEN_INFINITY __builtin_huge_val()
+#endif
 #define COARSEN_GREATEST(type)                                                                     \
     ((type)0.5 != (type)0 ? (type)COARSEN_INFINITY                                                 \
      : (type)-1 > (type)0 ? (type)-1                                                               \
@@ -98,10 +120,10 @@
 
 // What a thread moves at once: 16 bytes of elements, or one element where 16 is no multiple of it.
 #define COARSEN_VECTOR_ITEMS(type) (16 % sizeof(type) == 0 ? 16 / sizeof(type) : 1)
-#define COARSEN_VECTOR_ALIGN(type) (16 % sizeof(type) == 0 ? 16 : __alignof__(type))
+#define COARSEN_VECTOR_ALIGN(type) (16 % sizeof(type) == 0 ? 16 : alignof(type))
 // The elements before a vector's boundary are whole ones if an array of them is aligned to their size; two
 // floats in a struct need not be.
-#define COARSEN_ITEM_ALIGN(type)   (16 % sizeof(type) == 0 ? sizeof(type) : __alignof__(type))
+#define COARSEN_ITEM_ALIGN(type)   (16 % sizeof(type) == 0 ? sizeof(type) : alignof(type))
 
 // ---- Once: what opening needs -------------------------------------------------------------------
 
@@ -403,7 +425,7 @@ COARSEN_HOST bool coarsen_rows_ok(const void *pointer, size_t pitch, size_t rows
 
 // Whether pointer may hold n elements of its type.
 #define coarsen_array_ok(pointer, n)                                                               \
-    coarsen_bytes_ok(pointer, n, sizeof(*(pointer)), __alignof__(*(pointer)))
+    coarsen_bytes_ok(pointer, n, sizeof(*(pointer)), alignof(decltype(*(pointer))))
 
 #endif // __CUDACC_RTC__
 #endif
@@ -826,6 +848,16 @@ COARSEN_HOST bool COARSEN_(images_ok)(const unsigned char *in, size_t in_pitch, 
 
 // ---- Opening: a matrix product's parameters ---------------------------------------------------------
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+// The type in which products are made and added up.
+#ifndef COARSEN_ACC
+#define COARSEN_ACC COARSEN_TYPE
+#endif
+typedef COARSEN_ACC COARSEN_(acc);
+#undef COARSEN_ACC
+#define COARSEN_ACC COARSEN_(acc)
+#endif
+
 #if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL && !defined(__CUDACC_RTC__)
 // Whether pointer may hold a row-major matrix whose rows begin ld elements apart, no two of which overlap.
 COARSEN_HOST bool COARSEN_(matrix_ok)(const COARSEN_TYPE *pointer, size_t rows, size_t cols,
@@ -950,7 +982,8 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     memcpy(&bits, (const void *)&key, sizeof(key));
     // A bool is not 0 there either; a class is a half, of which the compiler would not know it.
     if (sizeof(key) > 1 && (__is_class(COARSEN_TYPE) || (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0)) {
-        const COARSEN_TYPE infinity = (COARSEN_TYPE)COARSEN_INFINITY;
+        double above = COARSEN_INFINITY; // not const: of one that fits no integer, nvcc warns
+        const COARSEN_TYPE infinity = (COARSEN_TYPE)above;
         unsigned long long infinite = 0;
         memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
         bits = bits & sign ? ~bits : bits | sign;
@@ -1197,7 +1230,7 @@ COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, const COARSEN_TYP
                                                const COARSEN_TYPE *out, COARSEN_(extent) extent,
                                                size_t x, size_t y, size_t z)
 {
-    const size_t bytes = sizeof(*in), alignment = __alignof__(*in);
+    const size_t bytes = sizeof(*in), alignment = alignof(decltype(*in));
     *blocks = 0;
     if (extent.nx == 0 || extent.ny == 0 || extent.nz == 0)
         return cudaSuccess;
@@ -1393,6 +1426,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_STAGES
 #undef COARSEN_M_TRANSPOSED
 #undef COARSEN_N_TRANSPOSED
+#undef COARSEN_ACC
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
 #undef COARSEN_DESCENDING
 #elif COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
@@ -1427,9 +1461,9 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_RADIX
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
-#undef COARSEN_INLINE
 #undef COARSEN_MADE_COPY
 #undef COARSEN_MADE_TENSOR
+#undef COARSEN_MADE_TENSOR16
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_MERGE

@@ -88,10 +88,9 @@
 #include "block/overlap.h"
 #include "block/vector.h"
 
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
 // The runs of two merges that share a block have BLOCK_DIM threads' keys at most, as each merge may have one thread
 // that is not full.
-#define COARSEN_TILE   ((BLOCK_DIM - 1) * COARSE_FACTOR / COARSEN_ITEMS * COARSEN_ITEMS)
+#define COARSEN_TILE ((BLOCK_DIM - 1) * COARSE_FACTOR / COARSEN_ITEMS * COARSEN_ITEMS)
 // Places in shared memory: each of four parts begins and ends within a vector, and a thread reads on behind the last.
 #define COARSEN_ROOM                                                                               \
     ((BLOCK_DIM * COARSE_FACTOR + 10 * (COARSEN_ITEMS - 1)) / COARSEN_ITEMS * COARSEN_ITEMS)

@@ -116,14 +116,13 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 #include "block/merge.h"
 #include "block/overlap.h"
 
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
-#define COARSEN_SHORT  (32 * COARSE_FACTOR)         // keys that a warp sorts
-#define COARSEN_TILE   (BLOCK_DIM * COARSE_FACTOR)  // and a block
-#define COARSEN_ROOM   (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
-#define COARSEN_SIZES  5                            // of teams of warps, at the most: 2, 4, ... 32
-#define COARSEN_CHUNK  8 // tiles of a longer segment that a block takes, at the most
-#define COARSEN_KINDS  8 // of short segments
-#define COARSEN_WAVES  4 // that more segments are spread over, if a block then has a tile of keys
+#define COARSEN_SHORT (32 * COARSE_FACTOR)         // keys that a warp sorts
+#define COARSEN_TILE  (BLOCK_DIM * COARSE_FACTOR)  // and a block
+#define COARSEN_ROOM  (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
+#define COARSEN_SIZES 5                            // of teams of warps, at the most: 2, 4, ... 32
+#define COARSEN_CHUNK 8 // tiles of a longer segment that a block takes, at the most
+#define COARSEN_KINDS 8 // of short segments
+#define COARSEN_WAVES 4 // that more segments are spread over, if a block then has a tile of keys
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
@@ -184,7 +183,8 @@ COARSEN_INLINE COARSEN_TYPE COARSEN_(key_in)(COARSEN_(item) item)
         bits ^= all;
     if (sizeof(COARSEN_TYPE) > 1 &&
         (__is_class(COARSEN_TYPE) || (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0)) {
-        const COARSEN_TYPE infinity = (COARSEN_TYPE)COARSEN_INFINITY;
+        double above = COARSEN_INFINITY; // as in base.h
+        const COARSEN_TYPE infinity = (COARSEN_TYPE)above;
         unsigned long long infinite = 0;
         memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
         bits = (bits + (sign - 1 - infinite)) & all;

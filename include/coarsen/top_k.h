@@ -139,7 +139,7 @@ typedef decltype(+COARSEN_(ones)) COARSEN_(word);
     ((COARSEN_(word))COARSEN_(ones) >> (8 * (sizeof(COARSEN_(word)) - sizeof(COARSEN_TYPE))))
 
 // A number: as an unsigned one that is less if it comes first, and its index.
-typedef struct __attribute__((aligned(16))) {
+typedef struct COARSEN_ALIGNED(16) {
     unsigned long long bits, index;
 } COARSEN_(ranked);
 

@@ -106,7 +106,7 @@ def parameters(header):
 @functools.cache
 def functions(header, prefix=None):
     """(kind, name) of each function an inclusion makes: kind is KERNEL, DEVICE, HOST_DEVICE, HOST."""
-    kinds = {"__global__": "KERNEL", "inline __device__": "DEVICE",
+    kinds = {"__global__": "KERNEL", "inline __device__": "DEVICE", "__forceinline__ __device__": "DEVICE",
              "inline __host__ __device__": "HOST_DEVICE", "inline": "HOST"}
     prefix = prefix or defines(header).get("COARSEN_NAME", ("", "coarsen"))[1]
     changes = {"COARSEN_NAME": prefix} if "COARSEN_NAME" in defines(header) else {}

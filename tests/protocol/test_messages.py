@@ -98,6 +98,13 @@ BASE = {
         {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"},
         {"COARSEN_RED": "1 + 65535", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0"}]),
     "COARSEN_BEGIN must be": (set(), []),  # only a new rung can bring it about
+    "C++11 or later": (set(), []),  # TOO_OLD
+    "CUDA 11.8 or later": (set(), []),
+}
+# What a message of base.h begins with, of what it does not work with -> what brings it about, and what is just enough.
+TOO_OLD = {
+    "C++11 or later": ("-std=c++98", "-std=c++11"),
+    "CUDA 11.8 or later": ("-DCUDART_VERSION=11070", "-DCUDART_VERSION=11080"),
 }
 # What must change with a parameter for another value of it to be right.
 ALONG = {"COARSEN_INPUTS": {"COARSEN_MAP": "0"}}
@@ -169,7 +176,8 @@ def test_every_error_is_covered(header):
         'an #error is not written as #error "message"')
     if header == "coarsen/base.h":
         found = {message for other in HEADERS if other != header for message, _ in of_base(other)}
-        assert {message for message in messages(header) if "COARSEN_BEGIN" not in message} == found
+        assert {message for message in messages(header) if "COARSEN_BEGIN" not in message and
+                not message.startswith(tuple(f"coarsen: {start}" for start in TOO_OLD))} == found
     else:
         assert [message for message in messages(header) if not wrong(message)] == []
         assert all(message.startswith(("coarsen/", "coarsen: ")) for message in messages(header))
@@ -202,6 +210,12 @@ def test_wrong_parameter(header, message, changes):
 @pytest.mark.parametrize("header, changes", RIGHT)
 def test_ends_of_range(header, changes):
     assert errors(said_of(header)[label(header, changes)]) == []
+
+
+@pytest.mark.parametrize("message", TOO_OLD)
+def test_too_old(tmp_path, message):
+    said, not_said = (compile_source([*CPP, flag], "#include <coarsen/base.h>\n", tmp_path) for flag in TOO_OLD[message])
+    assert errors(said)[0].startswith(f"coarsen: {message}") and errors(not_said) == []
 
 
 @pytest.mark.skipif(not NVCC, reason=NO_NVCC)

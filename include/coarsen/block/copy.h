@@ -32,13 +32,13 @@
 #ifndef COARSEN_MADE_COPY
 #define COARSEN_MADE_COPY
 
-typedef struct __attribute__((aligned(4), may_alias)) {
+typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
     unsigned int word[1];
 } COARSEN_(words_1);
-typedef struct __attribute__((aligned(8), may_alias)) {
+typedef struct COARSEN_ALIGNED(8) COARSEN_MAY_ALIAS {
     unsigned int word[2];
 } COARSEN_(words_2);
-typedef struct __attribute__((aligned(16), may_alias)) {
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(words_4);
 
@@ -87,7 +87,7 @@ COARSEN_DEVICE void COARSEN_(copies_end)(void)
     case groups:                                                                                   \
         asm volatile("cp.async.wait_group " #groups ";" ::: "memory");                             \
         break;
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(copies_wait)(unsigned int few)
+COARSEN_INLINE void COARSEN_(copies_wait)(unsigned int few)
 {
     switch (few < 7 ? few : 7) { // the instruction takes a constant
         COARSEN_WAIT(0)

@@ -58,19 +58,19 @@
         COARSEN_FEWER(COARSEN_VECTOR_ITEMS(COARSEN_TYPE), COARSEN_VECTOR_ITEMS(COARSEN_TYPE_B)),   \
         COARSEN_FEWER(COARSEN_VECTOR_ITEMS(COARSEN_TYPE_C),                                        \
                       COARSEN_VECTOR_ITEMS(COARSEN_WRITTEN)))
-#define COARSEN_ALIGN(type) (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : __alignof__(type))
+#define COARSEN_ALIGN(type) (COARSEN_ITEMS > 1 ? COARSEN_ITEMS * sizeof(type) : alignof(type))
 enum { COARSEN_(items) = COARSEN_ITEMS };
 
-typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE)), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN(COARSEN_TYPE)) COARSEN_MAY_ALIAS {
     COARSEN_TYPE item[COARSEN_ITEMS];
 } COARSEN_(vector_a);
-typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE_B)), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN(COARSEN_TYPE_B)) COARSEN_MAY_ALIAS {
     COARSEN_TYPE_B item[COARSEN_ITEMS];
 } COARSEN_(vector_b);
-typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_TYPE_C)), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN(COARSEN_TYPE_C)) COARSEN_MAY_ALIAS {
     COARSEN_TYPE_C item[COARSEN_ITEMS];
 } COARSEN_(vector_c);
-typedef struct __attribute__((aligned(COARSEN_ALIGN(COARSEN_WRITTEN)), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN(COARSEN_WRITTEN)) COARSEN_MAY_ALIAS {
     COARSEN_WRITTEN item[COARSEN_ITEMS];
 } COARSEN_(vector);
 
@@ -134,8 +134,8 @@ COARSEN_DEVICE COARSEN_(around) COARSEN_(load_around)(COARSEN_(inputs) in, size_
 }
 
 // Of two vectors of so many bytes, the one that begins after so many of the first.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(join)(void *low, const void *high, unsigned int bytes, unsigned int after)
+COARSEN_INLINE void COARSEN_(join)(void *low, const void *high, unsigned int bytes,
+                                   unsigned int after)
 {
     unsigned int words[8] = {};
     memcpy(words, low, bytes);
@@ -144,7 +144,7 @@ COARSEN_(join)(void *low, const void *high, unsigned int bytes, unsigned int aft
     memcpy(low, words, bytes);
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(loads)
+COARSEN_INLINE COARSEN_(loads)
     COARSEN_(between)(const COARSEN_(around) * around, COARSEN_(inputs) in, size_t head)
 {
     COARSEN_(loads) load = around->low;

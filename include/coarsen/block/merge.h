@@ -156,15 +156,14 @@ COARSEN_DEVICE unsigned int COARSEN_(run_rank)(unsigned int k, const COARSEN_TYP
 
 // Results of less than four bytes are written four bytes at a time.
 #define COARSEN_PIECE (sizeof(COARSEN_TYPE) < 4 ? 4 / sizeof(COARSEN_TYPE) : 1)
-typedef struct __attribute__((aligned(COARSEN_PIECE > 1 ? 4 : __alignof__(COARSEN_TYPE)),
-                              may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_PIECE > 1 ? 4 : alignof(COARSEN_TYPE)) COARSEN_MAY_ALIAS {
     COARSEN_TYPE item[COARSEN_PIECE];
 } COARSEN_(piece);
 
 // The next count results, of a run alone, from key e on: with flip, they are told as those of b.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(copy_run)(unsigned int e, unsigned int count, const COARSEN_TYPE *keys, COARSEN_(run) run,
-                   COARSEN_TYPE *out, unsigned int *from, unsigned int flip)
+COARSEN_INLINE void COARSEN_(copy_run)(unsigned int e, unsigned int count, const COARSEN_TYPE *keys,
+                                       COARSEN_(run) run, COARSEN_TYPE *out, unsigned int *from,
+                                       unsigned int flip)
 {
     const COARSEN_TYPE *const next = keys + COARSEN_(place)(run, e);
 #pragma unroll 4
@@ -182,10 +181,9 @@ COARSEN_(copy_run)(unsigned int e, unsigned int count, const COARSEN_TYPE *keys,
 
 // The next count results, of two runs that both have more. One of the two next keys is the next result, and the key
 // behind it in its run is read then: one read per result.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
-                      const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out,
-                      unsigned int *from)
+COARSEN_INLINE void COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
+                                          const COARSEN_TYPE *keys, COARSEN_(run) a,
+                                          COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from)
 {
     const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
     const unsigned int first_a = COARSEN_(place)(a, *i) * size;
@@ -218,10 +216,9 @@ COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
     *j += (next_b - first_b) / size;
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count, const COARSEN_TYPE *keys,
-                    COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from,
-                    bool whole)
+COARSEN_INLINE void COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsigned int count,
+                                        const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b,
+                                        COARSEN_TYPE *out, unsigned int *from, bool whole)
 {
     if (whole && *j >= b.count) {
         COARSEN_(copy_run)(*i, count, keys, a, out, from, 0);

@@ -81,8 +81,6 @@
 #define COARSEN_BESIDE 1
 #endif
 
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
-
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arrays, size_t element,
                                     unsigned int rows, unsigned int most);
 COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,

@@ -65,8 +65,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(of_lane)(COARSEN_ACC value, unsigned int lan
 }
 
 // In place and side by side, as what one row waits for leaves time for the others.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(inclusive_rows)(COARSEN_ACC *row,
-                                                                            unsigned int rows)
+COARSEN_INLINE void COARSEN_(inclusive_rows)(COARSEN_ACC *row, unsigned int rows)
 {
 #pragma unroll
     for (unsigned int delta = 1; delta < 32; delta *= 2)

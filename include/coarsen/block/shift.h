@@ -24,8 +24,7 @@
 #ifndef COARSEN_MADE_SHIFT
 #define COARSEN_MADE_SHIFT
 
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(shift)(unsigned int *words, unsigned int count, unsigned int after)
+COARSEN_INLINE void COARSEN_(shift)(unsigned int *words, unsigned int count, unsigned int after)
 {
 #pragma unroll
     for (unsigned int apart = 2; apart > 0; apart--) // words, and then, below, bytes

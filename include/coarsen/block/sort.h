@@ -63,10 +63,9 @@
 static_assert(COARSE_FACTOR >= 1 && COARSE_FACTOR <= 32,
               "coarsen/block: COARSE_FACTOR must be from 1 to 32");
 
-#define COARSEN_RADIX  256 // digits of 8 bits
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
+#define COARSEN_RADIX 256 // digits of 8 bits
 
-typedef struct __attribute__((aligned(16))) {
+typedef struct COARSEN_ALIGNED(16) {
     unsigned int counts[BLOCK_DIM / 32][COARSEN_RADIX]; // of each warp; then the next place
     unsigned int totals[COARSEN_RADIX], begin[COARSEN_RADIX];
 } COARSEN_(ranking);

@@ -28,8 +28,7 @@
 #define COARSEN_MADE_TENSOR
 
 // The instructions are volatile so that the compiler leaves them where they stand, between loads and copies.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(multiply_add)(double *sum, const double *m, const double *n)
+COARSEN_INLINE void COARSEN_(multiply_add)(double *sum, const double *m, const double *n)
 {
 #if COARSEN_PTX >= 900
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "

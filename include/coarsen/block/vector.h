@@ -45,9 +45,9 @@
 #endif
 enum { COARSEN_(items) = COARSEN_ITEMS };
 
-typedef struct __attribute__((aligned(COARSEN_VECTOR_ALIGN(COARSEN_TYPE) /
-                                      (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) / COARSEN_ITEMS)),
-                              may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_VECTOR_ALIGN(COARSEN_TYPE) /
+                               (COARSEN_VECTOR_ITEMS(COARSEN_TYPE) / COARSEN_ITEMS))
+    COARSEN_MAY_ALIAS {
     COARSEN_TYPE item[COARSEN_ITEMS];
 } COARSEN_(vector);
 

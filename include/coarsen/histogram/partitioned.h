@@ -66,7 +66,6 @@ static_assert(COARSEN_BUCKET >= 1024 && COARSEN_BUCKET <= 32768 &&
 static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
               "coarsen/histogram: COARSEN_BUCKETS must be from 1 to 2048");
 
-#define COARSEN_INLINE    COARSEN_DEVICE __attribute__((always_inline))
 #define COARSEN_TILE      (BLOCK_DIM * CFACTOR) // elements
 #define COARSEN_PARTS     2048 // runs of tiles, at the most: a block of the partition has one
 #define COARSEN_COUNT_DIM (BLOCK_DIM < 512 ? 2 * BLOCK_DIM : 1024) // threads of a block that counts
@@ -93,7 +92,7 @@ static_assert(COARSEN_BUCKETS >= 1 && COARSEN_BUCKETS <= 2048,
 #define COARSEN_EACH ((((COARSEN_LISTS + 1) * COARSEN_COLUMNS - 1) / BLOCK_DIM + 1) | 1)
 
 // 8 elements as they are in the scratch: each one's bin, less the first of its bucket.
-typedef struct __attribute__((aligned(16), may_alias)) {
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(offsets);
 

@@ -118,10 +118,10 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int w
 // Counts vectors, one in every `threads` from v on, as long as there are `loads` of them at a time;
 // and returns the first that is left. What is in no row of this block is added to one more, which
 // nobody reads.
-COARSEN_DEVICE __attribute__((always_inline)) size_t
-COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads, const unsigned int loads,
-                       unsigned int *column, const unsigned int copies, unsigned int first_bin,
-                       unsigned int width)
+COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads,
+                                             const unsigned int loads, unsigned int *column,
+                                             const unsigned int copies, unsigned int first_bin,
+                                             unsigned int width)
 {
 #pragma unroll 1
     for (; v + (loads - 1) * threads < parts.vectors; v += loads * threads) {
@@ -142,10 +142,9 @@ COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads, const un
 }
 
 // The whole kernel, for blocks of block_dim threads. block_dim and copies are constants.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                    unsigned int full_width, const unsigned int block_dim,
-                    const unsigned int copies)
+COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                        unsigned int full_width, const unsigned int block_dim,
+                                        const unsigned int copies)
 {
     unsigned int *const copy = (unsigned int *)coarsen_shared;
     unsigned int *const column = copy + threadIdx.x % copies;

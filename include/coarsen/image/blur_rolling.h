@@ -78,7 +78,7 @@
 #define COARSEN_SLOTS  (COARSEN_SIDE + COARSEN_AHEAD)
 #define COARSEN_PLACES 6
 
-typedef struct __attribute__((aligned(16), may_alias)) {
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(vector);
 
@@ -107,9 +107,9 @@ typedef struct {
 
 // Begins to copy a row to a slot: as the aligned vectors, or the aligned words, that hold its
 // samples. rows, columns: as in step.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char *from, const COARSEN_(strip) * strip,
-                int row, const bool rows, const bool columns, const bool aligned)
+COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char *from,
+                                    const COARSEN_(strip) * strip, int row, const bool rows,
+                                    const bool columns, const bool aligned)
 {
     const unsigned int lane = threadIdx.x % 32;
     const COARSEN_(vector) nothing = {};
@@ -177,9 +177,8 @@ COARSEN_DEVICE void COARSEN_(store)(unsigned char *to, int b, COARSEN_(vector) m
 
 // Writes the warp's vectors to a row at any distance from a word: as the aligned words that hold them, by way of shared
 // memory, so that neighbours write neighbours.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(store_words)(unsigned char *to, COARSEN_(vector) means, const COARSEN_(strip) * strip,
-                      const bool columns)
+COARSEN_INLINE void COARSEN_(store_words)(unsigned char *to, COARSEN_(vector) means,
+                                          const COARSEN_(strip) * strip, const bool columns)
 {
     __shared__ COARSEN_(vector) row[BLOCK_DIM];
     const unsigned int lane = threadIdx.x % 32, before = (unsigned int)((size_t)to % 4);
@@ -226,10 +225,8 @@ COARSEN_DEVICE unsigned int COARSEN_(pair)(const unsigned int *even, const unsig
 // The box sums at the thread's 16 samples of a row, from its own and its neighbours' column sums.
 // Of word w, samples 0 and 2 are in sums[2 w], samples 1 and 3 in sums[2 w + 1].
 // Beside the warp there is nothing. That matters only at the ends of a row: columns says that the warp is at none.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(sums)(unsigned int *sums,
-                                                                  const unsigned int *mine_even,
-                                                                  const unsigned int *mine_odd,
-                                                                  const bool columns)
+COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_even,
+                                   const unsigned int *mine_odd, const bool columns)
 {
     unsigned int even[4 + 2 * COARSEN_WORDS], odd[4 + 2 * COARSEN_WORDS];
 #pragma unroll
@@ -378,9 +375,9 @@ COARSEN_DEVICE void COARSEN_(find_factors)(COARSEN_(shared) * shared, size_t wid
 // Row i enters, and the row in the middle of the boxes is made. rows: row i + COARSEN_AHEAD is an
 // inner one, as row i is, and the boxes have all their rows. columns, only with rows: they have all
 // their columns too, for each sample of the warp.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * shared, const COARSEN_(strip) * strip,
-               int i, const bool rows, const bool columns, const bool aligned)
+COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * shared,
+                                   const COARSEN_(strip) * strip, int i, const bool rows,
+                                   const bool columns, const bool aligned)
 {
     COARSEN_(vector) *const slots = &shared->ring[0][threadIdx.x];
     COARSEN_(copies_wait)(COARSEN_AHEAD - 1);
@@ -443,10 +440,10 @@ COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * shared, const COARSEN
 }
 
 // The work of a thread: 16 samples of each row of its warp's strip. aligned: rows begin at multiples of 16 bytes.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(walk)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
-               size_t width, size_t height, unsigned int columns, unsigned int strip_rows,
-               const bool aligned)
+COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, unsigned char *out,
+                                   size_t out_pitch, size_t width, size_t height,
+                                   unsigned int columns, unsigned int strip_rows,
+                                   const bool aligned)
 {
     __shared__ COARSEN_(shared) shared;
     for (unsigned int c = threadIdx.x; c <= COARSEN_BOX; c += BLOCK_DIM)

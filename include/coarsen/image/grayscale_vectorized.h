@@ -51,7 +51,7 @@
 
 #include "../block/shift.h"
 
-typedef struct __attribute__((aligned(16), may_alias)) {
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(vector);
 

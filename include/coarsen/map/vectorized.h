@@ -60,10 +60,8 @@
 #include "../block/inputs.h"
 
 // head: the elements before the first vector, which is at a boundary in out, and in every input if they are aligned.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_(vectors)(COARSEN_(inputs) in,
-                                                                     COARSEN_MAPPED *out, size_t n,
-                                                                     size_t head,
-                                                                     const bool aligned)
+COARSEN_INLINE void COARSEN_(vectors)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n,
+                                      size_t head, const bool aligned)
 {
     const size_t whole = (n - head) / COARSEN_ITEMS;
     // What is around the last vector may reach out of the arrays.

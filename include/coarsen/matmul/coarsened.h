@@ -7,17 +7,18 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/coarsened.h>
 //
-// | parameter     | default  | meaning                                                           |
-// |---------------|----------|-------------------------------------------------------------------|
-// | COARSEN_NAME  | required | prefix of every name defined here                                 |
-// | COARSEN_TYPE  | required | element type, also of alpha and beta: any number type, __half too |
-// | TILE_WIDTH    | 32       | width of the square tiles and of a block, from 1 to 32            |
-// | COARSE_FACTOR | 4        | tiles of P per block, from 1 to 32                                |
+// | parameter     | default      | meaning                                                     |
+// |---------------|--------------|-------------------------------------------------------------|
+// | COARSEN_NAME  | required     | prefix of every name defined here                           |
+// | COARSEN_TYPE  | required     | element type: any number type, __half and __nv_bfloat16 too |
+// | COARSEN_ACC   | COARSEN_TYPE | type of products, sums, alpha and beta: float for __half    |
+// | TILE_WIDTH    | 32           | width of the square tiles and of a block, from 1 to 32      |
+// | COARSE_FACTOR | 4            | tiles of P per block, from 1 to 32                          |
 // Defines NAME_kernel (TILE_WIDTH x TILE_WIDTH threads, one block per COARSE_FACTOR horizontally
 // adjacent tiles of P, row by row) and
-//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//                             COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
 // is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
 // alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
@@ -48,9 +49,9 @@
 #endif
 
 COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
-    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                      const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                     COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+                     COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp)
 {
     __shared__ COARSEN_TYPE m_tile[TILE_WIDTH][TILE_WIDTH], n_tile[TILE_WIDTH][TILE_WIDTH];
     const unsigned int i = threadIdx.y, j = threadIdx.x;
@@ -58,7 +59,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
     const size_t row = blockIdx.x / tile_cols * TILE_WIDTH + i;
     const size_t col_start = blockIdx.x % tile_cols * TILE_WIDTH * COARSE_FACTOR + j;
 
-    COARSEN_TYPE sum[COARSE_FACTOR] = {};
+    COARSEN_ACC sum[COARSE_FACTOR] = {};
     for (size_t phase = 0; phase < inner; phase += TILE_WIDTH) {
         m_tile[i][j] = row < rows && phase + j < inner ? m[row * ldm + phase + j] : (COARSEN_TYPE)0;
 #pragma unroll
@@ -69,7 +70,7 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
             __syncthreads();
 #pragma unroll
             for (unsigned int k = 0; k < TILE_WIDTH; k++)
-                sum[c] += m_tile[i][k] * n_tile[k][j];
+                sum[c] += (COARSEN_ACC)m_tile[i][k] * (COARSEN_ACC)n_tile[k][j];
             __syncthreads();
         }
     }
@@ -78,18 +79,19 @@ COARSEN_KERNEL void __launch_bounds__(TILE_WIDTH *TILE_WIDTH)
         const size_t col = col_start + c * TILE_WIDTH;
         if (row < rows && col < cols) {
             COARSEN_TYPE *const out = p + row * ldp + col;
-            *out = beta == (COARSEN_TYPE)0 ? alpha * sum[c] : alpha * sum[c] + beta * *out;
+            const COARSEN_ACC made = alpha * sum[c];
+            *out = (COARSEN_TYPE)(beta == (COARSEN_ACC)0 ? made : made + beta * (COARSEN_ACC)*out);
         }
     }
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
-                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
-                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
-                                          COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
+                                          const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                          size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+                                          cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
     size_t blocks = 0;
     const cudaError_t status = COARSEN_(count_tiles)(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/matmul/launch.h: the kernels and launchers of pipelined.h and tensor.h, which differ in how a block makes a
-// tile of P. Not for use by itself: those rungs include it, for each shape of tiles.
+// coarsen/matmul/launch.h: the kernels and launchers of pipelined.h, tensor.h and tensor16.h, which differ in how a block
+// makes a tile of P. Not for use by itself: those rungs include it, for each shape of tiles.
 //
 // It takes BM and BN, the rows and columns of a tile, COARSEN_THREADS, the threads of a block, and NAME_shared_bytes,
 // and declares NAME_make, which the rung then defines. Its manual is that of the rung.
@@ -17,7 +17,7 @@ typedef struct {
     unsigned int first;
     size_t m_step, n_step, p_step;
     size_t depth; // of a part
-    COARSEN_TYPE *sums;
+    COARSEN_ACC *sums;
 } COARSEN_(work);
 #endif
 
@@ -25,10 +25,8 @@ typedef struct {
 
 // Where a tile of P begins. Tiles go down and then across in bands of tiles, so
 // those that are made at the same time need few different rows and columns.
-COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigned int tile,
-                                                                         size_t rows, size_t cols,
-                                                                         size_t *row_start,
-                                                                         size_t *col_start)
+COARSEN_INLINE void COARSEN_SHAPE_(place)(unsigned int tile, size_t rows, size_t cols,
+                                          size_t *row_start, size_t *col_start)
 {
     const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
     const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
@@ -41,41 +39,40 @@ COARSEN_DEVICE __attribute__((always_inline)) void COARSEN_SHAPE_(place)(unsigne
 }
 
 // P = mine + beta P, of one element.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_TYPE mine, COARSEN_TYPE beta)
+COARSEN_INLINE void COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_ACC mine, COARSEN_ACC beta)
 {
-    *to = beta == (COARSEN_TYPE)0 ? mine : mine + beta * *to;
+    *to = (COARSEN_TYPE)(beta == (COARSEN_ACC)0 ? mine : mine + beta * (COARSEN_ACC)*to);
 }
 
 // The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
 // blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant.
-COARSEN_DEVICE __attribute__((always_inline)) void
-    COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                         const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                         const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                         COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work);
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_ACC alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_ACC beta, COARSEN_TYPE *__restrict__ p, size_t ldp,
+                                         COARSEN_(work) work);
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                            const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
+                           const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_ACC beta,
                            COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
 {
     COARSEN_SHAPE_(make)(false, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
 }
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+    COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                                 const COARSEN_TYPE *__restrict__ m, size_t ldm,
                                 const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_(work) work)
 {
     COARSEN_SHAPE_(make)
-    (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_TYPE)0, NULL, BN, work);
+    (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_ACC)0, NULL, BN, work);
 }
 
 // Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
 COARSEN_KERNEL void __launch_bounds__(256)
-    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_TYPE beta,
+    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_ACC beta,
                                COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
 {
     const unsigned int e = blockIdx.y * 256 + threadIdx.x;
@@ -85,7 +82,7 @@ COARSEN_KERNEL void __launch_bounds__(256)
     COARSEN_(follow)();
     if (e >= BM * BN || row >= rows || col >= cols)
         return;
-    COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
+    COARSEN_ACC sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
 #pragma unroll 16
     for (unsigned int part = 1; part < parts; part++)
         sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
@@ -96,8 +93,8 @@ COARSEN_KERNEL void __launch_bounds__(256)
 // So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
 // which are added up.
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
-    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha, const COARSEN_TYPE *m,
+    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
     size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
 {
     const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
@@ -136,14 +133,14 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
-                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                                                COARSEN_ACC alpha, const COARSEN_TYPE *m,
                                                 size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
                                                 cudaStream_t stream)
 {
     const COARSEN_(work) work = {};
-    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_TYPE)0 ? 0 : inner, alpha,
-                                       m, ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
+    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_ACC)0 ? 0 : inner, alpha, m,
+                                       ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
 }
 #endif
 

@@ -158,7 +158,7 @@ static_assert(
 // What a block multiplies at a time: operands for rows of P are neighbours, as are those for its columns.
 // Rows of a tile that is transposed on its way are 4 longer: otherwise the copies of neighbours in depth would
 // share a bank.
-typedef struct __attribute__((aligned(16))) {
+typedef struct COARSEN_ALIGNED(16) {
     COARSEN_TYPE m[BK][COARSEN_PITCH_M], n[BK][COARSEN_PITCH_N];
 } COARSEN_SHAPE_(tiles);
 
@@ -191,9 +191,9 @@ typedef struct {
 
 // Starts to copy a tile of an operand whose neighbours in memory are neighbours in depth. edge, end: whether a part of
 // its rows or columns, of which there are `width`, or of its depth lies beyond the matrix. There, zeros take its place.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy_across)(COARSEN_TYPE *to, unsigned int pitch, unsigned int width,
-                            COARSEN_SHAPE_(operand) * from, bool edge, bool end, unsigned int depth)
+COARSEN_INLINE void COARSEN_SHAPE_(copy_across)(COARSEN_TYPE *to, unsigned int pitch,
+                                                unsigned int width, COARSEN_SHAPE_(operand) * from,
+                                                bool edge, bool end, unsigned int depth)
 {
     const unsigned int runs = COARSEN_RUN * width; // elements in a run of each row or column
     const unsigned int row = threadIdx.x / COARSEN_RUN % width;
@@ -216,9 +216,9 @@ COARSEN_SHAPE_(copy_across)(COARSEN_TYPE *to, unsigned int pitch, unsigned int w
 }
 
 // The same, of an operand whose neighbours in memory are neighbouring rows or columns.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy_along)(COARSEN_TYPE *to, unsigned int pitch, unsigned int width,
-                           COARSEN_SHAPE_(operand) * from, bool edge, bool end, unsigned int depth)
+COARSEN_INLINE void COARSEN_SHAPE_(copy_along)(COARSEN_TYPE *to, unsigned int pitch,
+                                               unsigned int width, COARSEN_SHAPE_(operand) * from,
+                                               bool edge, bool end, unsigned int depth)
 {
     const COARSEN_TYPE *next = from->next;
     if (!edge || from->vectors) {
@@ -253,9 +253,9 @@ COARSEN_SHAPE_(copy_along)(COARSEN_TYPE *to, unsigned int pitch, unsigned int wi
 
 // From where this thread copies an operand's tiles, of `width` from `start` of `all` rows or columns on. Returns
 // whether they lie wholly inside the matrix, and are fast to copy.
-COARSEN_DEVICE __attribute__((always_inline)) bool
-COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first, size_t ld,
-                     size_t start, size_t all, unsigned int width, bool across)
+COARSEN_INLINE bool COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first,
+                                         size_t ld, size_t start, size_t all, unsigned int width,
+                                         bool across)
 {
     const unsigned int vectors = width / COARSEN_ITEMS, runs = COARSEN_RUN * width;
     unsigned int row = threadIdx.x % width;
@@ -283,8 +283,7 @@ typedef struct {
 } COARSEN_SHAPE_(source);
 
 // Starts to copy the next tiles of M and N, and moves on to the next ones.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
     COARSEN_TYPE *const m = to->m[0], *const n = to->n[0];
     const unsigned int m_pitch = COARSEN_PITCH_M, n_pitch = COARSEN_PITCH_N;
@@ -305,10 +304,9 @@ COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 }
 
 // Loads the operands of one step for a thread's patch, at row and col of its tile.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
-                     const COARSEN_SHAPE_(tiles) * tiles, unsigned int k, unsigned int row,
-                     unsigned int col)
+COARSEN_INLINE void COARSEN_SHAPE_(load)(COARSEN_(vector) * of_m, COARSEN_(vector) * of_n,
+                                         const COARSEN_SHAPE_(tiles) * tiles, unsigned int k,
+                                         unsigned int row, unsigned int col)
 {
 #pragma unroll
     for (unsigned int i = 0; i < TM; i += COARSEN_ITEMS)
@@ -326,9 +324,9 @@ typedef struct {
 } COARSEN_SHAPE_(patch);
 
 // Adds the products of one step's operands.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum, const COARSEN_(vector) * of_m,
-                         const COARSEN_(vector) * of_n)
+COARSEN_INLINE void COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum,
+                                             const COARSEN_(vector) * of_m,
+                                             const COARSEN_(vector) * of_n)
 {
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++)
@@ -345,8 +343,8 @@ COARSEN_SHAPE_(multiply)(COARSEN_SHAPE_(patch) * sum, const COARSEN_(vector) * o
 #if COARSEN_SLICES > 1
 // Each slice owns TM / COARSEN_SLICES rows of its patches, and adds them up: row i belongs to slice
 // i / (TM / COARSEN_SLICES). This function hands a thread's sums of the other rows to their owners.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum, unsigned int slice, unsigned int t)
+COARSEN_INLINE void COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum,
+                                                 unsigned int slice, unsigned int t)
 {
     COARSEN_(vector) *const sums = (COARSEN_(vector) *)coarsen_shared; // where the tiles were
     __syncthreads();
@@ -364,8 +362,8 @@ COARSEN_SHAPE_(leave_slices)(const COARSEN_SHAPE_(patch) * sum, unsigned int sli
 }
 
 // Adds the other slices' sums, in order, to this slice's vector j of row i.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int j, unsigned int t)
+COARSEN_INLINE void COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i,
+                                               unsigned int j, unsigned int t)
 {
     const COARSEN_(vector) *const sums = (const COARSEN_(vector) *)coarsen_shared;
 #pragma unroll
@@ -380,8 +378,7 @@ COARSEN_SHAPE_(add_slices)(COARSEN_(vector) * mine, unsigned int i, unsigned int
 #endif
 
 // Where the patch of thread t of a group begins in its tile.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(find_patch)(unsigned int t, unsigned int *row, unsigned int *col)
+COARSEN_INLINE void COARSEN_SHAPE_(find_patch)(unsigned int t, unsigned int *row, unsigned int *col)
 {
     const unsigned int lane = t % 32, warp = t / 32, warps_n = BN / TN / COARSEN_LANES_N;
     *row = warp / warps_n * COARSEN_LANES_M * TM + lane % COARSEN_LANES_M * COARSEN_ITEMS;
@@ -394,9 +391,9 @@ COARSEN_SHAPE_(find_patch)(unsigned int t, unsigned int *row, unsigned int *col)
 #define COARSEN_COL_AT(j) ((j)*COARSEN_ITEMS * COARSEN_LANES_N)
 
 // P = mine + beta P, of a vector of elements from row and col on. Rows begin at multiples of 16 bytes.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
-                      size_t cols, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+COARSEN_INLINE void COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col,
+                                          size_t rows, size_t cols, COARSEN_TYPE beta,
+                                          COARSEN_TYPE *p, size_t ldp)
 {
     COARSEN_TYPE *const to = p + row * ldp + col;
     if (row >= rows)
@@ -421,9 +418,9 @@ COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t row, size_t col, siz
 // The same, of the vectors of one row of each patch of a warp, where rows begin anywhere. From row to row of patches it
 // is COARSEN_ITEMS rows of P. By way of shared memory neighbouring lanes get neighbouring elements: otherwise each
 // store of a warp would touch four times as many sectors.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col, size_t rows,
-                           size_t cols, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row,
+                                               size_t col, size_t rows, size_t cols,
+                                               COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
 {
     const unsigned int lane = threadIdx.x % 32, width = COARSEN_LANES_N * TN;
     COARSEN_(vector) *const stage =
@@ -447,11 +444,11 @@ COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, size_t row, size_t col
 
 // The work of a block, which launch.h declares. is_part is a constant: if it were a variable of the loop, the compiler
 // would load operands in bursts, which takes 6% of the time.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                     const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                     const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                     COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_TYPE alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p,
+                                         size_t ldp, COARSEN_(work) work)
 {
     COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
     if (is_part) {

@@ -8,19 +8,20 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/register_tiled.h>
 //
-// | parameter    | default  | meaning                                                           |
-// |--------------|----------|-------------------------------------------------------------------|
-// | COARSEN_NAME | required | prefix of every name defined here                                 |
-// | COARSEN_TYPE | required | element type, also of alpha and beta: any number type, __half too |
-// | BM           | 128      | rows of P per block: a multiple of TM                             |
-// | BN           | 128      | columns of P per block: a multiple of TN                          |
-// | BK           | 8        | depth of the tiles of M and N, from 1 to 32                       |
-// | TM           | 8        | rows of P per thread, from 2 to 16                                |
-// | TN           | 8        | columns of P per thread, from 2 to 16                             |
+// | parameter    | default      | meaning                                                     |
+// |--------------|--------------|-------------------------------------------------------------|
+// | COARSEN_NAME | required     | prefix of every name defined here                           |
+// | COARSEN_TYPE | required     | element type: any number type, __half and __nv_bfloat16 too |
+// | COARSEN_ACC  | COARSEN_TYPE | type of products, sums, alpha and beta: float for __half    |
+// | BM           | 128          | rows of P per block: a multiple of TM                       |
+// | BN           | 128          | columns of P per block: a multiple of TN                    |
+// | BK           | 8            | depth of the tiles of M and N, from 1 to 32                 |
+// | TM           | 8            | rows of P per thread, from 2 to 16                          |
+// | TN           | 8            | columns of P per thread, from 2 to 16                       |
 // Defines NAME_kernel (BM / TM * BN / TN threads, one block per tile of P, row by row) and
-//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//                             COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m
 // is m[i * ldm + j]. ldm >= inner, ldn >= cols, ldp >= cols. Any size, including 0, at element
 // alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and m and n are not
@@ -73,9 +74,9 @@
 #define COARSEN_THREADS ((BM / TM) * (BN / TN))
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                      const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                     COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+                     COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp)
 {
     // m_tile is transposed. The + 1 avoids bank conflicts.
     __shared__ COARSEN_TYPE m_tile[BK][BM + 1], n_tile[BK][BN];
@@ -85,7 +86,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     const size_t tile_cols = coarsen_ceil_div(cols, BN);
     const size_t row_start = blockIdx.x / tile_cols * BM, col_start = blockIdx.x % tile_cols * BN;
 
-    COARSEN_TYPE sum[TM][TN] = {};
+    COARSEN_ACC sum[TM][TN] = {};
     for (size_t phase = 0; phase < inner; phase += BK) {
         for (unsigned int e = threadIdx.x; e < BM * BK; e += COARSEN_THREADS) {
             const size_t row = row_start + e / BK, k = phase + e % BK;
@@ -98,13 +99,13 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         __syncthreads();
 #pragma unroll
         for (unsigned int k = 0; k < BK; k++) {
-            COARSEN_TYPE from_m[TM], from_n[TN];
+            COARSEN_ACC from_m[TM], from_n[TN];
 #pragma unroll
             for (unsigned int i = 0; i < TM; i++)
-                from_m[i] = m_tile[k][patch_row + i * (BM / TM)];
+                from_m[i] = (COARSEN_ACC)m_tile[k][patch_row + i * (BM / TM)];
 #pragma unroll
             for (unsigned int j = 0; j < TN; j++)
-                from_n[j] = n_tile[k][patch_col + j * (BN / TN)];
+                from_n[j] = (COARSEN_ACC)n_tile[k][patch_col + j * (BN / TN)];
 #pragma unroll
             for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
@@ -121,19 +122,20 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
                          col = col_start + patch_col + j * (BN / TN);
             if (row < rows && col < cols) {
                 COARSEN_TYPE *const out = p + row * ldp + col;
+                const COARSEN_ACC made = alpha * sum[i][j];
                 *out =
-                    beta == (COARSEN_TYPE)0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * *out;
+                    (COARSEN_TYPE)(beta == (COARSEN_ACC)0 ? made : made + beta * (COARSEN_ACC)*out);
             }
         }
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
-                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
-                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
-                                          COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
+                                          const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                          size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+                                          cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
     size_t blocks = 0;
     const cudaError_t status =

@@ -116,7 +116,7 @@ static_assert(
     "evenly: take powers of two, or change BK");
 
 // What a block multiplies at a time.
-typedef struct __attribute__((aligned(16))) {
+typedef struct COARSEN_ALIGNED(16) {
     COARSEN_TYPE m[COARSEN_M_LINES * COARSEN_PITCH(COARSEN_M_LENGTH)];
     COARSEN_TYPE n[COARSEN_N_LINES * COARSEN_PITCH(COARSEN_N_LENGTH)];
 } COARSEN_SHAPE_(tiles);
@@ -138,7 +138,7 @@ typedef struct {
 } COARSEN_SHAPE_(operand);
 
 // From where this thread copies an operand's tiles, from row or column `start` on.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_SHAPE_(operand)
+COARSEN_INLINE COARSEN_SHAPE_(operand)
     COARSEN_SHAPE_(open)(const COARSEN_TYPE *first, size_t ld, size_t start, bool across,
                          unsigned int length)
 {
@@ -153,10 +153,10 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_SHAPE_(operand)
 // Starts to copy a tile of so many lines of so many elements. whole: it lies inside the matrix. Otherwise only the
 // first `lines_there`, and the first `length_there` of each, do, and zeros take the place of the others. vectors: all
 // lines begin at multiples of 16 bytes.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy_tile)(COARSEN_TYPE *to, const COARSEN_SHAPE_(operand) * from, bool whole,
-                          bool vectors, unsigned int lines, unsigned int length,
-                          unsigned int lines_there, unsigned int length_there)
+COARSEN_INLINE void COARSEN_SHAPE_(copy_tile)(COARSEN_TYPE *to,
+                                              const COARSEN_SHAPE_(operand) * from, bool whole,
+                                              bool vectors, unsigned int lines, unsigned int length,
+                                              unsigned int lines_there, unsigned int length_there)
 {
     const unsigned int across = length / COARSEN_ITEMS, bytes = sizeof(COARSEN_TYPE);
     const unsigned int line = threadIdx.x / across, at = threadIdx.x % across * COARSEN_ITEMS;
@@ -189,9 +189,9 @@ typedef struct {
 } COARSEN_SHAPE_(source);
 
 // Starts to copy the next tiles of M and N, as the calls below have it.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to, const COARSEN_SHAPE_(source) * from,
-                           bool whole, bool vectors)
+COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
+                                               const COARSEN_SHAPE_(source) * from, bool whole,
+                                               bool vectors)
 {
     const unsigned int depth = (unsigned int)coarsen_min(from->inner, BK);
     COARSEN_SHAPE_(copy_tile)
@@ -203,8 +203,7 @@ COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to, const COARSEN_SHAPE_(sour
 }
 
 // The same, and moves on to the next ones. After the last ones it copies zeros.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
     if (!from->vectors)
         COARSEN_SHAPE_(copy_tiles)(to, from, false, false);
@@ -224,18 +223,18 @@ typedef struct {
 } COARSEN_SHAPE_(step);
 
 // Loads them. row, col and k are those of the first of each.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(load_m)(COARSEN_SHAPE_(step) * step, const COARSEN_SHAPE_(tiles) * tiles,
-                       unsigned int i, unsigned int row, unsigned int k)
+COARSEN_INLINE void COARSEN_SHAPE_(load_m)(COARSEN_SHAPE_(step) * step,
+                                           const COARSEN_SHAPE_(tiles) * tiles, unsigned int i,
+                                           unsigned int row, unsigned int k)
 {
 #pragma unroll
     for (unsigned int q = 0; q < 4; q++)
         step->m[i][q] = (double)tiles->m[COARSEN_M_AT(row + 16 * i + q % 2 * 8, k + q / 2 * 4)];
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(load_n)(COARSEN_SHAPE_(step) * step, const COARSEN_SHAPE_(tiles) * tiles,
-                       unsigned int col, unsigned int k)
+COARSEN_INLINE void COARSEN_SHAPE_(load_n)(COARSEN_SHAPE_(step) * step,
+                                           const COARSEN_SHAPE_(tiles) * tiles, unsigned int col,
+                                           unsigned int k)
 {
 #pragma unroll
     for (unsigned int j = 0; j < TN / 8; j++)
@@ -245,9 +244,9 @@ COARSEN_SHAPE_(load_n)(COARSEN_SHAPE_(step) * step, const COARSEN_SHAPE_(tiles) 
 }
 
 // P = alpha sum + beta P, of two neighbours in a row, if they are there.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(write)(const double *sum, size_t row, size_t col, size_t rows, size_t cols,
-                      COARSEN_TYPE alpha, COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp)
+COARSEN_INLINE void COARSEN_SHAPE_(write)(const double *sum, size_t row, size_t col, size_t rows,
+                                          size_t cols, COARSEN_TYPE alpha, COARSEN_TYPE beta,
+                                          COARSEN_TYPE *p, size_t ldp)
 {
     COARSEN_TYPE *const to = p + row * ldp + col;
     const COARSEN_TYPE left = alpha * (COARSEN_TYPE)sum[0], right = alpha * (COARSEN_TYPE)sum[1];
@@ -269,11 +268,11 @@ COARSEN_SHAPE_(write)(const double *sum, size_t row, size_t col, size_t rows, si
 }
 
 // The work of a block, which launch.h declares.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
-                     const COARSEN_TYPE *__restrict__ m, size_t ldm,
-                     const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_TYPE beta,
-                     COARSEN_TYPE *__restrict__ p, size_t ldp, COARSEN_(work) work)
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_TYPE alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p,
+                                         size_t ldp, COARSEN_(work) work)
 {
     if (!COARSEN_IS_DOUBLE) // never launched: leave nothing to compile
         return;

@@ -73,8 +73,7 @@
 #include "../block/merge.h"
 #include "../block/vector.h"
 
-#define COARSEN_INLINE COARSEN_DEVICE __attribute__((always_inline))
-#define COARSEN_SIZE   sizeof(COARSEN_TYPE)
+#define COARSEN_SIZE sizeof(COARSEN_TYPE)
 #ifdef COARSEN_VALUE
 #define COARSEN_PLACE sizeof(unsigned int) // where a result came from
 #else

@@ -93,7 +93,7 @@ COARSEN_KERNEL void COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, s
 
 #ifndef __CUDACC_RTC__
 // The bytes of the counter and zeros, after which the partial results lie, one per block.
-enum { COARSEN_(first) = __alignof__(COARSEN_ACC) > 16 ? __alignof__(COARSEN_ACC) : 16 };
+enum { COARSEN_(first) = alignof(COARSEN_ACC) > 16 ? alignof(COARSEN_ACC) : 16 };
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {

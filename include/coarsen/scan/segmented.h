@@ -138,12 +138,12 @@ typedef struct {
 #include "../block/pipeline.h"
 
 #define COARSEN_ALIGN                                                                              \
-    (16 % sizeof(COARSEN_(value)) != 0 ? __alignof__(COARSEN_(value))                              \
+    (16 % sizeof(COARSEN_(value)) != 0 ? alignof(COARSEN_(value))                                  \
      : COARSEN_ITEMS * sizeof(COARSEN_(value)) % 16 == 0                                           \
          ? 16                                                                                      \
          : COARSEN_ITEMS * sizeof(COARSEN_(value)))
 
-typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
     COARSEN_(value) item[COARSEN_ITEMS];
 } COARSEN_(results);
 

@@ -91,11 +91,11 @@ typedef struct {
 #include "../block/shift.h"
 
 #define COARSEN_ALIGN                                                                              \
-    (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
+    (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
                                                      : COARSEN_ITEMS * sizeof(COARSEN_ACC))
 
-typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
     COARSEN_ACC item[COARSEN_ITEMS];
 } COARSEN_(results);
 

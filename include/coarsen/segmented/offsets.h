@@ -98,11 +98,11 @@
 #define COARSEN_RUN                                                                                \
     (COARSEN_PLACES - COARSEN_ITEMS) // of a tile, what a run has that need not begin at a vector
 #define COARSEN_ALIGN                                                                              \
-    (16 % sizeof(COARSEN_ACC) != 0                   ? __alignof__(COARSEN_ACC)                    \
+    (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
                                                      : COARSEN_ITEMS * sizeof(COARSEN_ACC))
 
-typedef struct __attribute__((aligned(COARSEN_ALIGN), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
     COARSEN_ACC item[COARSEN_ITEMS];
 } COARSEN_(sums);
 

@@ -146,18 +146,18 @@ typedef struct {
 #define COARSEN_KEYS_AT_ONCE COARSEN_VECTOR_ITEMS(COARSEN_KEY) // that 16 bytes hold
 #define COARSEN_KEYS_BYTES   (COARSEN_ITEMS * sizeof(COARSEN_KEY))
 #define COARSEN_KEYS_ALIGN                                                                         \
-    (16 % sizeof(COARSEN_KEY) != 0  ? __alignof__(COARSEN_KEY)                                     \
+    (16 % sizeof(COARSEN_KEY) != 0  ? alignof(COARSEN_KEY)                                         \
      : COARSEN_KEYS_BYTES % 16 == 0 ? 16                                                           \
                                     : COARSEN_KEYS_BYTES)
 
 // The keys of a vector's elements; and, each in an array of its kind, a key and a result.
-typedef struct __attribute__((aligned(COARSEN_KEYS_ALIGN), may_alias)) {
+typedef struct COARSEN_ALIGNED(COARSEN_KEYS_ALIGN) COARSEN_MAY_ALIAS {
     COARSEN_KEY item[COARSEN_ITEMS];
 } COARSEN_(keys);
-typedef struct __attribute__((may_alias)) {
+typedef struct COARSEN_MAY_ALIAS {
     COARSEN_KEY key;
 } COARSEN_(run);
-typedef struct __attribute__((may_alias)) {
+typedef struct COARSEN_MAY_ALIAS {
     COARSEN_(value) value;
 } COARSEN_(total);
 
@@ -172,7 +172,7 @@ COARSEN_DEVICE COARSEN_(run) * COARSEN_(runs_of)(COARSEN_(vector) * part, unsign
 // Begins to copy the key of an element.
 COARSEN_DEVICE void COARSEN_(copy_key)(COARSEN_(run) * to, const COARSEN_KEY *from)
 {
-    if (__alignof__(COARSEN_KEY) == sizeof(COARSEN_KEY) &&
+    if (alignof(COARSEN_KEY) == sizeof(COARSEN_KEY) &&
         (sizeof(COARSEN_KEY) == 4 || sizeof(COARSEN_KEY) == 8 || sizeof(COARSEN_KEY) == 16))
         COARSEN_(copy_async)(to, from, sizeof(COARSEN_KEY));
     else

@@ -118,14 +118,12 @@ typedef struct {
 } COARSEN_(state);
 
 // A lane's cells of a row are neighbours if aligned, or else 32 apart. Which one of the row is cell v?
-COARSEN_DEVICE __attribute__((always_inline)) int COARSEN_(column)(unsigned int v,
-                                                                   const bool aligned)
+COARSEN_INLINE int COARSEN_(column)(unsigned int v, const bool aligned)
 {
     return (int)(aligned ? threadIdx.x % 32 * COARSEN_ITEMS + v : threadIdx.x % 32 + 32 * v);
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
-    COARSEN_(get)(const COARSEN_TYPE *row, const bool aligned)
+COARSEN_INLINE COARSEN_(vector) COARSEN_(get)(const COARSEN_TYPE *row, const bool aligned)
 {
     if (aligned)
         return *(const COARSEN_(vector) *)(row + COARSEN_(column)(0, true));
@@ -136,8 +134,7 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
     return cells;
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(put)(COARSEN_TYPE *row, COARSEN_(vector) cells, const bool aligned)
+COARSEN_INLINE void COARSEN_(put)(COARSEN_TYPE *row, COARSEN_(vector) cells, const bool aligned)
 {
     if (aligned)
         *(COARSEN_(vector) *)(row + COARSEN_(column)(0, true)) = cells;
@@ -162,9 +159,9 @@ COARSEN_DEVICE COARSEN_TYPE COARSEN_(from_lane)(COARSEN_TYPE value, const int ab
 
 // The neighbours along x of each of a thread's cells. Where these are vectors, other lanes have them; at an edge that
 // stands for what is beyond it, they are in shared memory.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(line)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], COARSEN_(vector) own,
-               const COARSEN_TYPE *row, const COARSEN_(seat) * seat, const bool aligned)
+COARSEN_INLINE void COARSEN_(line)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
+                                   COARSEN_(vector) own, const COARSEN_TYPE *row,
+                                   const COARSEN_(seat) * seat, const bool aligned)
 {
     if (aligned && COARSEN_BOUNDARY != COARSEN_CLAMPED && COARSEN_ITEMS > 1) {
         COARSEN_TYPE line[COARSEN_ITEMS + 2 * COARSEN_ORDER];
@@ -206,7 +203,7 @@ COARSEN_(line)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], COARSEN_(vecto
 
 // One step of a thread's cells of a slice. row: of the block's results of the step before in this slice, the thread's
 // own; ring, oldest: the thread's cells of the slices below and above.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+COARSEN_INLINE COARSEN_(vector)
     COARSEN_(make)(const COARSEN_TYPE *row, const COARSEN_(vector) ring[COARSEN_RING],
                    unsigned int oldest, const COARSEN_(seat) * seat, bool kept_z,
                    const bool aligned)
@@ -237,7 +234,7 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
 }
 
 // A thread's cells of a slice of the grid.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+COARSEN_INLINE COARSEN_(vector)
     COARSEN_(load)(const COARSEN_TYPE *slice, const COARSEN_(seat) * seat, const bool aligned)
 {
     if (aligned)
@@ -250,9 +247,8 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
 }
 
 // Asks for slice i, to come into place i % COARSEN_RING.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(ask)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i, const unsigned int place,
-              const bool plain, const bool aligned)
+COARSEN_INLINE void COARSEN_(ask)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
+                                  const unsigned int place, const bool plain, const bool aligned)
 {
     if (!plain && i >= seat->walked)
         return;
@@ -268,9 +264,9 @@ COARSEN_(ask)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i, const
 
 // Slice i comes in, and each step makes the slice COARSEN_ORDER below the newest one that it has. newest: where in the
 // rings that is, i % COARSEN_RING. plain: neither an edge along z nor the begin or end of the walk is near.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(advance)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
-                  const unsigned int newest, const bool plain, const bool aligned)
+COARSEN_INLINE void COARSEN_(advance)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
+                                      const unsigned int newest, const bool plain,
+                                      const bool aligned)
 {
     const unsigned int before = (newest + COARSEN_RING - 1) % COARSEN_RING;
     const unsigned int oldest = newest + COARSEN_RING - 2 * COARSEN_ORDER;
@@ -320,9 +316,8 @@ COARSEN_(advance)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
 }
 
 // As many slices as a ring has, from i on: so each has a place that the compiler knows, and no register moves.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(advance_round)(COARSEN_(state) * state, const COARSEN_(seat) * seat, int i,
-                        const bool plain, const bool aligned)
+COARSEN_INLINE void COARSEN_(advance_round)(COARSEN_(state) * state, const COARSEN_(seat) * seat,
+                                            int i, const bool plain, const bool aligned)
 {
 #pragma unroll
     for (unsigned int s = 0; s < COARSEN_RING; s++)
@@ -331,9 +326,9 @@ COARSEN_(advance_round)(COARSEN_(state) * state, const COARSEN_(seat) * seat, in
 }
 
 // Walks depth slices along z. aligned: rows begin at multiples of 16 bytes, and are whole vectors.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ out,
-               COARSEN_(extent) extent, size_t depth, const bool aligned)
+COARSEN_INLINE void COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in,
+                                   COARSEN_TYPE *__restrict__ out, COARSEN_(extent) extent,
+                                   size_t depth, const bool aligned)
 {
     const COARSEN_(corner) corner =
         COARSEN_(find_corner)(extent, COARSEN_WIDE, COARSEN_TALL, depth);

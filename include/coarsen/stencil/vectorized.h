@@ -87,7 +87,7 @@
                                      : 1)
 
 // A thread's cells of a row: a vector of them, or, unless aligned, so many that are 32 apart.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+COARSEN_INLINE COARSEN_(vector)
     COARSEN_(take)(const COARSEN_TYPE *row, unsigned int cells, const bool aligned)
 {
     COARSEN_(vector) taken = {};
@@ -102,7 +102,7 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
 
 // A vector beside a thread's own. beyond: it would lie beyond an edge, and the one there stands for it, in which item
 // edge is the cell at the edge.
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+COARSEN_INLINE COARSEN_(vector)
     COARSEN_(beside)(const COARSEN_TYPE *from, COARSEN_UNUSED bool beyond,
                      COARSEN_UNUSED unsigned int edge)
 {
@@ -119,10 +119,10 @@ COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
 
 // The neighbours along x of each of a thread's own cells, where rows are whole vectors. row: its first cell; beside:
 // the distances to the vectors around; before, behind: how many cells there are in the row.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(line_of_vectors)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
-                          const COARSEN_TYPE *row, COARSEN_(vector) own, const long long *beside,
-                          unsigned int before, unsigned int behind)
+COARSEN_INLINE void COARSEN_(line_of_vectors)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
+                                              const COARSEN_TYPE *row, COARSEN_(vector) own,
+                                              const long long *beside, unsigned int before,
+                                              unsigned int behind)
 {
     COARSEN_(vector) line[2 * COARSEN_BESIDE + 1];
 #pragma unroll
@@ -144,10 +144,10 @@ COARSEN_(line_of_vectors)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
 
 // The same, cell by cell. inner: a bit for each cell with all neighbours in its row. A cell that has not, and keeps its
 // value or is alone in its row, is its own neighbour.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(line_of_cells)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], const COARSEN_TYPE *row,
-                        COARSEN_(vector) own, unsigned int inner, size_t x, unsigned int cells,
-                        size_t nx)
+COARSEN_INLINE void COARSEN_(line_of_cells)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN],
+                                            const COARSEN_TYPE *row, COARSEN_(vector) own,
+                                            unsigned int inner, size_t x, unsigned int cells,
+                                            size_t nx)
 {
 #pragma unroll
     for (unsigned int v = 0; v < COARSEN_ITEMS; v++)
@@ -166,9 +166,9 @@ COARSEN_(line_of_cells)(COARSEN_TYPE along_x[COARSEN_ITEMS][COARSEN_SPAN], const
 }
 
 // Walks depth slices along z. aligned: rows begin at multiples of 16 bytes, and are whole vectors.
-COARSEN_DEVICE __attribute__((always_inline)) void
-COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in, COARSEN_TYPE *__restrict__ out,
-               COARSEN_(extent) extent, size_t depth, const bool aligned)
+COARSEN_INLINE void COARSEN_(walk)(const COARSEN_TYPE *__restrict__ in,
+                                   COARSEN_TYPE *__restrict__ out, COARSEN_(extent) extent,
+                                   size_t depth, const bool aligned)
 {
     const COARSEN_(corner) corner =
         COARSEN_(find_corner)(extent, COARSEN_CELLS, COARSEN_TALL, depth);

@@ -457,6 +457,7 @@ typedef struct {
     uintptr_t from, to;
     char name[64];
     tick_t used; // the start of the last launch that touched this shared variable
+    int guard;   // it says whether another variable's constructors ran
 } range;
 
 typedef struct {
@@ -483,7 +484,7 @@ static void add_range(ranges *r, uintptr_t from, uintptr_t to, const char *name)
         r->list = must(realloc(r->list, r->capacity * sizeof *r->list));
     }
     range *e = &r->list[r->count++];
-    e->from = from, e->to = to, e->used = 0;
+    e->from = from, e->to = to, e->used = 0, e->guard = 0;
     snprintf(e->name, sizeof e->name, "%s", name);
 }
 
@@ -611,8 +612,10 @@ static void read_symbols(void)
                 const char *name = strings + e->st_name;
                 char plain[64];
                 plain_name(name, plain, sizeof plain);
-                if (type == STT_TLS && strncmp(name, "simt_", 5) && strcmp(name, "self"))
+                if (type == STT_TLS && strncmp(name, "simt_", 5) && strcmp(name, "self")) {
                     add_range(&program.shared, e->st_value, e->st_value + e->st_size, plain);
+                    program.shared.list[program.shared.count - 1].guard = !strncmp(name, "_ZGV", 4);
+                }
                 if (type == STT_OBJECT)
                     add_range(&program.variables, program.base + e->st_value,
                               program.base + e->st_value + e->st_size, plain);

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/tensor16.h: seventh rung, tensor.h for elements of 16 bits, whose sums are floats.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
+//
+//     #include <cuda_fp16.h>
+//     #define COARSEN_NAME matmul_f16
+//     #define COARSEN_TYPE __half
+//     #define COARSEN_ACC  float
+//     #include <coarsen/matmul/tensor16.h>
+//
+// | parameter            | default   | meaning                                                       |
+// |----------------------|-----------|---------------------------------------------------------------|
+// | COARSEN_NAME         | required  | prefix of every name defined here                             |
+// | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
+// | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
+// | BM                   | 128       | rows of P per block: a multiple of 64                         |
+// | BN                   | 256       | columns of P per block: a multiple of 64                      |
+// | BK                   | 64        | depth of the tiles of M and N: a multiple of 64               |
+// | TM                   | 64        | rows of P per warp: a multiple of 16 that divides BM          |
+// | TN                   | 64        | columns of P per warp: a multiple of 16 that divides BN       |
+// | COARSEN_STAGES       | 3         | tiles of M and N per block, one in use, from 2 to 8           |
+// | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
+// | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column                   |
+// Defines the same names as pipelined.h. Arguments and errors are as there, with alpha and beta as COARSEN_ACC. It is for
+// devices of compute capability 8.0 or more. Elsewhere it gives the same result, much slower, with other roundings:
+// tensor cores round sums of several products at a time, in a way that is not documented. On one model of device the
+// bits are the same on every run.
+//
+// Price saved: as tensor.h's. One instruction makes 16 x 8 x 16 products, and another one brings the operands of 16 x 16
+// elements from shared memory.
+// How: lines of a tile lie in shared memory as in M and N, in pieces of 16 bytes. In line l, piece c takes the place of
+// piece c ^ l % 8: then 8 neighbouring lines have the same piece in different banks, whether a line is a row or a
+// column.
+// Price paid: COARSEN_STAGES tiles of shared memory, 144 KiB by default. Copies are 16 bytes each where all rows of M and
+// N begin at multiples of 16 bytes; otherwise an element at a time, through registers, which is much slower.
+// Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
+
+#if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
+#error "coarsen/matmul: tensor16.h needs COARSEN_ACC, the type of sums: float"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include "../base.h"
+#include "../block/copy.h"
+#include "../block/overlap.h"
+#include "../block/vector.h"
+
+#ifndef COARSEN_SHAPE // a part of the names: matmul.h includes this file once per shape
+#define COARSEN_SHAPE
+#endif
+#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
+
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 256
+#endif
+#ifndef BK
+#define BK 64
+#endif
+#ifndef TM
+#define TM 64
+#endif
+#ifndef TN
+#define TN 64
+#endif
+#ifndef COARSEN_STAGES
+#define COARSEN_STAGES 3
+#elif COARSEN_STAGES < 2 || COARSEN_STAGES > 8
+#error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
+#endif
+
+#define COARSEN_THREADS ((BM / TM) * (BN / TN) * 32)
+#define COARSEN_DEEP    16 // depth of a multiplication
+#ifdef COARSEN_M_TRANSPOSED
+#define COARSEN_M_LINES  BK
+#define COARSEN_M_LENGTH BM
+#define COARSEN_ACROSS_M false
+#else
+#define COARSEN_M_LINES  BM
+#define COARSEN_M_LENGTH BK
+#define COARSEN_ACROSS_M true
+#endif
+#ifdef COARSEN_N_TRANSPOSED
+#define COARSEN_N_LINES  BN
+#define COARSEN_N_LENGTH BK
+#define COARSEN_ACROSS_N true
+#else
+#define COARSEN_N_LINES  BK
+#define COARSEN_N_LENGTH BN
+#define COARSEN_ACROSS_N false
+#endif
+// Whether the threads share the lines evenly.
+#define COARSEN_EVEN(lines, length)                                                                \
+    (COARSEN_THREADS % (length / COARSEN_ITEMS) == 0 &&                                            \
+     lines * (length / COARSEN_ITEMS) % COARSEN_THREADS == 0)
+
+static_assert(sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4,
+              "coarsen/matmul: tensor16.h multiplies __half or __nv_bfloat16, and adds up floats");
+static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
+              "coarsen/matmul: BM, BN, BK, TM and TN must be greater than 0");
+static_assert(BM % 64 == 0 && BN % 64 == 0 && BK % 64 == 0 && TM % 16 == 0 && TN % 16 == 0 &&
+                  BM % TM == 0 && BN % TN == 0,
+              "coarsen/matmul: of tensor16.h, BM, BN and BK must be multiples of 64, TM and TN of "
+              "16, BM of TM, and BN of TN");
+static_assert(COARSEN_THREADS <= 1024 && COARSEN_EVEN(COARSEN_M_LINES, COARSEN_M_LENGTH) &&
+                  COARSEN_EVEN(COARSEN_N_LINES, COARSEN_N_LENGTH),
+              "coarsen/matmul: the BM / TM * BN / TN warps of a block, up to 32, must share the "
+              "tiles evenly: take powers of two, or change BK");
+
+// What a block multiplies at a time.
+typedef struct {
+    COARSEN_(vector) m[COARSEN_M_LINES * (COARSEN_M_LENGTH / 8)];
+    COARSEN_(vector) n[COARSEN_N_LINES * (COARSEN_N_LENGTH / 8)];
+} COARSEN_SHAPE_(tiles);
+
+enum {
+    COARSEN_SHAPE_(tile_rows) = BM,
+    COARSEN_SHAPE_(tile_cols) = BN,
+    COARSEN_SHAPE_(threads) = COARSEN_THREADS,
+    COARSEN_SHAPE_(shared_bytes) = COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
+};
+
+#include "launch.h"
+
+#ifndef COARSEN_MADE_TENSOR16 // once for all shapes
+#define COARSEN_MADE_TENSOR16
+// The place of a piece of 8 elements in a tile whose lines have so many pieces.
+COARSEN_INLINE unsigned int COARSEN_(piece)(unsigned int line, unsigned int piece,
+                                            unsigned int pieces)
+{
+    return line * pieces + (piece ^ line % 8);
+}
+
+// Loads four matrices of 8 x 8 elements for a warp, two neighbours of each per lane. A row of matrix lane / 8 lies where
+// the lane says. Of a matrix that is turned, each lane gets two of a column. Source: PTX ISA, ldmatrix.
+COARSEN_INLINE void COARSEN_(load_matrices)(unsigned int *pairs, const COARSEN_(vector) * tile,
+                                            unsigned int at, bool turned)
+{
+#if COARSEN_PTX >= 800
+    const unsigned int from = (unsigned int)__cvta_generic_to_shared(tile + at);
+    if (turned)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                     : "r"(from));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                     : "r"(from));
+#else
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned int q = 0; q < 4; q++) {
+        unsigned short pair[2];
+        for (unsigned int e = 0; e < 2; e++) {
+            const unsigned int row = turned ? lane % 4 * 2 + e : lane / 4;
+            const unsigned int item = turned ? lane / 4 : lane % 4 * 2 + e;
+            const unsigned int there = __shfl_sync(0xffffffff, at, (int)(q * 8 + row));
+            const COARSEN_TYPE x = tile[there].item[item];
+            memcpy(&pair[e], &x, 2);
+        }
+        pairs[q] = pair[0] | (unsigned int)pair[1] << 16;
+    }
+#endif
+}
+
+// Whether COARSEN_TYPE is __nv_bfloat16, and not __half: what 1 looks like says so. The compiler works it out.
+COARSEN_INLINE bool COARSEN_(is_bfloat)(void)
+{
+    const COARSEN_TYPE one = (COARSEN_TYPE)1.0f;
+    unsigned short bits;
+    memcpy(&bits, &one, 2);
+    return bits == 0x3f80;
+}
+
+// sum += m n, by a warp, where sum is 16 x 8, m is 16 x 16 and n is 16 x 8, in pairs of neighbours in depth:
+//     sum[q], of 4     row lane / 4 + q / 2 * 8    column lane % 4 * 2 + q % 2
+//     m[q], of 4       row lane / 4 + q % 2 * 8    columns lane % 4 * 2 + q / 2 * 8 and the next
+//     n[q], of 2       column lane / 4             rows lane % 4 * 2 + q * 8 and the next
+// The instructions are volatile so that the compiler leaves them where they stand, between loads and copies. Source:
+// PTX ISA, mma.m16n8k16.
+COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *sum,
+                                             const unsigned int *m, const unsigned int *n)
+{
+#if COARSEN_PTX >= 800
+#define COARSEN_MULTIPLY(type)                                                                     \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                            \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                          \
+                 : "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(n[0]), "r"(n[1]))
+    if (bfloat)
+        COARSEN_MULTIPLY("bf16");
+    else
+        COARSEN_MULTIPLY("f16");
+#undef COARSEN_MULTIPLY
+#else
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned int k = 0; k < 16; k++) {
+        const int in_row = (int)(lane / 4 * 4 + k % 8 / 2),
+                  in_col = (int)(lane % 4 * 8 + k % 8 / 2);
+        const unsigned int pair[4] = {__shfl_sync(0xffffffff, m[k / 8 * 2], in_row),
+                                      __shfl_sync(0xffffffff, m[k / 8 * 2 + 1], in_row),
+                                      __shfl_sync(0xffffffff, n[k / 8], in_col),
+                                      __shfl_sync(0xffffffff, n[k / 8], in_col + 4)};
+        float of[4]; // two of m, two of n
+        for (unsigned int q = 0; q < 4; q++) {
+            const unsigned short bits = (unsigned short)(pair[q] >> k % 2 * 16);
+            COARSEN_TYPE x;
+            memcpy(&x, &bits, 2);
+            of[q] = (float)x;
+        }
+        for (unsigned int q = 0; q < 4; q++)
+            sum[q] = fmaf(of[q / 2], of[2 + q % 2], sum[q]);
+    }
+#endif
+}
+#endif
+
+// Where the tiles of M, or of N, come from.
+typedef struct {
+    const COARSEN_TYPE *next; // what this thread copies first of the next tile
+    size_t ld;
+} COARSEN_SHAPE_(operand);
+
+// From where this thread copies an operand's tiles, from row or column `start` on.
+COARSEN_INLINE COARSEN_SHAPE_(operand)
+    COARSEN_SHAPE_(open)(const COARSEN_TYPE *first, size_t ld, size_t start, bool across,
+                         unsigned int length)
+{
+    const unsigned int pieces = length / COARSEN_ITEMS;
+    COARSEN_SHAPE_(operand) from;
+    from.ld = ld;
+    from.next = first + (across ? start * ld : start) + threadIdx.x / pieces * ld +
+                threadIdx.x % pieces * COARSEN_ITEMS;
+    return from;
+}
+
+// Starts to copy a tile of so many lines of so many elements. whole: it lies inside the matrix. Otherwise only the
+// first `lines_there`, and the first `length_there` of each, do, and zeros take the place of the others. vectors: all
+// lines begin at multiples of 16 bytes.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_tile)(COARSEN_(vector) * to,
+                                              const COARSEN_SHAPE_(operand) * from, bool whole,
+                                              bool vectors, unsigned int lines, unsigned int length,
+                                              unsigned int lines_there, unsigned int length_there)
+{
+    const unsigned int pieces = length / COARSEN_ITEMS;
+    const unsigned int line = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+    const unsigned int at = piece * COARSEN_ITEMS;
+    const unsigned int left = at + COARSEN_ITEMS <= length_there ? COARSEN_ITEMS
+                              : at < length_there                ? length_there - at
+                                                                 : 0;
+    const COARSEN_TYPE *next = from->next;
+    const size_t step = COARSEN_THREADS / pieces * from->ld;
+    if (whole) {
+#pragma unroll
+        for (unsigned int l = 0; l < lines; l += COARSEN_THREADS / pieces, next += step)
+            COARSEN_(copy_async)(to + COARSEN_(piece)(line + l, piece, pieces), next, 16);
+        return;
+    }
+#pragma unroll 1 // registers are few
+    for (unsigned int l = line; l < lines; l += COARSEN_THREADS / pieces, next += step) {
+        COARSEN_(vector) *const place = to + COARSEN_(piece)(l, piece, pieces);
+        const unsigned int there = l < lines_there ? left : 0;
+        if (vectors && there % 2 == 0) {
+            COARSEN_(copy_part_async)(place, next, 16, there * sizeof(COARSEN_TYPE));
+            continue;
+        }
+        COARSEN_(vector) some = {};
+#pragma unroll
+        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+            if (q < there)
+                some.item[q] = next[q];
+        *place = some;
+    }
+}
+
+typedef struct {
+    COARSEN_SHAPE_(operand) m, n;
+    unsigned int rows, cols; // what is left of the matrices, up to a tile
+    size_t inner;            // the depth that is left
+    bool vectors;            // all rows of M and N begin at multiples of 16 bytes
+} COARSEN_SHAPE_(source);
+
+// Starts to copy the next tiles of M and N, as the calls below have it.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
+                                               const COARSEN_SHAPE_(source) * from, bool whole,
+                                               bool vectors)
+{
+    const unsigned int depth = (unsigned int)coarsen_min(from->inner, BK);
+    COARSEN_SHAPE_(copy_tile)
+    (to->m, &from->m, whole, vectors, COARSEN_M_LINES, COARSEN_M_LENGTH,
+     COARSEN_ACROSS_M ? from->rows : depth, COARSEN_ACROSS_M ? depth : from->rows);
+    COARSEN_SHAPE_(copy_tile)
+    (to->n, &from->n, whole, vectors, COARSEN_N_LINES, COARSEN_N_LENGTH,
+     COARSEN_ACROSS_N ? from->cols : depth, COARSEN_ACROSS_N ? depth : from->cols);
+}
+
+// The same, and moves on to the next ones. After the last ones it copies zeros.
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
+{
+    if (!from->vectors)
+        COARSEN_SHAPE_(copy_tiles)(to, from, false, false);
+    else if (from->rows < BM || from->cols < BN || from->inner < BK)
+        COARSEN_SHAPE_(copy_tiles)(to, from, false, true);
+    else
+        COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
+    from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
+    from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
+    from->inner -= coarsen_min(from->inner, BK);
+    COARSEN_(copies_end)();
+}
+
+// A lane's operands of one step, as multiply_pairs has them.
+typedef struct {
+    unsigned int m[TM / 16][4], n[TN / 8][2];
+} COARSEN_SHAPE_(step);
+
+// Loads 16 rows of M, from row on, and 16 of depth, from k on.
+COARSEN_INLINE void COARSEN_SHAPE_(load_m)(unsigned int *pairs, const COARSEN_SHAPE_(tiles) * tiles,
+                                           unsigned int row, unsigned int k)
+{
+    const unsigned int lane = threadIdx.x % 32, low = lane % 16, high = lane / 16;
+    COARSEN_(load_matrices)
+    (pairs, tiles->m,
+     COARSEN_ACROSS_M ? COARSEN_(piece)(row + low, k / 8 + high, BK / 8)
+                      : COARSEN_(piece)(k + high * 8 + lane % 8, row / 8 + low / 8, BM / 8),
+     !COARSEN_ACROSS_M);
+}
+
+// Loads 16 columns of N, the operands of two multiplications.
+COARSEN_INLINE void COARSEN_SHAPE_(load_n)(unsigned int *pairs, const COARSEN_SHAPE_(tiles) * tiles,
+                                           unsigned int col, unsigned int k)
+{
+    const unsigned int lane = threadIdx.x % 32, low = lane % 16, high = lane / 16;
+    COARSEN_(load_matrices)
+    (pairs, tiles->n,
+     COARSEN_ACROSS_N ? COARSEN_(piece)(col + high * 8 + lane % 8, k / 8 + low / 8, BK / 8)
+                      : COARSEN_(piece)(k + low, col / 8 + high, BN / 8),
+     !COARSEN_ACROSS_N);
+}
+
+// P = alpha sum + beta P, of two neighbours in a row, if they are there. pairs: both in one access.
+COARSEN_INLINE void COARSEN_SHAPE_(write)(const float *sum, size_t row, size_t col, size_t rows,
+                                          size_t cols, COARSEN_ACC alpha, COARSEN_ACC beta,
+                                          COARSEN_TYPE *p, size_t ldp, bool pairs)
+{
+    typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
+        COARSEN_TYPE item[2];
+    } pair;
+    COARSEN_TYPE *const to = p + row * ldp + col;
+    if (row >= rows)
+        return;
+    if (pairs && col + 2 <= cols) {
+        pair result = {};
+        if (beta != (COARSEN_ACC)0)
+            result = *(const pair *)to;
+        COARSEN_SHAPE_(write_one)(&result.item[0], alpha * sum[0], beta);
+        COARSEN_SHAPE_(write_one)(&result.item[1], alpha * sum[1], beta);
+        *(pair *)to = result;
+    } else {
+        if (col < cols)
+            COARSEN_SHAPE_(write_one)(to, alpha * sum[0], beta);
+        if (col + 1 < cols)
+            COARSEN_SHAPE_(write_one)(to + 1, alpha * sum[1], beta);
+    }
+}
+
+// The work of a block, which launch.h declares; bfloat is a constant.
+COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t rows, size_t cols,
+                                            size_t inner, COARSEN_ACC alpha,
+                                            const COARSEN_TYPE *__restrict__ m, size_t ldm,
+                                            const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                            COARSEN_ACC beta, COARSEN_TYPE *__restrict__ p,
+                                            size_t ldp, COARSEN_(work) work)
+{
+    COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
+    if (is_part) {
+        const size_t k = blockIdx.y * work.depth;
+        m += COARSEN_ACROSS_M ? k : k * ldm;
+        n += COARSEN_ACROSS_N ? k : k * ldn;
+        inner = coarsen_min(inner - k, work.depth);
+    } else {
+        m += blockIdx.y * work.m_step;
+        n += blockIdx.y * work.n_step;
+        p += blockIdx.y * work.p_step;
+    }
+    size_t row_start, col_start;
+    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row_start, &col_start);
+    COARSEN_SHAPE_(source) source;
+    source.m = COARSEN_SHAPE_(open)(m, ldm, row_start, COARSEN_ACROSS_M, COARSEN_M_LENGTH);
+    source.n = COARSEN_SHAPE_(open)(n, ldn, col_start, COARSEN_ACROSS_N, COARSEN_N_LENGTH);
+    source.rows = (unsigned int)coarsen_min(rows - row_start, BM);
+    source.cols = (unsigned int)coarsen_min(cols - col_start, BN);
+    source.inner = inner;
+    source.vectors =
+        ((size_t)m | (size_t)n | (ldm | ldn) * sizeof(COARSEN_TYPE)) % sizeof(COARSEN_(vector)) ==
+        0;
+
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
+    float sum[TM / 16][TN / 8][4] = {};
+    COARSEN_SHAPE_(step) step[2]; // this one and the next
+#pragma unroll
+    for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
+        COARSEN_SHAPE_(copy)(stages + s, &source);
+    COARSEN_(copies_wait)(COARSEN_STAGES - 2);
+    __syncthreads();
+    unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // the one in use, the one to copy to
+#pragma unroll
+    for (unsigned int j = 0; j < TN / 16; j++)
+        COARSEN_SHAPE_(load_n)(step[0].n[2 * j], stages, col + 16 * j, 0);
+#pragma unroll
+    for (unsigned int i = 0; i < TM / 16; i++)
+        COARSEN_SHAPE_(load_m)(step[0].m[i], stages, row + 16 * i, 0);
+#pragma unroll 1
+    for (size_t k = 0; k < inner; k += BK) {
+#pragma unroll
+        for (unsigned int s = 0; s < BK / COARSEN_DEEP; s++) {
+            const unsigned int next = (s + 1) % (BK / COARSEN_DEEP);
+            COARSEN_SHAPE_(step) *const now = &step[s % 2], *const then = &step[(s + 1) % 2];
+            if (next == 0) { // wait for the next tiles
+                COARSEN_(copies_wait)(COARSEN_STAGES - 2);
+                __syncthreads();
+                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+            }
+            if (s == 0) { // all threads are done with the tiles before these
+                COARSEN_SHAPE_(copy)(stages + next_stage, &source);
+                next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
+            }
+#pragma unroll
+            for (unsigned int j = 0; j < TN / 16; j++)
+                COARSEN_SHAPE_(load_n)
+            (then->n[2 * j], stages + stage, col + 16 * j, next * COARSEN_DEEP);
+#pragma unroll
+            for (unsigned int i = 0; i < TM / 16; i++) {
+                COARSEN_SHAPE_(load_m)
+                (then->m[i], stages + stage, row + 16 * i, next * COARSEN_DEEP);
+#pragma unroll
+                for (unsigned int along = 0; along < TN / 8; along++) {
+                    // Back and forth: the last operand of a row is the first of the next row.
+                    const unsigned int j = i % 2 == 0 ? along : TN / 8 - 1 - along;
+                    COARSEN_(multiply_pairs)(bfloat, sum[i][j], now->m[i], now->n[j]);
+                }
+            }
+        }
+    }
+
+    const bool pairs = ((size_t)p | ldp * sizeof(*p)) % 4 == 0;
+    float *const sums = work.sums + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * BM * BN;
+#pragma unroll
+    for (unsigned int i = 0; i < TM / 8; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < TN / 8; j++) {
+            const float *const of = &sum[i / 2][j][i % 2 * 2];
+            const unsigned int in_row = row + lane / 4 + i * 8, in_col = col + lane % 4 * 2 + j * 8;
+            if (is_part)
+                *(float2 *)(sums + in_row * BN + in_col) =
+                    make_float2(alpha * of[0], alpha * of[1]);
+            else
+                COARSEN_SHAPE_(write)
+            (of, row_start + in_row, col_start + in_col, rows, cols, alpha, beta, p, ldp, pairs);
+        }
+}
+
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_ACC alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_ACC beta, COARSEN_TYPE *__restrict__ p, size_t ldp,
+                                         COARSEN_(work) work)
+{
+    if (COARSEN_(is_bfloat)())
+        COARSEN_SHAPE_(make_of)
+    (true, is_part, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
+    else COARSEN_SHAPE_(make_of)(false, is_part, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p,
+                                 ldp, work);
+}
+
+#undef COARSEN_EVEN
+#undef COARSEN_M_LINES
+#undef COARSEN_M_LENGTH
+#undef COARSEN_ACROSS_M
+#undef COARSEN_N_LINES
+#undef COARSEN_N_LENGTH
+#undef COARSEN_ACROSS_N
+#undef COARSEN_THREADS
+#undef COARSEN_DEEP
+#undef COARSEN_SHAPE_
+#undef COARSEN_SHAPE // and the knobs: the next shape sets its own
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
+#undef COARSEN_STAGES
+#define COARSEN_END
+#include "../base.h"
