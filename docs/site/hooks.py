@@ -86,11 +86,12 @@ def comment_of(text):
 
 
 def escape(text):
-    return re.sub(r"([\\`_<>\[\]#|]|(?<!\*)\*(?!\*))", r"\\\1", text)
+    text = re.sub(r"([\\`_\[\]#]|(?<!\*)\*(?!\*))", r"\\\1", text)
+    return text.replace("<", "&lt;").replace("|", "&#124;")
 
 
 NAMES = re.compile(r"(?P<header>(?<![\w./])[\w./]+\.h\b)|"
-                   r"(?P<code>\b(?:NAME|COARSEN)_\w*(?:\([^()]*\))?|\b[A-Z]+(?:_[A-Z]+)+\b|\bcuda[A-Z]\w+|\b__\w+\b|"
+                   r"`(?P<quoted>[^`]+)`|(?P<code>\b(?:NAME|COARSEN)_\w*(?:\([^()]*\))?|\b[A-Z]+(?:_[A-Z]+)+\b|\bcuda[A-Z]\w+|\b__\w+\b|"
                    r"\b\w+(?:\[[^\]]+\])+)")
 
 
@@ -105,7 +106,7 @@ def prose(text, header):
             link = posixpath.relpath(found[0] + ".md", here or ".") if found else ""
             made = f"[{escape(match[0])}]({link})" if found else escape(match[0])
         else:
-            made = f"`{match[0]}`"
+            made = f"`{match['quoted'] or match[0]}`"
         parts += [escape(text[end:match.start()]), made]
         end = match.end()
     return "".join(parts) + escape(text[end:])
