@@ -90,9 +90,9 @@ def escape(text):
     return text.replace("<", "&lt;").replace("|", "&#124;")
 
 
-NAMES = re.compile(r"(?P<header>(?<![\w./])[\w./]+\.h\b)|"
-                   r"`(?P<quoted>[^`]+)`|(?P<code>\b(?:NAME|COARSEN)_\w*(?:\([^()]*\))?|\b[A-Z]+(?:_[A-Z]+)+\b|\bcuda[A-Z]\w+|\b__\w+\b|"
-                   r"\b\w+(?:\[[^\]]+\])+)")
+NAMES = re.compile(r"(?P<header>(?<![\w./])[\w./]+\.h\b)|`(?P<quoted>[^`]+)`|"
+                   r"\b(?:NAME|COARSEN)_\w*(?:\([^()]*\))?|\b[A-Z]+(?:_[A-Z]+)+\b|\bcuda[A-Z]\w+|\b__\w+\b|"
+                   r"\b\w+(?:\[[^\]]+\])+")
 
 
 def prose(text, header):
