@@ -71,7 +71,7 @@ __global__ void chain_kernel(unsigned int *data, unsigned int steps, unsigned in
     *last = at;
 }
 
-// Each 128-byte line says where the next one is: one ring through all of them, in no order (a generator's whole period).
+// Each 128-byte line says where the next one is: one ring through all of them, in no order (a generator's period).
 __host__ __device__ inline unsigned int next_line(unsigned int line, unsigned int lines)
 {
     return (line * 1664525u + 1013904223u) & (lines - 1);

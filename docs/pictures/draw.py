@@ -59,8 +59,8 @@ def reduce_trees():
                 picture.line(centre + distance * pitch, y + size, centre, y + row)
             y += row
             for t in range(n // 2):
-                picture.box(left + keeps(t) * pitch, y, size, size, "a" if t in active else "idle", t if t in active else "",
-                            "strong" if t in active else "")
+                look = ("a", t, "strong") if t in active else ("idle",)
+                picture.box(left + keeps(t) * pitch, y, size, size, *look)
             picture.label(376, y + size / 2, f"stride {stride}", "end", "soft", SMALL)
         y += size + 24
     picture.box(left, y - 8, size, size, "a", "t", "strong")
@@ -197,9 +197,13 @@ def matmul_tiles():
 def partition():
     n, factor, line = 16, 4, 4
     threads, pitch, size, left = n // factor, 22, 20, 14
-    # histogram/contiguous.h and histogram/interleaved.h: the elements of a thread, in its order
-    ways = (("contiguous: element t * CFACTOR + k", [[t * factor + k for k in range(factor)] for t in range(threads)]),
-            ("interleaved: element t + k * threads", [[t + k * threads for k in range(factor)] for t in range(threads)]))
+
+    def owned_by(element):  # of each thread, its elements in its order
+        return [[element(t, k) for k in range(factor)] for t in range(threads)]
+
+    # histogram/contiguous.h and histogram/interleaved.h
+    ways = (("contiguous: element t * CFACTOR + k", owned_by(lambda t, k: t * factor + k)),
+            ("interleaved: element t + k * threads", owned_by(lambda t, k: t + k * threads)))
     picture = Picture("Contiguous beside interleaved partition",
                       """16 elements in 4 lines of the cache, 4 threads of 4 elements each. Contiguous: each thread has
                       one line for itself, and the first elements of all threads lie in 4 lines. Interleaved: the first
@@ -304,10 +308,12 @@ def halo():
 
     draw(left, top, loaded, lambda x, y: x // t if 0 <= x < 2 * t and 0 <= y < t else None)
     for block in range(2):
-        picture.box(left + (r + block * t) * cell - 0.5, top + r * cell - 0.5, t * cell, t * cell, "none", outline="strong")
+        picture.box(left + (r + block * t) * cell - 0.5, top + r * cell - 0.5, t * cell, t * cell, "none",
+                    outline="strong")
     both = sum(count > 1 for count in loaded.values())
     x = left + (2 * t + 2 * r) * cell + 8
-    for k, text in enumerate((f"each loads {(t + 2 * r) ** 2} cells", f"for {t * t} results,", f"{both} of them", "by both")):
+    for k, text in enumerate((f"each loads {(t + 2 * r) ** 2} cells", f"for {t * t} results,", f"{both} of them",
+                              "by both")):
         picture.label(x, top + 12 + 16 * k, text)
 
     top += (t + 2 * r) * cell + 26
@@ -331,7 +337,8 @@ def halo():
         picture.label(x, top + tall * cell + 12, f"{name}: {slices} slices")
         picture.label(x, top + tall * cell + 28, f"loaded for {2 * t}")
     y = top + tall * cell + 48
-    for x, fill, text in ((left, "a", "a block's"), (left + 84, "b", "another's"), (left + 168, "idle", "halo"), (left + 222, "waste", "loaded twice")):
+    for x, fill, text in ((left, "a", "a block's"), (left + 84, "b", "another's"), (left + 168, "idle", "halo"),
+                          (left + 222, "waste", "loaded twice")):
         picture.box(x, y, 10, 10, fill)
         picture.label(x + 15, y + 5, text, size=SMALL)
     return picture

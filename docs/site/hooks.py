@@ -16,7 +16,7 @@ TEXTS = {"README.md": "project.md", "CONTRIBUTING.md": "contributing.md", "CHANG
 LANGUAGES = {".h": "cuda", ".cuh": "cuda", ".cu": "cuda", ".c": "c", ".cpp": "cpp", ".py": "python", ".build": "meson",
              ".yml": "yaml", ".json": "json", ".cmake": "cmake"}
 # The pages of patterns whose headers are not in a folder of that name.
-STORIES = {"arg.h": "reduce", "moments.h": "fuse", "merge_sort.h": "sort", "sort_segments.h": "sort", "thread.h": "thread"}
+STORIES = {"arg.h": "reduce", "moments.h": "fuse", "merge_sort.h": "sort", "sort_segments.h": "sort"}
 LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?(\))")
 
 
@@ -252,8 +252,9 @@ def headers():
 def on_config(config):
     """Adds the reference to the navigation: the headers to use, and a section for each folder."""
     def pages(folder):
-        return [f"reference/{folder}/index.md".replace("//", "/")] + [
-            {posixpath.basename(name): f"reference/{name}.md"} for name in headers() if posixpath.dirname(name) == folder]
+        inside = [name for name in headers() if posixpath.dirname(name) == folder]
+        return [posixpath.join("reference", folder, "index.md")] + [
+            {posixpath.basename(name): f"reference/{name}.md"} for name in inside]
 
     section = pages("")
     for folder in sorted({posixpath.dirname(name) for name in headers()} - {""}):

@@ -16,7 +16,8 @@ if (location.protocol === "file:")
         inside.document.documentElement.append(script)
       })
       inside.postMessage = data => this.answer(data)
-      inside.importScripts = (...sources) => sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve())
+      inside.importScripts = (...sources) =>
+        sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve())
       this.ready = load(new URL(url, document.baseURI))
     }
 
