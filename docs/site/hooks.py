@@ -60,6 +60,23 @@ def with_links(text, path):
     return "".join(parts) + text[end:]
 
 
+def with_lists(text):
+    """What belongs to an item of a list is indented by 2 in the texts here (3 after a number), as GitHub has it; Python's
+    Markdown takes 4."""
+    made, begin, more, fenced = [], 0, 0, False  # of the item that this line may belong to, and the spaces to add
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        item = None if fenced else re.match(r"(-|\d+\.) ", line)
+        if item:
+            if more and made[-1] and "" in made[begin:]:
+                made.append("")
+            more, begin = 4 - len(item[0]), len(made)
+        elif line and not line.startswith(" "):
+            more = 0
+        made.append(" " * more + line if line and not item else line)
+    return "\n".join(made) + "\n"
+
+
 def children(folder):
     return sorted((path for path in folder.iterdir() if not path.name.startswith((".", "__"))),
                   key=lambda path: (path.is_dir(), path.name))
@@ -266,7 +283,7 @@ def on_config(config):
 def on_files(files, config):
     made = {}
     for path, page in TEXTS.items():
-        made[page] = with_links((ROOT / path).read_text(), path)
+        made[page] = with_lists(with_links((ROOT / path).read_text(), path))
     for header in headers():
         made[f"reference/{header}.md"] = reference_page(header)
     for folder in {posixpath.dirname(name) for name in headers()}:
@@ -295,4 +312,4 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     if page.file.generated_by:
         return markdown
-    return with_links(markdown, f"docs/{page.file.src_uri}")
+    return with_lists(with_links(markdown, f"docs/{page.file.src_uri}"))

@@ -114,6 +114,7 @@ class Page(HTMLParser):
         super().__init__()
         self.ids, self.links, self.loaded = set(), [], []
         self.rows = re.findall(r"<td><code>(\w+)", text)  # what tables begin their rows with
+        self.paragraphs = re.findall(r"<p>(.*?)</p>", text, re.S)
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -168,3 +169,11 @@ def test_site_has_every_manual(site):
         assert set(parameters(header)) <= set(page.rows), header
     for text in (ROOT / "docs").glob("*.md"):
         assert folder / ("index.html" if text.name == "README.md" else text.stem + ".html") in pages
+
+
+def test_site_has_lists(site):
+    """No item of a list, and no row of a table, was taken for a line of a paragraph."""
+    pages, folder = site
+    wrong = [f"{path.relative_to(folder)}: {line}" for path, page in pages.items() for paragraph in page.paragraphs
+             for line in paragraph.splitlines()[1:] if re.match(r"(-|\d\.|\|) ", line)]
+    assert not wrong
