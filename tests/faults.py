@@ -244,16 +244,18 @@ FAULTS = {
         ("read past the last vector", "k * BLOCK_DIM < count ? k * BLOCK_DIM : 0", "k * BLOCK_DIM"),
         ("add the first vector again", "        if (k * BLOCK_DIM < count)\n#pragma", "        if (true)\n#pragma"),
         ("take what is less than a tile for one", "v + full <= parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);",
          "v < parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);"),
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);"),
         ("lose a whole tile", "v + full <= parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);",
          "v + full <= parts.vectors; v += step) {\n            }"),
         ("run into the next tile", "coarsen_min(parts.vectors - v, tile) - t", "(parts.vectors - v) - t"),
+        ("fix a tree of as many blocks as the device holds", "    if (COARSEN_FIXED_TREE)\n        return coarsen_min(coarsen_ceil_div(rows",
+         "    if (false)\n        return coarsen_min(coarsen_ceil_div(rows"),
+        ("cut a fixed tree where vectors begin", "COARSEN_FIXED_TREE ? COARSEN_(split_any)", "false ? COARSEN_(split_any)"),
+        ("take any array for an aligned one", "if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)", "if (false)"),
+        ("load other vectors of any array", "(parts, v + further)", "(parts, v + k * BLOCK_DIM)"),
         ("never collect", "    COARSEN_(enter)(scratch, &ticket);\n",
          "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
@@ -1270,6 +1272,10 @@ FAULTS = {
         ("lose the head",
          "r < parts.head ? r : r + parts.vectors * COARSEN_ITEMS", "r + parts.vectors * COARSEN_ITEMS"),
         ("take the head for the tail", "r < parts.head ? r", "r <= parts.head ? r"),
+        ("lose the rest of any array", "parts.rest = n % COARSEN_ITEMS;", "parts.rest = 0;"),
+        ("read before any array", "within = v > 0 && v + 1", "within = v + 1"),
+        ("read behind any array", "within = v > 0 && v + 1 < parts.vectors;", "within = v > 0;"),
+        ("shift what is not to be", "within ? after : 0", "after"),
     ]),
     "block/shift.h": ("block", [
         ("forget the words", "if (after & 4 * apart)", "if (false)"),
@@ -1285,6 +1291,9 @@ FAULTS = {
         ("forget the second array",
          "            && (size_t)(in.b + head) % COARSEN_ALIGN(COARSEN_TYPE_B) == 0\n", ""),
         ("forget the third array", "            && (size_t)(in.c + head) % COARSEN_ALIGN(COARSEN_TYPE_C) == 0\n", ""),
+        ("read before any array", "if (v > 0 && v + 1 < vectors)", "if (v + 1 < vectors)"),
+        ("read behind any array", "if (v > 0 && v + 1 < vectors)", "if (v > 0)"),
+        ("mix up the elements of any arrays", "load.c.item[j] = in.c[v * COARSEN_ITEMS + j]", "load.c.item[j] = in.c[v * COARSEN_ITEMS]"),
         ("look at one element only", "head < COARSEN_ITEMS && head < n", "head < 1 && head < n"),
         ("lose the head of the second array", "(in.b + head))[v]", "in.b)[v]"),
         ("lose the head of the third array", "(in.c + head))[v]", "in.c)[v]"),
@@ -1492,7 +1501,11 @@ FAULTS = {
         ("overlap the blocks", "first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR",
          "first = (size_t)blockIdx.x * BLOCK_DIM"),
         ("take the head for the tail", "r < head ? r", "r <= head ? r"),
-        ("leave the arrays' boundaries to chance", "COARSEN_(head)(in, 0, n),", "coarsen_min(0, n),"),
+        ("leave the arrays' boundaries to chance", "head = COARSEN_(head)(in, 0, n);", "head = coarsen_min(0, n);"),
+        ("fix a tree of as many blocks as the device holds", "    if (COARSEN_FIXED_TREE)\n        return COARSEN_TREE",
+         "    if (false)\n        return COARSEN_TREE"),
+        ("take any arrays for aligned ones", "if (head > 0)", "if (false)"),
+        ("overrun by a vector of any arrays", "COARSEN_(load_any)(in, vectors, ", "COARSEN_(load_any)(in, vectors + 1, "),
         ("launch no block for no elements", "n > 0 ? n : 1", "n"),
         ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
     ]),

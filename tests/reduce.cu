@@ -210,6 +210,27 @@
 #define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME       fixed_f32
+#define COARSEN_TYPE       float
+#define COARSEN_FIXED_TREE 1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       fixed_short // of less than a word, by index
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        float
+#define COARSEN_LIFT(x, i) ((float)((size_t)(unsigned short)(x) ^ (i) % 8191) / 3)
+#define COARSEN_FIXED_TREE 1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      3
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       fixed_f64 // of more tiles than blocks
+#define COARSEN_TYPE       double
+#define COARSEN_FIXED_TREE 1
+#define BLOCK_DIM          1024
+#define COARSE_FACTOR      1
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME     min_f32
 #define COARSEN_TYPE     float
 #define COARSEN_OP       COARSEN_MIN
@@ -598,6 +619,37 @@ static void check_same_bits(const rung<float, float> &r)
            r.name, fabs(first - exact), 32 * 0x1p-24 * magnitude);
 }
 
+// Any number of multiprocessors, which simt has as it is told, and any alignment give the same bits; and simt and every
+// GPU those that are written here.
+template <class T, class A, class Make>
+static void check_fixed_tree(const rung<T, A> &r, size_t n, size_t offsets, Make make, A golden)
+{
+    std::vector<T> x(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = make(test_random(7, i));
+    bool ok = true;
+    A first = 0;
+    for (size_t offset = 0; offset < offsets; offset++) {
+#ifdef SIMT
+        simt_config config = simt_get_config();
+        const simt_config before = config;
+        const unsigned int processors[] = {132, 1, 4};
+        config.processors = processors[offset % 3];
+        simt_set_config(&config);
+#endif
+        const launched<T, A> got = run(r, x, offset, 1);
+#ifdef SIMT
+        simt_set_config(&before);
+#endif
+        if (offset == 0)
+            first = got.result;
+        ok &=
+            got.status == cudaSuccess && got.clean && memcmp(&got.result, &golden, sizeof(A)) == 0;
+    }
+    tap_ok(ok, "%s: n = %zu: %a, on any device and at any alignment %a", r.name, n, (double)first,
+           (double)golden);
+}
+
 // A scratch for more serves for less, as it is.
 static void check_one_scratch(const rung<float, float> &r)
 {
@@ -898,6 +950,8 @@ int main(void)
     const size_t one_block = 4099, all = 40009;
     auto any_int = [](uint64_t bits) { return (int)(uint32_t)bits; };
     auto any_short = [](uint64_t bits) { return (short)bits; };
+    auto unlike_float = [](uint64_t bits) { return (float)((double)(int64_t)bits * 1e-19); };
+    auto unlike_double = [](uint64_t bits) { return (double)(int64_t)bits * 1e-19; };
     auto squares_and_indices = [](const std::vector<short> &x) {
         long long sum = 0;
         for (size_t i = 0; i < x.size(); i++)
@@ -930,7 +984,8 @@ int main(void)
     auto seven = [](uint64_t) { return 7; };
     auto last_of = [](const std::vector<int> &x) { return x.empty() ? 7 : x.back(); };
     // Of one rung alone, tests/faults.py uses some of these.
-    (void)any_int, (void)any_short, (void)squares_and_indices, (void)any_triple, (void)all_triples;
+    (void)unlike_float, (void)unlike_double, (void)any_int, (void)any_short,
+        (void)squares_and_indices, (void)any_triple, (void)all_triples;
     (void)any_unsigned_short, (void)all_counted, (void)any_counter, (void)all_counters;
     (void)seven, (void)last_of, (void)all, (void)one_block;
 
@@ -997,6 +1052,11 @@ int main(void)
     check_errors(READY(sum_u8, unsigned char, unsigned long long));
     check_same_bits(READY(reduce_f32, float, float));
     check_one_scratch(READY(reduce_f32, float, float));
+    check_errors(READY(fixed_f32, float, float));
+    check_same_bits(READY(fixed_f32, float, float));
+    check_fixed_tree(READY(fixed_f32, float, float), 40009, 6, unlike_float, -0x1.6d82c8p+6f);
+    check_fixed_tree(READY(fixed_f32, float, float), 4095, 6, unlike_float, -0x1.980988p+4f);
+    check_fixed_tree(READY(fixed_short, short, float), 40009, 9, any_short, 0x1.a2e338p+28f);
     check_scratch_left_zero();
     check_device_functions();
 #ifdef SIMT
@@ -1008,7 +1068,10 @@ int main(void)
     check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
     check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
 #ifndef TEST_FIRST
+    check_fixed_tree(READY(fixed_f64, double, double), ((size_t)1 << 21) + 4099, 2, unlike_double,
+                     -0x1.b4fd9cab5ee7dp+8);
     check(READY(single_f32, float, float), all, small_float, sum_of<float>());
+    check(READY(fixed_f32, float, float), all, small_float, sum_of<float>());
     check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
         READY(reduce_f64, double, double), all,

@@ -517,6 +517,16 @@ COARSEN_DEVICE void COARSEN_(unlock)(unsigned int *lock)
 }
 #endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#ifndef COARSEN_FIXED_TREE
+#define COARSEN_FIXED_TREE 0
+#elif COARSEN_FIXED_TREE != 0 && COARSEN_FIXED_TREE != 1
+#error "coarsen: COARSEN_FIXED_TREE must be 0 or 1"
+#endif
+// Of a fixed tree, the threads that an array is divided among, at most: several times what a large device holds.
+#define COARSEN_TREE_THREADS (1 << 20)
+#endif
+
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 // *out = OP(*out, sum), by one thread per block: in one atomic where there is one, or under the lock.
 COARSEN_DEVICE void COARSEN_(commit)(COARSEN_ACC *coarsen_out, COARSEN_ACC coarsen_sum,
@@ -1321,6 +1331,10 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SELECT
 #undef COARSEN_LIFT
 #undef COARSEN_LIFTED
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_FIXED_TREE
+#undef COARSEN_TREE_THREADS
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC

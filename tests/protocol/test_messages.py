@@ -16,6 +16,7 @@ from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_each, c
 CASES = {
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "4"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
+    "this rung adds up in any order": [{"COARSEN_FIXED_TREE": "1"}],
     "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
     "BLOCK_DIM must be a power of two": [{"BLOCK_DIM": value} for value in ("96", "992")],
@@ -73,6 +74,7 @@ BASE = {
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_FIXED_TREE must be": ({"REDUCE", "FUSE"}, [{"COARSEN_FIXED_TREE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "a radix sort takes the order": ({"SORT"}, [{"COARSEN_LESS": "((a) < (b))"}]),
     "a merge sort takes COARSEN_LESS": ({"MERGESORT"}, [{"COARSEN_DESCENDING": "1"}, {"COARSEN_DESCENDING": "0"}]),

@@ -26,6 +26,10 @@
 //                       elements before and after them, fewer than 32
 //     NAME_parts  NAME_split(const COARSEN_TYPE *in, size_t n)
 //     size_t      NAME_rest(NAME_parts parts, size_t r)    the index in the array of element r of the rest
+//     NAME_parts  NAME_split_any(const COARSEN_TYPE *in, size_t n)   the same with no head: vector v begins at in[v
+//                                                          NAME_items], aligned or not, for NAME_load_any
+//     NAME_vector NAME_load_any(NAME_parts parts, size_t v)    that vector, from the two that it is part of, by two
+//                                                          loads; nothing outside of the array is read
 //     NAME_vector NAME_load_vector(const NAME_vector *from) *from, by one load: the compiler takes a struct of
 //                                                          many small items apart, at four instructions each
 //     NAME_vector NAME_load_once(const NAME_vector *from)  a load that leaves the cache to others
@@ -37,6 +41,7 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_VALUE
 #include "../base.h"
+#include "shift.h"
 #ifndef COARSEN_MADE_VECTOR
 #define COARSEN_MADE_VECTOR
 
@@ -64,6 +69,37 @@ COARSEN_DEVICE COARSEN_(parts) COARSEN_(split)(const COARSEN_TYPE *in, size_t n)
     parts.rest = n - parts.vectors * COARSEN_ITEMS;
     parts.first = (const COARSEN_(vector) *)(in + parts.head);
     return parts;
+}
+
+COARSEN_DEVICE COARSEN_(parts) COARSEN_(split_any)(const COARSEN_TYPE *in, size_t n)
+{
+    COARSEN_(parts) parts;
+    parts.head = 0;
+    parts.vectors = n / COARSEN_ITEMS;
+    parts.rest = n % COARSEN_ITEMS;
+    parts.first = (const COARSEN_(vector) *)in;
+    return parts;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_any)(COARSEN_(parts) parts, size_t v)
+{
+    const unsigned int after =
+        COARSEN_ITEMS > 1 ? (unsigned int)((size_t)parts.first % sizeof(COARSEN_(vector))) : 0;
+    const COARSEN_(vector) *const from =
+        (const COARSEN_(vector) *)((const char *)parts.first - after) + v;
+    COARSEN_(vector) load;
+    if (COARSEN_ITEMS == 1)
+        return *from;
+    unsigned int words[(sizeof(load) + 3) / 4 + 4] = {};
+    const bool within = v > 0 && v + 1 < parts.vectors; // or these may reach out of the array
+    if (within) {
+        memcpy(words, (const void *)from, sizeof(load));
+        memcpy((char *)words + sizeof(load), (const void *)(from + 1), sizeof(load));
+    } else
+        memcpy(words, (const COARSEN_TYPE *)parts.first + v * COARSEN_ITEMS, sizeof(load));
+    COARSEN_(shift)(words, (sizeof(load) + 3) / 4, within ? after : 0);
+    memcpy((void *)&load, words, sizeof(load));
+    return load;
 }
 
 COARSEN_DEVICE size_t COARSEN_(rest)(COARSEN_(parts) parts, size_t r)

@@ -18,6 +18,7 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
 // tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, if they are defined, as they
 // are by a header that coarsen-tune wrote.
@@ -34,7 +35,11 @@
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
 // an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
 // too small a scratch, with nothing written; those of the runtime's device queries.
-// Deterministic: on one model of device, an n and an alignment give the same bits always.
+// Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
+// any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
+// and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
+// and perhaps the version. What is yours to see to: COARSEN_LIFT and COARSEN_OP must round alike on both, and nvcc
+// makes of a product that is added up one operation, unless it has -fmad=false or the product is __fmul_rn(a, b).
 //
 // Price saved: the fence and the second trip to memory: see block/reduce.h for how the blocks meet;
 // barriers, as the last steps of a tree, within a warp, are shuffles; and requests, as a warp's
@@ -69,18 +74,27 @@
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
 #define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
 
-// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is used. i: the
-// index in the array of vectors[0]'s first element. count: vectors left, this thread's first included, at least 1.
-// once: whether to load them with the evict-first hint.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_(vector) * vectors,
-                                                 size_t i, unsigned int count, bool once)
+// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, from v on, all of them in flight before the first is used.
+// count: vectors left, this thread's first included, at least 1. once: whether to load them with the evict-first hint.
+COARSEN_DEVICE __attribute__((always_inline)) COARSEN_ACC
+COARSEN_(add_vectors)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v, unsigned int count,
+                      bool once, COARSEN_UNUSED const bool aligned)
 {
+    const COARSEN_(vector) *const vectors = parts.first + v;
+    const size_t i = parts.head + v * COARSEN_ITEMS; // the index of its first element
     COARSEN_(vector) load[COARSE_FACTOR];
     // What is not left is the first again. With loads under a condition, the compiler puts sums between them.
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const COARSEN_(vector) *const from = vectors + (k * BLOCK_DIM < count ? k * BLOCK_DIM : 0);
-        load[k] = once ? COARSEN_(load_once)(from) : COARSEN_(load_vector)(from);
+        const unsigned int further = k * BLOCK_DIM < count ? k * BLOCK_DIM : 0;
+#if COARSEN_FIXED_TREE
+        if (!aligned) {
+            load[k] = COARSEN_(load_any)(parts, v + further);
+            continue;
+        }
+#endif
+        load[k] = once ? COARSEN_(load_once)(vectors + further)
+                       : COARSEN_(load_vector)(vectors + further);
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
@@ -113,15 +127,17 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         *out = sum;
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
-                     unsigned long long *scratch)
+// The whole kernel.
+COARSEN_DEVICE __attribute__((always_inline)) void
+COARSEN_(add_all)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                  unsigned long long *scratch, const bool aligned)
 {
     unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
     if (threadIdx.x == BLOCK_DIM - 1)
         COARSEN_(expect)(scratch + 2 + blockIdx.x * COARSEN_(words_of_slot));
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const COARSEN_(parts) parts =
+        COARSEN_FIXED_TREE ? COARSEN_(split_any)(in, n) : COARSEN_(split)(in, n);
     const bool has_rest = blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest;
     const size_t i = COARSEN_(rest)(parts, threadIdx.x);
     COARSEN_TYPE rest;
@@ -142,28 +158,49 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         if (once)
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);
         else
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                            parts.head + (v + t) * COARSEN_ITEMS, full, false);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, false, aligned);
     }
     if (v + t < parts.vectors)
-        sum = COARSEN_(add_vectors)(sum, parts.first + v + t, parts.head + (v + t) * COARSEN_ITEMS,
-                                    (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true);
+        sum = COARSEN_(add_vectors)(sum, parts, v + t,
+                                    (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true,
+                                    aligned);
     if (has_rest)
         sum = COARSEN_(op)(sum, COARSEN_(lift)(rest, i));
     COARSEN_(grid)(sum, out, scratch, &ticket);
 }
 
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                     unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, tile, scratch, true);
+}
+
+#if COARSEN_FIXED_TREE
+// The same for an array at any distance from a boundary.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(any_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                         unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, tile, scratch, false);
+}
+#endif
+
 #ifndef __CUDACC_RTC__
 // A row is a vector for each thread of a block, a tile the rows it takes at a time: COARSE_FACTOR, with no more blocks
-// than the device can hold, so that there is one wave; or fewer, where all multiprocessors hold the array at once.
+// than the device can hold, so that there is one wave; or fewer, where all multiprocessors hold the array at once. Of a
+// fixed tree there are as many blocks as n says.
 COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *status)
 {
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    *tile = COARSE_FACTOR * BLOCK_DIM;
+    *status = cudaSuccess;
+    if (COARSEN_FIXED_TREE)
+        return coarsen_min(coarsen_ceil_div(rows, COARSE_FACTOR), COARSEN_TREE_THREADS / BLOCK_DIM);
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     const unsigned int tile_rows =
         COARSE_FACTOR > COARSEN_SMALL_ROWS && rows <= COARSEN_SMALL_ROWS * processors
@@ -185,6 +222,8 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_(grid_bytes)(coarsen_min(rows, COARSEN_TREE_THREADS / BLOCK_DIM));
     return COARSEN_(grid_bytes)(coarsen_min(
         rows, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
 }
@@ -207,6 +246,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
     }
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+#if COARSEN_FIXED_TREE
+    if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, tile,
+                                  (unsigned long long *)scratch);
+#endif
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
                               (unsigned long long *)scratch);
 }
