@@ -243,6 +243,53 @@ typedef struct {
 #define COARSEN_COUNT unsigned long long
 #include <coarsen/histogram/per_lane.h>
 
+// What an element adds: numbers of which sums are exact, whatever their order; some of them negative.
+#define WEIGHT_SHORT(x) ((x) % 5 - 2)
+#define WEIGHT_RED(c)   ((c).r - (c).b)
+#define WEIGHT_HALF(x)  ((double)((x) >> 24) * 0.5)
+#define WEIGHT_WIDE(x)  ((unsigned long long)(x) << 21)
+
+#define COARSEN_NAME    weighted_i32
+#define COARSEN_TYPE    short
+#define NUM_BINS        201
+#define COARSEN_BIN     BIN_SHORT
+#define COARSEN_COUNT   int
+#define COARSEN_WEIGHT  WEIGHT_SHORT
+#define BLOCK_DIM       64
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighted_u64
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       10000
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_COUNT  unsigned long long
+#define COARSEN_WEIGHT WEIGHT_WIDE
+#define BLOCK_DIM      256
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighted_f32
+#define COARSEN_TYPE   colour
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_LUMA
+#define COARSEN_COUNT  float
+#define COARSEN_WEIGHT WEIGHT_RED
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME   weighted_f64
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       65536
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_COUNT  double
+#define COARSEN_WEIGHT WEIGHT_HALF
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME      weighted_u32
+#define COARSEN_TYPE      unsigned char
+#define NUM_BINS          37
+#define COARSEN_COUNT     unsigned int
+#define COARSEN_WEIGHT(x) ((x) / 3)
+#include <coarsen/histogram/per_lane.h>
+
 #define COARSEN_NAME histogram_u64
 #define COARSEN_TYPE unsigned long long
 #define NUM_BINS     1000
@@ -476,11 +523,18 @@ static uint64_t bits_of(int kind, size_t n, size_t i)
     return test_random(n, kind == ONE ? 1 : kind == RUNS ? i / 37 : i);
 }
 
+struct one_each {
+    template <class T> int operator()(T) const
+    {
+        return 1;
+    }
+};
+
 // One test: the rung against `bin`, at every size up to `most`, each kind of data, alignment and
-// order of blocks. bin says where an element belongs, or that it does not: it is written apart from
-// the rung's COARSEN_BIN.
-template <class T, class C, class Make, class Bin>
-static void check(const rung<T, C> &r, size_t most, Make make, Bin bin)
+// order of blocks. bin says where an element belongs, or that it does not, and weight what it adds there: they are
+// written apart from the rung's COARSEN_BIN and COARSEN_WEIGHT.
+template <class T, class C, class Make, class Bin, class Weight = one_each>
+static void check(const rung<T, C> &r, size_t most, Make make, Bin bin, Weight weight = Weight())
 {
     size_t counted = 0, all = 0;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes) && sizes[s] <= most; s++)
@@ -498,7 +552,7 @@ static void check(const rung<T, C> &r, size_t most, Make make, Bin bin)
                 x[i] = make(bits_of(kind, n, i));
                 const long long b = bin(x[i]);
                 if (b >= 0 && b < (long long)r.bins)
-                    want[b]++, counted++;
+                    want[b] = (C)(want[b] + (C)weight(x[i])), counted++;
                 all++;
             }
             const char *order = test_order(k);
@@ -987,6 +1041,16 @@ int main(void)
         RUNG(per_lane_200003, u32, u64, 200003), most,
         [](uint64_t bits) { return (u32)(bits % 5 == 0 ? 200002 + bits / 5 % 3 : bits); },
         bin_word); // many in the last bin, and past it
+    check_errors(fixed_blocks(RUNG(weighted_f64, u32, double, 65536)));
+    check(RUNG(weighted_i32, short, int, 201), most, any_short, bin_short,
+          [](short x) { return x - x / 5 * 5 - 2; });
+    check(RUNG(weighted_u64, u32, u64, 10000), most, any_word, bin_word,
+          [](u32 x) { return (u64)x * 0x200000; });
+    check(RUNG(weighted_f32, colour, float, 256), all, any_colour, bin_luma,
+          [](colour c) { return c.r - c.b; });
+    check(RUNG(weighted_f64, u32, double, 65536), most, any_word, bin_word,
+          [](u32 x) { return (x >> 24) / 2.0; });
+    check(RUNG(weighted_u32, u8, u32, 37), all, any_byte, bin_byte, [](u8 x) { return x / 3; });
     check(
         RUNG(histogram_u64, u64, u32, 1000), most,
         [](uint64_t bits) {

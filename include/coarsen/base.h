@@ -755,8 +755,30 @@ COARSEN_HOST bool COARSEN_(inputs_ok)(COARSEN_(inputs) in, size_t n)
 typedef COARSEN_COUNT COARSEN_(count);
 #undef COARSEN_COUNT
 #define COARSEN_COUNT COARSEN_(count)
+#ifdef COARSEN_WEIGHT
+#ifndef COARSEN_WEIGHTED
+#error "coarsen: COARSEN_WEIGHT is for histogram.h: this rung counts each element once"
+#endif
+static_assert(sizeof(COARSEN_COUNT) == 4 || sizeof(COARSEN_COUNT) == 8,
+              "coarsen: COARSEN_COUNT must be int, unsigned int, unsigned long long, float or "
+              "double where there is a COARSEN_WEIGHT");
+typedef COARSEN_COUNT COARSEN_(counter); // what a block counts with
+
+// What an element adds to its bin.
+COARSEN_DEVICE COARSEN_COUNT COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+{
+    return (COARSEN_COUNT)(COARSEN_WEIGHT(coarsen_x));
+}
+#else
 static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
               "coarsen: COARSEN_COUNT must be unsigned int or unsigned long long");
+typedef unsigned int COARSEN_(counter);
+
+COARSEN_DEVICE COARSEN_(counter) COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+{
+    return 1;
+}
+#endif
 
 // The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes. One of 32 bits keeps them.
 COARSEN_DEVICE unsigned long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
@@ -1384,6 +1406,8 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_CFACTOR
 #undef COARSEN_BIN
 #undef COARSEN_COUNT
+#undef COARSEN_WEIGHT
+#undef COARSEN_WEIGHTED
 #elif COARSEN_PATTERN == COARSEN_PATTERN_IMAGE
 #undef COARSEN_RADIUS
 #undef COARSEN_CHANNELS

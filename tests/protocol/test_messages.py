@@ -65,6 +65,7 @@ BASE = {
         ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
     **{f"{name} must be a number": (patterns, numbers(name)) for name, patterns in (
         ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
+    "COARSEN_WEIGHT is for histogram.h": ({"COUNTS"}, [{"COARSEN_WEIGHT": "(x)"}]),
     "define NUM_BINS": ({"HISTOGRAM"}, [{"NUM_BINS": None}]),
     "NUM_BINS must be from": ({"HISTOGRAM"}, [{"NUM_BINS": "-1"}, {"NUM_BINS": "2147483648"}]),
     "BM and COARSEN_BM are one knob": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
@@ -134,17 +135,21 @@ def of_base(header):
     first = header == next(other for other in HEADERS if alike(other) == alike(header))
     for message in messages("coarsen/base.h"):
         patterns, cases = next(row for start, row in BASE.items() if message.startswith(f"coarsen: {start}"))
-        if {pattern(header), kind_of_image(header)} & patterns:
+        if {pattern(header), kind_of_image(header), kind_of_histogram(header)} & patterns:
             mine = [changes for changes in cases if all(takes(header, name) for name in changes)]
             yield from ((message, changes) for changes in (mine if first else mine[:1]))
 
 
 def alike(header):
-    return pattern(header), kind_of_image(header), "/block/" in header
+    return pattern(header), kind_of_image(header), kind_of_histogram(header), "/block/" in header
 
 
 def kind_of_image(header):
     return pattern(header) == "IMAGE" and ("BLUR" if "COARSEN_RADIUS" in defines(header) else "GRAY")
+
+
+def kind_of_histogram(header):
+    return pattern(header) == "HISTOGRAM" and ("WEIGHTS" if "COARSEN_WEIGHT" in parameters(header) else "COUNTS")
 
 
 def takes(header, name):
