@@ -230,10 +230,11 @@ typedef struct {
 #define BLOCK_DIM    256
 #include <coarsen/histogram/per_lane.h>
 
-#define COARSEN_NAME per_lane_65536
-#define COARSEN_TYPE unsigned int
-#define NUM_BINS     65536
-#define COARSEN_BIN  BIN_WORD
+#define COARSEN_NAME    per_lane_65536
+#define COARSEN_TYPE    unsigned int
+#define NUM_BINS        65536
+#define COARSEN_BIN     BIN_WORD
+#define COARSEN_COUNTED 1
 #include <coarsen/histogram/per_lane.h>
 
 #define COARSEN_NAME  per_lane_200003
@@ -255,6 +256,7 @@ typedef struct {
 #define COARSEN_BIN     BIN_SHORT
 #define COARSEN_COUNT   int
 #define COARSEN_WEIGHT  WEIGHT_SHORT
+#define COARSEN_COUNTED 1
 #define BLOCK_DIM       64
 #include <coarsen/histogram.h>
 
@@ -684,6 +686,57 @@ template <class T, class C> static void check_errors(const rung<T, C> &r)
     tap_ok(enough, "%s: scratch for n is enough for less", r.name);
 }
 
+#if TESTED(per_lane)
+
+// n in device memory.
+static unsigned long long *device_count(const test_array &count, size_t n)
+{
+    const unsigned long long number = n;
+    count.fill(&number);
+    return (unsigned long long *)count.get();
+}
+
+// A rung with n in device memory, and room for as much or for more than there is.
+#define COUNTED(name, T, C, bins)                                                                  \
+    (rung<T, C>{#name ", counted on the device", bins, [](size_t) { return (size_t)0; },           \
+                [](T const *in, C *counts, size_t n, void *, size_t, cudaStream_t stream) {        \
+                    const test_array count(8);                                                     \
+                    const cudaError_t status =                                                     \
+                        name##_launch_counted(in, counts, device_count(count, n),                  \
+                                              n % 2 == 0 ? n : n * 2 + 1000, stream);              \
+                    return status != cudaSuccess ? status : cudaDeviceSynchronize();               \
+                }})
+
+static void check_counted_errors(void)
+{
+    const test_array in(40), counts(65536 * 4), count(8);
+    const unsigned int *const x = (unsigned int *)in.get();
+    unsigned int *const y = (unsigned int *)counts.get();
+    const unsigned long long *const n = device_count(count, 10);
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(per_lane_65536_launch_counted(x, y, NULL, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(NULL, y, n, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(x, NULL, n, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(x, y, n, SIZE_MAX, 0) == wrong && counts.untouched(),
+           "counted on the device: wrong arguments");
+}
+
+#ifdef SIMT
+static void check_too_many(void)
+{
+    const simt_kind kind = test_unready(8, 11, [](void *made) {
+        CHECK(cudaMemset((char *)made + 4, 0, 4));
+        return per_lane_65536_launch_counted((unsigned int *)test_zeros(40),
+                                             (unsigned int *)test_zeros(65536 * 4),
+                                             (unsigned long long *)made, 10, 0);
+    });
+    tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
+           simt_kind_name(kind));
+}
+#endif
+
+#endif
+
 #ifdef SIMT
 
 // ---- Counts -------------------------------------------------------------------------------------
@@ -1044,6 +1097,10 @@ int main(void)
     check_errors(fixed_blocks(RUNG(weighted_f64, u32, double, 65536)));
     check(RUNG(weighted_i32, short, int, 201), most, any_short, bin_short,
           [](short x) { return x - x / 5 * 5 - 2; });
+    check(COUNTED(weighted_i32, short, int, 201), most, any_short, bin_short,
+          [](short x) { return x - x / 5 * 5 - 2; });
+    check(COUNTED(per_lane_65536, u32, u32, 65536), most, any_word, bin_word);
+    check_counted_errors();
     check(RUNG(weighted_u64, u32, u64, 10000), most, any_word, bin_word,
           [](u32 x) { return (u64)x * 0x200000; });
     check(RUNG(weighted_f32, colour, float, 256), all, any_colour, bin_luma,
@@ -1098,6 +1155,9 @@ int main(void)
 #endif
 
 #ifdef SIMT
+#if TESTED(per_lane)
+    check_too_many();
+#endif
     check_counts();
 #else
     check_graph();

@@ -210,9 +210,24 @@
 #define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME    counted_f32
+#define COARSEN_TYPE    float
+#define COARSEN_COUNTED 1
+#define BLOCK_DIM       64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME                                                                               \
+    counted_16 // fewer vectors a thread where all multiprocessors hold the array at once
+#define COARSEN_TYPE    float
+#define COARSEN_COUNTED 1
+#define BLOCK_DIM       32
+#define COARSE_FACTOR   16
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME       fixed_f32
 #define COARSEN_TYPE       float
 #define COARSEN_FIXED_TREE 1
+#define COARSEN_COUNTED    1
 #include <coarsen/reduce.h>
 
 #define COARSEN_NAME       fixed_short // of less than a word, by index
@@ -650,6 +665,73 @@ static void check_fixed_tree(const rung<T, A> &r, size_t n, size_t offsets, Make
            (double)golden);
 }
 
+// With n in device memory, and room for as much or more: the bits that it gives from the host.
+typedef cudaError_t counted_launch(const float *, float *, const unsigned long long *, size_t,
+                                   void *, size_t, cudaStream_t);
+
+static void check_counted(const rung<float, float> &r, counted_launch *launch_counted)
+{
+    bool ok = true;
+    const size_t room = 40009 * 3, bytes = r.scratch_bytes(room);
+    std::vector<float> x(40009);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = (float)((double)(int64_t)test_random(7, i) * 1e-19);
+    const test_array scratch(bytes), count(8);
+    CHECK(r.scratch_init(scratch.get(), bytes, 0));
+    for (size_t s = 0; ok && s < sizeof(sizes) / sizeof(*sizes); s++) {
+        const unsigned long long n = sizes[s];
+        const size_t most = s % 3 == 0 ? n : s % 3 == 1 ? n + 1000 : room;
+        const test_array in(room * 4, s % 5 * 4), out(4), other(4);
+        float want = 0, got = 0;
+        CHECK(cudaMemcpy(in.get(), x.data(), n * 4, cudaMemcpyHostToDevice));
+        count.fill(&n);
+        const char *const order = test_order((int)(s % test_order_count()));
+        CHECK(r.launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, 0));
+        const cudaError_t status =
+            launch_counted((float *)in.get(), (float *)other.get(),
+                           (const unsigned long long *)count.get(), most, scratch.get(), bytes, 0);
+        CHECK(cudaDeviceSynchronize());
+        out.read(&want);
+        other.read(&got);
+        ok = status == cudaSuccess && memcmp(&got, &want, 4) == 0 && other.intact() &&
+             scratch.intact();
+        if (!ok)
+            tap_ok(0, "%s: %llu of %zu, counted on the device, %s: %a, not %a", r.name, n, most,
+                   order, got, want);
+    }
+    test_order(0);
+    if (ok)
+        tap_ok(1, "%s: counted on the device: the same bits as counted by the host", r.name);
+    const test_array in(4), out(4);
+    const unsigned long long *const n = (unsigned long long *)count.get();
+    const float *const from = (float *)in.get();
+    float *const to = (float *)out.get();
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(launch_counted(from, to, NULL, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(NULL, to, n, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(from, NULL, n, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(from, to, n, SIZE_MAX, scratch.get(), SIZE_MAX, 0) == wrong &&
+               launch_counted(from, to, n, room * 100, scratch.get(), 0, 0) == wrong &&
+               out.untouched(),
+           "%s: counted on the device: wrong arguments", r.name);
+}
+
+#if defined(SIMT) && TESTED(single_pass)
+static void check_too_many(void)
+{
+    const simt_kind kind = test_unready(counted_f32_scratch_bytes(9000), 0, [](void *scratch) {
+        const unsigned long long n = 9001;
+        void *const count = test_zeros(8);
+        CHECK(cudaMemcpy(count, &n, 8, cudaMemcpyHostToDevice));
+        return counted_f32_launch_counted((float *)test_zeros(40000), (float *)test_zeros(4),
+                                          (unsigned long long *)count, 9000, scratch,
+                                          counted_f32_scratch_bytes(9000), 0);
+    });
+    tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
+           simt_kind_name(kind));
+}
+#endif
+
 // A scratch for more serves for less, as it is.
 static void check_one_scratch(const rung<float, float> &r)
 {
@@ -1057,10 +1139,14 @@ int main(void)
     check_fixed_tree(READY(fixed_f32, float, float), 40009, 6, unlike_float, -0x1.6d82c8p+6f);
     check_fixed_tree(READY(fixed_f32, float, float), 4095, 6, unlike_float, -0x1.980988p+4f);
     check_fixed_tree(READY(fixed_short, short, float), 40009, 9, any_short, 0x1.a2e338p+28f);
+    check_counted(READY(counted_f32, float, float), counted_f32_launch_counted);
+    check_counted(READY(counted_16, float, float), counted_16_launch_counted);
+    check_counted(READY(fixed_f32, float, float), fixed_f32_launch_counted);
     check_scratch_left_zero();
     check_device_functions();
 #ifdef SIMT
     check_waits();
+    check_too_many();
     check_unready(READY(reduce_f32, float, float), 40009);
     check_unready(READY(single_i32, int, int), 257);
 #endif

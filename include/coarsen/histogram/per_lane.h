@@ -18,6 +18,7 @@
 // | COARSEN_BIN(x) | (x)           | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
 // | COARSEN_COUNT  | unsigned int  | type of a count: unsigned int or unsigned long long; with COARSEN_WEIGHT also int, float or double |
 // | COARSEN_WEIGHT(x) | 1          | what x adds to its bin, as a COARSEN_COUNT; also evaluated for an x that has none |
+// | COARSEN_COUNTED | 0            | 1: there is NAME_launch_counted too                          |
 // | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
 // | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
@@ -26,6 +27,10 @@
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
+//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+//                             const unsigned long long *n, size_t most, cudaStream_t stream)
+// The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
+// when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`.
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
 // Deterministic; an integer count wraps around. Only sums of float or double that round are not: they are added up in any
@@ -225,9 +230,25 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
     (in, counts, n, full_width, COARSEN_SMALL_DIM, COARSEN_COPIES(COARSEN_SMALL_DIM));
 }
 
+#if COARSEN_COUNTED
+// The first of them with n in device memory.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(counted_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                             const unsigned long long *n, size_t most, unsigned int full_width)
+{
+    const size_t count = *n;
+    if (count > most)
+        __trap(); // more than there is room for
+    COARSEN_(count_all)
+    (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+}
+#endif
+
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                          cudaStream_t stream)
+// count: where n is in device memory, or NULL; then n is the most that it may be.
+COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
+                                         cudaStream_t stream)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -245,19 +266,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
-        coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
+        !count && coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
+    const void *kernel =
+        small ? (const void *)COARSEN_(small_kernel) : (const void *)COARSEN_(kernel);
+#if COARSEN_COUNTED
+    if (count)
+        kernel = (const void *)COARSEN_(counted_kernel);
+#endif
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes =
         coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(COARSEN_(counter));
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
-        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
-                                            : (const void *)COARSEN_(kernel),
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+        status =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (status == cudaSuccess && small)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
                                                                (int)threads, bytes);
+#if COARSEN_COUNTED
+    else if (status == cudaSuccess && count)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(counted_kernel),
+                                                               (int)threads, bytes);
+#endif
     else if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
@@ -283,11 +314,32 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
         return status;
+#if COARSEN_COUNTED
+    if (count)
+        return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, counts, count, n,
+                                  (unsigned int)width);
+#endif
     if (small)
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
                                   (unsigned int)width);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
 }
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
+{
+    return COARSEN_(begin)(in, counts, NULL, n, stream);
+}
+
+#if COARSEN_COUNTED
+COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                                                  const unsigned long long *n, size_t most,
+                                                  cudaStream_t stream)
+{
+    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, counts, n, most, stream)
+                                  : cudaErrorInvalidValue;
+}
+#endif
 #endif
 
 #undef COARSEN_ROOM
