@@ -6,6 +6,7 @@
 #include "device.h"
 #include "operators.h"
 
+#include <algorithm>
 #include <limits>
 
 // ---- The inclusions -----------------------------------------------------------------------------
@@ -402,6 +403,18 @@
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME   argmax_short
+#define COARSEN_TYPE   short
+#define COARSEN_ARGMAX int
+#define BLOCK_DIM      64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME   argmin_f64
+#define COARSEN_TYPE   double
+#define COARSEN_ARGMIN unsigned short
+#define BLOCK_DIM      32
+#include <coarsen/reduce/last_block.h>
+
 #define COARSEN_NAME     argmin_f32
 #define COARSEN_TYPE     float
 #define COARSEN_ACC      f32_at
@@ -476,6 +489,16 @@ static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
 }
+#if TESTED(arg)
+static bool same(argmax_short_at a, argmax_short_at b)
+{
+    return a.index == b.index && (a.index == -1 || a.value == b.value);
+}
+static bool same(argmin_f64_at a, argmin_f64_at b)
+{
+    return a.index == b.index && (a.index == 0xffff || same(a.value, b.value));
+}
+#endif
 template <class T> static bool same(T a, T b)
 {
     return a == b;
@@ -1225,6 +1248,19 @@ int main(void)
 #if TESTED(arg)
     check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
     check(READY(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+    check(READY(argmax_short, short, argmax_short_at), all, any_short,
+          [](const std::vector<short> &x) {
+              const size_t at = (size_t)(std::max_element(x.begin(), x.end()) - x.begin());
+              return x.empty() ? argmax_short_at{0, -1} : argmax_short_at{x[at], (int)at};
+          });
+    check(
+        READY(argmin_f64, double, argmin_f64_at), all,
+        [](uint64_t bits) { return (double)nan_float(bits); },
+        [](const std::vector<double> &x) {
+            const std::vector<float> floats(x.begin(), x.end());
+            const f32_at best = first_best<-1>()(floats);
+            return argmin_f64_at{best.value, (unsigned short)best.index};
+        });
 #endif
 
 #ifdef SIMT

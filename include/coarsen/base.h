@@ -320,6 +320,70 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define COARSEN_TYPE COARSEN_(type)
 #endif
 
+// ---- Opening: a value with its index ------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE &&                                                   \
+    (defined(COARSEN_ARGMIN) || defined(COARSEN_ARGMAX))
+#if defined(COARSEN_ARGMIN) && defined(COARSEN_ARGMAX)
+#error "coarsen: COARSEN_ARGMIN and COARSEN_ARGMAX are two reductions: define one of them"
+#elif defined(COARSEN_ACC) || defined(COARSEN_OP) || defined(COARSEN_IDENTITY) ||                  \
+    defined(COARSEN_LIFT)
+#error "coarsen: COARSEN_ARGMIN and _ARGMAX go without COARSEN_ACC, _OP, _IDENTITY and _LIFT"
+#endif
+#ifdef COARSEN_ARGMIN
+typedef COARSEN_ARGMIN COARSEN_(at_index);
+#else
+typedef COARSEN_ARGMAX COARSEN_(at_index);
+#endif
+static_assert(
+    (COARSEN_(at_index))0.5 == 0,
+    "coarsen: COARSEN_ARGMIN and COARSEN_ARGMAX must be the type of an index, an integer");
+
+typedef struct {
+    COARSEN_TYPE value;
+    COARSEN_(at_index) index;
+} COARSEN_(at);
+
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_lift)(COARSEN_TYPE value, size_t index)
+{
+    COARSEN_(at) a;
+    a.value = value;
+    a.index = (COARSEN_(at_index))index;
+    return a;
+}
+
+// No element: it has the last index of all, and a value that is no better than any.
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_none)(void)
+{
+#ifdef COARSEN_ARGMIN
+    return COARSEN_(at_lift)(COARSEN_GREATEST(COARSEN_TYPE), ~(size_t)0);
+#else
+    return COARSEN_(at_lift)(COARSEN_LEAST(COARSEN_TYPE), ~(size_t)0);
+#endif
+}
+
+// As in NumPy: a NaN before all, and of equals the first. Without branches, as it is for each element.
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_best)(COARSEN_(at) a, COARSEN_(at) b)
+{
+    const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
+    const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
+#ifdef COARSEN_ARGMIN
+    const bool better = b.value < a.value;
+#else
+    const bool better = a.value < b.value;
+#endif
+    const bool first = sizeof(a.index) > 4
+                           ? (unsigned long long)b.index < (unsigned long long)a.index
+                           : (unsigned int)b.index < (unsigned int)a.index; // -1 is the last
+    const bool same = (a.value == b.value) | (a_nan & b_nan);
+    return better | (b_nan & !a_nan) | (same & first) ? b : a;
+}
+#define COARSEN_ACC        COARSEN_(at)
+#define COARSEN_IDENTITY   COARSEN_(at_none)()
+#define COARSEN_LIFT(x, i) COARSEN_(at_lift)(x, i)
+#define COARSEN_OP(a, b)   COARSEN_(at_best)(a, b)
+#endif
+
 // ---- Opening: the helpers -----------------------------------------------------------------------
 
 #if COARSEN_PATTERN != COARSEN_PATTERN_TYPE
@@ -1340,6 +1404,13 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #pragma GCC diagnostic pop
 #endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#undef COARSEN_ARGMIN
+#undef COARSEN_ARGMAX
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_TYPE
+#undef COARSEN_INDEX
+#endif
 #undef COARSEN_
 #undef COARSEN_NAME
 #if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE

@@ -17,7 +17,7 @@ CASES = {
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "4"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
     "this rung adds up in any order": [{"COARSEN_FIXED_TREE": "1"}],
-    "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
+    "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}, {"COARSEN_ARGMIN": "int"}, {"COARSEN_ARGMAX": "int"}],
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
     "BLOCK_DIM must be a power of two": [{"BLOCK_DIM": value} for value in ("96", "992")],
     "COARSE_FACTOR must be a power of two": [{"COARSE_FACTOR": value} for value in ("3", "-2", "64")],
@@ -75,6 +75,11 @@ BASE = {
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_COUNTED must be": ({"REDUCE", "MAP", "HISTOGRAM"}, [{"COARSEN_COUNTED": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_ARGMIN and COARSEN_ARGMAX are two": ({"REDUCE"}, [{"COARSEN_ARGMIN": "int", "COARSEN_ARGMAX": "int"}]),
+    "COARSEN_ARGMIN and _ARGMAX go": ({"REDUCE"}, [
+        {arg: "int", name: "(1)"} for arg in ("COARSEN_ARGMIN", "COARSEN_ARGMAX")
+        for name in ("COARSEN_ACC", "COARSEN_IDENTITY", "COARSEN_OP", "COARSEN_LIFT")]),
     "COARSEN_FIXED_TREE must be": ({"REDUCE", "FUSE"}, [{"COARSEN_FIXED_TREE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "a radix sort takes the order": ({"SORT"}, [{"COARSEN_LESS": "((a) < (b))"}]),
@@ -153,7 +158,10 @@ def kind_of_histogram(header):
 
 
 def takes(header, name):
-    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first."""
+    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first, and what works
+    in place of indices."""
+    if any("this rung works in place" in message for message in messages(header)):
+        return not name.startswith("COARSEN_ARG")
     return header != "coarsen/matmul.h" or name.removeprefix("COARSEN_") in ("NAME", "TYPE", "BLOCK_DIM", "CFACTOR")
 
 

@@ -18,6 +18,8 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSEN_ARGMIN       | none             | in place of these four: type of an index. out is a NAME_at, the least element and its index |
+// | COARSEN_ARGMAX       | none             | the same for the greatest                            |
 // | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
 // | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
@@ -42,6 +44,9 @@
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
 // an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
 // too small a scratch, with nothing written; those of the runtime's device queries.
+// COARSEN_ARGMIN and COARSEN_ARGMAX: struct NAME_at { COARSEN_TYPE value; and an index of the type given, any integer
+// type that can tell n elements and -1 apart }; COARSEN_TYPE is a number. Of equal elements the first counts, and a NaN
+// before all others; of no elements the index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
 // Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
 // any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
 // and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
