@@ -56,7 +56,7 @@
 #define COARSEN_MAY_ALIAS      // any type may there
 #else
 #define COARSEN_UNUSED         __attribute__((unused))
-#define COARSEN_ALIGNED(bytes) COARSEN_ALIGNED(bytes)
+#define COARSEN_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define COARSEN_MAY_ALIAS      __attribute__((may_alias))
 #endif
 
