@@ -28,6 +28,9 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_plan(size_t n, NAME_planned *plan)   what NAME_launch launches, as data:
+//                             plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(
+//                                 in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -94,10 +97,13 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_
 }
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
-// It is over so soon that each instruction counts, hence a kernel of its own.
+// It is over so soon that each instruction counts, hence a kernel of its own, with the other's arguments.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t elements,
+                           COARSEN_UNUSED unsigned int tile,
+                           COARSEN_UNUSED unsigned long long *scratch)
 {
+    const unsigned int n = (unsigned int)elements;
     COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll
@@ -189,26 +195,43 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
         rows, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
 }
 
+typedef struct {
+    void (*kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                   unsigned long long *scratch);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    unsigned int tile;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(size_t n, COARSEN_(planned) * plan)
+{
+    cudaError_t status;
+    const size_t blocks = COARSEN_(blocks)(n, &plan->tile, &status);
+    const bool small = n <= COARSEN_SMALL_ITEMS * BLOCK_DIM;
+    plan->kernel = small ? COARSEN_(small_kernel) : COARSEN_(kernel);
+    plan->grid = dim3(small ? 1 : (unsigned int)blocks);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = 0;
+    plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
+    return status;
+}
+
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    cudaError_t status;
-    unsigned int tile;
-    const size_t blocks = COARSEN_(blocks)(n, &tile, &status);
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(n, &plan);
     if (status != cudaSuccess)
         return status;
     if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        !coarsen_array_ok(out, 1) || !coarsen_bytes_ok(scratch, 1, plan.scratch_bytes, 16) ||
+        scratch_bytes < plan.scratch_bytes)
         return cudaErrorInvalidValue;
-    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
-        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
-    }
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
-                              (unsigned long long *)scratch);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(small_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, n, plan.tile, words);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, plan.tile, words);
 }
 #endif
 #undef COARSEN_SMALL_ITEMS
