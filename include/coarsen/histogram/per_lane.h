@@ -24,6 +24,9 @@
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it, once they have set the counts to zero:
+// plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(in, counts, n, plan->full_width).
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
 // Deterministic. An unsigned int count wraps to 0 at 2^32.
@@ -216,8 +219,16 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                          cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                   unsigned int full_width);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    unsigned int full_width;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                        COARSEN_(planned) * plan)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -263,19 +274,35 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     if (!COARSEN_(counts_ok)(in, counts, n) || blocks > 0x7fffffff / ranges)
         return cudaErrorInvalidValue;
 
+    plan->kernel = small ? COARSEN_(small_kernel) : COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)(blocks * ranges));
+    plan->block = dim3(threads);
+    plan->shared_bytes = bytes;
+    plan->scratch_bytes = 0;
+    plan->full_width = (unsigned int)width;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    cudaError_t status = COARSEN_(plan)(in, counts, n, &plan);
+    if (status != cudaSuccess)
+        return status;
     const cudaLaunchConfig_t zero =
         coarsen_launch_config(coarsen_ceil_div(NUM_BINS, BLOCK_DIM), BLOCK_DIM, 0, stream);
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks * ranges, threads, bytes, stream);
+    cudaLaunchConfig_t config =
+        coarsen_launch_config(plan.grid.x, plan.block.x, plan.shared_bytes, stream);
     cudaLaunchAttribute attribute;
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(kernel));
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
         return status;
-    if (small)
-        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
-                                  (unsigned int)width);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
+    if (plan.kernel == COARSEN_(small_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n, plan.full_width);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, plan.full_width);
 }
 #endif
 

@@ -29,6 +29,10 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b, [const COARSEN_TYPE_C *c,]]
+//                           COARSEN_OUT *out, size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(plan->in, out, n, plan->head). If n is 0, so is plan->grid.x: there is nothing to launch.
 // a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
 // inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
@@ -113,26 +117,52 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
-                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
-                                          cudaStream_t stream)
+typedef struct {
+    void (*kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    COARSEN_(inputs) in;
+    size_t head;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                        size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                        COARSEN_(planned) * plan)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS);
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
-    if (n == 0)
+    plan->kernel = COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)blocks);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    plan->in = in;
+    plan->head = COARSEN_(head)(in, out, n);
+    if (plan->head < n || n == 0)
         return cudaSuccess;
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    size_t head = COARSEN_(head)(in, out, n);
-    if (head < n)
-        return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
     // One vector more is left to the head: what is around it may reach out of the arrays.
+    plan->kernel = COARSEN_(any_kernel);
     const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
-    head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
-    if ((size_t)(out + head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
-        head = n; // elements that straddle vectors
-    return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, head);
+    plan->head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
+    if ((size_t)(out + plan->head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
+        plan->head = n; // elements that straddle vectors
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status =
+        COARSEN_(plan)(COARSEN_EACH(a, b, c), out, n COARSEN_ALSO(scalar), &plan);
+    if (status != cudaSuccess || n == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(any_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), plan.in, out, n, plan.head);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), plan.in, out, n, plan.head);
 }
 #endif
 

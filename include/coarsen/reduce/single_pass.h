@@ -28,9 +28,11 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
-//     cudaError_t NAME_plan(size_t n, NAME_planned *plan)   what NAME_launch launches, as data:
-//                             plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(
-//                                 in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, size_t n, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch. NAME_kernel takes
+// any n, any number of blocks, which have 8 bytes of scratch per word of a COARSEN_ACC besides 16, and a tile of
+// COARSE_FACTOR * BLOCK_DIM.
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -203,7 +205,8 @@ typedef struct {
     unsigned int tile;
 } COARSEN_(planned);
 
-COARSEN_HOST cudaError_t COARSEN_(plan)(size_t n, COARSEN_(planned) * plan)
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_UNUSED const COARSEN_TYPE *in, size_t n,
+                                        COARSEN_(planned) * plan)
 {
     cudaError_t status;
     const size_t blocks = COARSEN_(blocks)(n, &plan->tile, &status);
@@ -220,7 +223,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
     COARSEN_(planned) plan;
-    const cudaError_t status = COARSEN_(plan)(n, &plan);
+    const cudaError_t status = COARSEN_(plan)(in, n, &plan);
     if (status != cudaSuccess)
         return status;
     if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
