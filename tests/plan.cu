@@ -53,6 +53,13 @@
 #define COARSEN_COEFFICIENTS 0.4f, 0.1f
 #include <coarsen/stencil.h>
 
+#define COARSEN_NAME gray
+#include <coarsen/image.h>
+
+#define COARSEN_NAME   blur // by tiles
+#define COARSEN_RADIUS 9
+#include <coarsen/image.h>
+
 static size_t kernels_seen;
 static const void *kernels[32];
 
@@ -291,6 +298,42 @@ static void check_stencil(void)
     tap_ok(ok, "stencil: by hand, the same bits");
 }
 
+static void check_image(void)
+{
+    const size_t width = 101, height = 37;
+    std::vector<unsigned char> x(3 * width * height + 8);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = (unsigned char)test_random(8, i);
+    test_array in(x.size());
+    in.fill(x.data());
+    bool ok = true;
+    gray_planned made_gray;
+    blur_planned made_blur;
+    for (size_t gap = 0; gap < 2; gap++) { // of bytes between rows
+        const unsigned char *const from = (const unsigned char *)in.get() + gap;
+        const size_t rows = height - gap, pitch = width + gap;
+        test_array out(pitch * (rows - 1) + width, gap);
+        unsigned char *const to = (unsigned char *)out.get();
+        CHECK(gray_plan(from, 3 * width, to, pitch, width, rows, &made_gray));
+        ok &= same(
+            out, [&] { return gray_launch(from, 3 * width, to, pitch, width, rows, 0); },
+            [&] {
+                return by_hand(made_gray, from, 3 * width, to, pitch, made_gray.width,
+                               made_gray.height, made_gray.pieces);
+            });
+        CHECK(blur_plan(from, pitch, to, pitch, width, rows, &made_blur));
+        ok &= same(
+            out, [&] { return blur_launch(from, pitch, to, pitch, width, rows, 0); },
+            [&] { return by_hand(made_blur, from, pitch, to, pitch, width, rows); });
+    }
+    unsigned char *const there = (unsigned char *)in.get();
+    ok &= gray_plan(there, 3, there, 1, 0, 1, &made_gray) == cudaSuccess && made_gray.grid.x == 0;
+    ok &= gray_plan(there, 3, NULL, 1, 1, 1, &made_gray) == cudaErrorInvalidValue;
+    ok &= blur_plan(there, 1, there, 1, 1, 0, &made_blur) == cudaSuccess && made_blur.grid.x == 0;
+    ok &= blur_plan(there, 1, NULL, 1, 1, 1, &made_blur) == cudaErrorInvalidValue;
+    tap_ok(ok, "image: by hand, the same samples");
+}
+
 int main(void)
 {
     test_begin();
@@ -301,5 +344,6 @@ int main(void)
     check_tones();
     check_words();
     check_stencil();
+    check_image();
     return tap_done();
 }
