@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headers import HEADERS, INCLUDE, NVCC, defines, functions, inclusion, is_template, text, uses
+from headers import HEADERS, INCLUDE, NVCC, TOOLKIT, defines, functions, inclusion, is_template, text, uses
 
 
 def load():
@@ -119,7 +119,7 @@ def test_plain_names():
         source += inclusion(header, COARSEN_NAME=f"by_hand_{mark}", COARSEN_LINKAGE='extern "C"')
         source += inclusion(header, again=True, COARSEN_NAME=f"hidden_{mark}")
         named |= kernels
-    said, code = compile_program(source, [f"-I{INCLUDE}", "--gpu-architecture=compute_90", *QUICK])
+    said, code = compile_program(source, [f"-I{INCLUDE}", *TOOLKIT, "--gpu-architecture=compute_90", *QUICK])
     assert said == "" and len(named) > len(HEADERS) / 2
     found = re.findall(r"^(\.visible )?\.entry (\w+)", code.decode(), re.M)
     assert named <= {name for seen, name in found}
