@@ -119,6 +119,26 @@ FAULTS = {
         ("write past the last column", "if (col + 1 < cols)", "if (col < cols)"),
         ("write ragged rows as vectors", "(((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0 && col + 2 <= cols)", "(col + 2 <= cols)"),
     ]),
+    "matmul/tensor16.h": ("matmul", [
+        ("drop the barrier of a stage", f"COARSEN_STAGES - 2);\n                {BARRIER}\n", "COARSEN_STAGES - 2);\n"),
+        ("wait for one stage less at first", f"COARSEN_STAGES - 2);\n    {BARRIER}\n", f"COARSEN_STAGES - 1);\n    {BARRIER}\n"),
+        ("wait for one stage less in the loop", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
+         f"COARSEN_STAGES - 1);\n                {BARRIER}\n"),
+        ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
+        ("take ragged rows for aligned", "if (!from->vectors)", "if (false)"),
+        ("take half a word for a whole one", "if (vectors && there % 2 == 0)", "if (vectors)"),
+        ("copy a line beyond the edge", "l < lines_there ? left : 0", "l <= lines_there ? left : 0"),
+        ("copy an element beyond the edge", "if (q < there)", "if (q <= there)"),
+        ("take an edge for a whole tile", "from->cols < BN ||", ""),
+        ("take a part of the depth for all", " || from->inner < BK", ""),
+        ("take the depth of all parts", "inner = coarsen_min(inner - k, work.depth);", "inner = inner - k;"),
+        ("one piece per line in another place", "(piece ^ line % 8)", "(piece ^ line % 16)"),
+        ("load M as it is not stored", "     !COARSEN_ACROSS_M);", "     COARSEN_ACROSS_M);"),
+        ("swap halves of N", "COARSEN_(piece)(k + low, col / 8 + high, BN / 8)", "COARSEN_(piece)(k + low, col / 8 + 1 - high, BN / 8)"),
+        ("write past the last row", "if (row >= rows)\n        return;", "if (row > rows)\n        return;"),
+        ("write past the last column", "if (col + 1 < cols)", "if (col < cols)"),
+        ("write ragged rows as pairs", "if (pairs && col + 2 <= cols)", "if (col + 2 <= cols)"),
+    ]),
     "block/tensor.h": ("matmul", [
         ("take the same half of the depth twice", "__shfl_sync(0xffffffff, n[k / 4], (int)in_col + 4)", "__shfl_sync(0xffffffff, n[0], (int)in_col + 4)"),
         ("swap rows", "sum[2] = fma(bottom, left,", "sum[2] = fma(top, left,"),
@@ -1744,7 +1764,7 @@ BASE = {
 AT_ONCE = 12  # cases in one program: one compiler's memory
 
 # What every program begins with, compiled once.
-COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "algorithm", "functional", "limits"]
+COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "cuda_fp16.h", "cuda_bf16.h", "algorithm", "functional", "limits"]
 
 
 class Case:

@@ -28,6 +28,7 @@ CASES = {
     "out_indices says where": [{"COARSEN_VALUE": "int"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED go": [{"COARSEN_M_TRANSPOSED": ""}, {"COARSEN_N_TRANSPOSED": ""}],
+    "COARSEN_ACC goes": [{"COARSEN_ACC": "double"}],
     "COARSEN_M_TRANSPOSED goes": [{"COARSEN_M_TRANSPOSED": ""}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],

@@ -166,8 +166,7 @@ COARSEN_INLINE COARSEN_(loads)
     return load;
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(loads)
-    COARSEN_(load_any)(COARSEN_(inputs) in, size_t vectors, size_t v)
+COARSEN_INLINE COARSEN_(loads) COARSEN_(load_any)(COARSEN_(inputs) in, size_t vectors, size_t v)
 {
     if (v > 0 && v + 1 < vectors) {
         const COARSEN_(around) around = COARSEN_(load_around)(in, 0, v);

@@ -154,7 +154,7 @@ COARSEN_DEVICE COARSEN_(around) COARSEN_(load_around)(COARSEN_(parts) parts, siz
     return around;
 }
 
-COARSEN_DEVICE __attribute__((always_inline)) COARSEN_(vector)
+COARSEN_INLINE COARSEN_(vector)
     COARSEN_(between)(const COARSEN_(around) * around, COARSEN_(parts) parts)
 {
     unsigned int words[sizeof(*around) / 4 + 4] = {}; // more than are looked at
