@@ -15,12 +15,26 @@
 #define COARSE_FACTOR 8
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME       fixed // one more kernel, for what is not aligned
+#define COARSEN_TYPE       float
+#define BLOCK_DIM          64
+#define COARSEN_FIXED_TREE 1
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME         dot
 #define COARSEN_TYPE         float
 #define COARSEN_INPUTS       2
 #define COARSEN_SCALAR       float
 #define COARSEN_MAP(x, y, s) ((s) * (x) * (y))
 #define BLOCK_DIM            64
+#include <coarsen/fuse.h>
+
+#define COARSEN_NAME       fixed_dot
+#define COARSEN_TYPE       float
+#define COARSEN_INPUTS     2
+#define COARSEN_MAP(x, y)  ((x) * (y))
+#define BLOCK_DIM          64
+#define COARSEN_FIXED_TREE 1
 #include <coarsen/fuse.h>
 
 #define COARSEN_NAME  running
@@ -124,27 +138,35 @@ static void check_reduce(void)
     const size_t most = 300001, bytes = sum_scratch_bytes(most);
     const std::vector<float> x = some_floats(most);
     test_array in(most * sizeof(float)), out(sizeof(float)),
-        scratch(bytes + coarse_scratch_bytes(most));
+        scratch(bytes + coarse_scratch_bytes(most) + fixed_scratch_bytes(most));
     in.fill(x.data());
     scratch.zero();
     unsigned long long *const words = (unsigned long long *)scratch.get();
     bool ok = true, enough = true;
+    const size_t before = kernels_seen;
     for (size_t n : {(size_t)0, (size_t)1, (size_t)512, (size_t)513, (size_t)10000, most - 1})
         for (size_t offset = 0; offset < 2; offset++) {
             const float *const from = (const float *)in.get() + offset;
             float *const to = (float *)out.get();
             sum_planned plan;
             coarse_planned other;
+            fixed_planned tree;
             CHECK(sum_plan(from, n, &plan));
             CHECK(coarse_plan(from, n, &other));
-            enough &= plan.scratch_bytes == sum_scratch_bytes(n);
+            CHECK(fixed_plan(from, n, &tree));
+            enough &= plan.scratch_bytes == sum_scratch_bytes(n) &&
+                      tree.scratch_bytes == fixed_scratch_bytes(n);
             ok &= same(
                 out, [&] { return sum_launch(from, to, n, words, bytes, 0); },
                 [&] { return by_hand(plan, from, to, n, plan.tile, words); });
             ok &= same(
                 out, [&] { return coarse_launch(from, to, n, words, scratch.bytes, 0); },
                 [&] { return by_hand(other, from, to, n, other.tile, words); });
+            ok &= same(
+                out, [&] { return fixed_launch(from, to, n, words, scratch.bytes, 0); },
+                [&] { return by_hand(tree, from, to, n, tree.tile, words); });
         }
+    ok &= kernels_seen - before == 7;
     tap_ok(ok, "reduce: by hand, the same bits");
     tap_ok(enough, "reduce: a plan's scratch is NAME_scratch_bytes");
 
@@ -162,13 +184,14 @@ static void check_reduce(void)
 
 static void check_fuse(void)
 {
-    const size_t most = 100001, bytes = dot_scratch_bytes(most);
+    const size_t most = 100001, bytes = dot_scratch_bytes(most) + fixed_dot_scratch_bytes(most);
     const std::vector<float> x = some_floats(most);
     test_array in(most * sizeof(float)), out(sizeof(float)), scratch(bytes);
     in.fill(x.data());
     scratch.zero();
     unsigned long long *const words = (unsigned long long *)scratch.get();
     bool ok = true;
+    const size_t before = kernels_seen;
     for (size_t n : {(size_t)0, (size_t)1, (size_t)5000, most - 3})
         for (size_t offset = 0; offset < 3; offset++) {
             const float *const a = (const float *)in.get() + offset, *const b =
@@ -180,7 +203,14 @@ static void check_fuse(void)
             ok &= same(
                 out, [&] { return dot_launch(a, b, to, n, 0.5f, words, bytes, 0); },
                 [&] { return by_hand(plan, plan.in, to, n, plan.head, words); });
+            fixed_dot_planned tree;
+            CHECK(fixed_dot_plan(a, b, n, &tree));
+            ok &= tree.scratch_bytes == fixed_dot_scratch_bytes(n);
+            ok &= same(
+                out, [&] { return fixed_dot_launch(a, b, to, n, words, bytes, 0); },
+                [&] { return by_hand(tree, tree.in, to, n, tree.head, words); });
         }
+    ok &= kernels_seen - before == 3;
     dot_planned plan;
     ok &= dot_plan((const float *)in.get(), (const float *)NULL, 1, 0.5f, &plan) ==
           cudaErrorInvalidValue;

@@ -27,13 +27,13 @@
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
-//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, NAME_planned *plan)
-// NAME_plan says what NAME_launch launches, as data, for those who launch it, once they have set the counts to zero:
-// plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(in, counts, n, plan->full_width).
 //     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
 //                             const unsigned long long *n, size_t most, cudaStream_t stream)
 // The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
 // when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`.
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it, once they have set the counts to zero:
+// plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(in, counts, n, plan->full_width).
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
 // Deterministic; an integer count wraps around. Only sums of float or double that round are not: they are added up in any
@@ -233,7 +233,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
 }
 
 #if COARSEN_COUNTED
-// The first of them with n in device memory.
+// The two of them with n in device memory.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(counted_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
                              const unsigned long long *n, size_t most, unsigned int full_width)
@@ -241,8 +241,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     const size_t count = *n;
     if (count > most)
         __trap(); // more than there is room for
-    COARSEN_(count_all)
-    (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+    if (blockDim.x == COARSEN_SMALL_DIM) {
+        COARSEN_(count_all)
+        (in, counts, count, full_width, COARSEN_SMALL_DIM, COARSEN_COPIES(COARSEN_SMALL_DIM));
+    } else {
+        COARSEN_(count_all)
+        (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+    }
 }
 #endif
 
@@ -255,9 +260,8 @@ typedef struct {
     unsigned int full_width;
 } COARSEN_(planned);
 
-// counted: whether n is in device memory; then here it is the most that it may be.
-COARSEN_HOST cudaError_t COARSEN_(make_plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
-                                             const bool counted, size_t n, COARSEN_(planned) * plan)
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                        COARSEN_(planned) * plan)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -275,30 +279,19 @@ COARSEN_HOST cudaError_t COARSEN_(make_plan)(const COARSEN_TYPE *in, COARSEN_COU
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
-        !counted &&
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
-    const void *kernel =
-        small ? (const void *)COARSEN_(small_kernel) : (const void *)COARSEN_(kernel);
-#if COARSEN_COUNTED
-    if (counted)
-        kernel = (const void *)COARSEN_(counted_kernel);
-#endif
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes =
         coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(COARSEN_(counter));
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
-        status =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
+                                            : (const void *)COARSEN_(kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (status == cudaSuccess && small)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
                                                                (int)threads, bytes);
-#if COARSEN_COUNTED
-    else if (status == cudaSuccess && counted)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(counted_kernel),
-                                                               (int)threads, bytes);
-#endif
     else if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
@@ -324,19 +317,13 @@ COARSEN_HOST cudaError_t COARSEN_(make_plan)(const COARSEN_TYPE *in, COARSEN_COU
     return cudaSuccess;
 }
 
-COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                        COARSEN_(planned) * plan)
-{
-    return COARSEN_(make_plan)(in, counts, false, n, plan);
-}
-
 // count: where n is in device memory, or NULL; then n is the most that it may be.
 COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
-                                         const unsigned long long *count, size_t n,
+                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
                                          cudaStream_t stream)
 {
     COARSEN_(planned) plan;
-    cudaError_t status = COARSEN_(make_plan)(in, counts, count != NULL, n, &plan);
+    cudaError_t status = COARSEN_(plan)(in, counts, n, &plan);
     if (status != cudaSuccess)
         return status;
     const cudaLaunchConfig_t zero =
@@ -345,6 +332,10 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
         coarsen_launch_config(plan.grid.x, plan.block.x, plan.shared_bytes, stream);
     cudaLaunchAttribute attribute;
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(kernel));
+#if COARSEN_COUNTED
+    if (status == cudaSuccess && count)
+        status = coarsen_let_share((const void *)COARSEN_(counted_kernel), plan.shared_bytes, 0);
+#endif
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)

@@ -30,14 +30,14 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
-//     cudaError_t NAME_plan(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b, [const COARSEN_TYPE_C *c,]]
-//                           COARSEN_OUT *out, size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
-// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
-// plan->shared_bytes, stream>>>(plan->in, out, n, plan->head). If n is 0, so is plan->grid.x: there is nothing to launch.
 //     cudaError_t NAME_launch_counted(the same, but for n: const unsigned long long *n, size_t most)
 // The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device
 // memory, is read when the kernel runs, and is `most` or less, or the launch ends with an error
 // (__trap). Each array has room for `most` elements; from *n on, out is not touched.
+//     cudaError_t NAME_plan(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b, [const COARSEN_TYPE_C *c,]]
+//                           COARSEN_OUT *out, size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(plan->in, out, n, plan->head). If n is 0, so is plan->grid.x: there is nothing to launch.
 // a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
 // inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
@@ -147,9 +147,11 @@ typedef struct {
     size_t head;
 } COARSEN_(planned);
 
-COARSEN_HOST cudaError_t COARSEN_(make_plan)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n,
-                                             COARSEN_(planned) * plan)
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                        size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                        COARSEN_(planned) * plan)
 {
+    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS);
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
@@ -170,41 +172,19 @@ COARSEN_HOST cudaError_t COARSEN_(make_plan)(COARSEN_(inputs) in, COARSEN_MAPPED
     return cudaSuccess;
 }
 
-COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
-                                        size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
-                                        COARSEN_(planned) * plan)
-{
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    return COARSEN_(make_plan)(in, out, n, plan);
-}
-
-// count: where n is in device memory, or NULL; then n is the most that it may be.
-COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(inputs) in, COARSEN_MAPPED *out,
-                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
-                                         cudaStream_t stream)
-{
-    COARSEN_(planned) plan;
-    const cudaError_t status = COARSEN_(make_plan)(in, out, n, &plan);
-    if (status != cudaSuccess || n == 0)
-        return status;
-    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
-    const bool aligned = plan.kernel == COARSEN_(kernel);
-#if COARSEN_COUNTED
-    if (count)
-        return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, count, n, plan.head,
-                                  aligned);
-#endif
-    if (aligned)
-        return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, plan.head);
-    return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, plan.head);
-}
-
 COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
                                           size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
                                           cudaStream_t stream)
 {
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    return COARSEN_(begin)(in, out, NULL, n, stream);
+    COARSEN_(planned) plan;
+    const cudaError_t status =
+        COARSEN_(plan)(COARSEN_EACH(a, b, c), out, n COARSEN_ALSO(scalar), &plan);
+    if (status != cudaSuccess || n == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(any_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), plan.in, out, n, plan.head);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), plan.in, out, n, plan.head);
 }
 
 #if COARSEN_COUNTED
@@ -213,9 +193,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(COARSEN_ARRAYS, COARSEN_MAPPED
                                                   size_t most COARSEN_ALSO(COARSEN_SCALAR scalar),
                                                   cudaStream_t stream)
 {
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, out, n, most, stream)
-                                  : cudaErrorInvalidValue;
+    COARSEN_(planned) plan;
+    const cudaError_t status =
+        coarsen_array_ok(n, 1)
+            ? COARSEN_(plan)(COARSEN_EACH(a, b, c), out, most COARSEN_ALSO(scalar), &plan)
+            : cudaErrorInvalidValue;
+    if (status != cudaSuccess || most == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), plan.in, out, n, most, plan.head,
+                              plan.kernel == COARSEN_(kernel));
 }
 #endif
 #endif

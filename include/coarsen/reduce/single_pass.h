@@ -42,7 +42,7 @@
 // NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
 // plan->shared_bytes, stream>>>(in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch. NAME_kernel takes
 // any n, any number of blocks, which have 8 bytes of scratch per word of a COARSEN_ACC besides 16, and a tile of
-// COARSE_FACTOR * BLOCK_DIM.
+// COARSE_FACTOR * BLOCK_DIM; with COARSEN_FIXED_TREE, only an in at a 16-byte boundary.
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -140,7 +140,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) 
 #endif
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
-// It is over so soon that each instruction counts, hence a kernel of its own.
+// It is over so soon that each instruction counts, hence a kernel of its own, with the other's arguments.
 COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
     COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
