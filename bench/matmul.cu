@@ -2,8 +2,8 @@
 //
 // bench/matmul.cu: products of matrices of floats beside cublasSgemm, which must use 32-bit arithmetic. Each rung of
 // the ladder and matmul.h for squares; matmul.h for other shapes, both storage orders and batches. Some of doubles,
-// beside cublasDgemm. With --sweep:
-// COARSE_FACTOR and block size of the coarsened rung.
+// beside cublasDgemm, and of __half, beside cublasGemmEx, which adds up floats, too. With --sweep: COARSE_FACTOR and block
+// size of the coarsened rung.
 //
 // The file includes itself, once for each pair of knobs.
 
@@ -32,6 +32,7 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
 #include "harness.h"
 
 #include <cublas_v2.h>
+#include <cuda_fp16.h>
 
 #include <cmath>
 
@@ -87,10 +88,26 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
 #define COARSEN_TYPE double
 #include <coarsen/matmul.h>
 
-template <typename T> struct rung_of {
+#define COARSEN_NAME tensor16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul/tensor16.h>
+
+#define COARSEN_NAME   tensor16_64
+#define COARSEN_TYPE   __half
+#define COARSEN_ACC    float
+#define BM             64
+#define BN             64
+#define TM             32
+#define TN             32
+#define COARSEN_STAGES 4
+#include <coarsen/matmul/tensor16.h>
+
+// A: the type of sums.
+template <typename T, typename A = T> struct rung_of {
     const char *kernel, *knobs;
     int max_exponent; // beyond, it takes too long
-    cudaError_t (*launch)(size_t, size_t, size_t, T, const T *, size_t, const T *, size_t, T, T *,
+    cudaError_t (*launch)(size_t, size_t, size_t, A, const T *, size_t, const T *, size_t, A, T *,
                           size_t, cudaStream_t);
     void (*describe)(bench_entry *);
 };
@@ -143,6 +160,23 @@ static void cublas_check(cublasStatus_t status, const char *call, int line)
 
 // ---- the reference: P x = M (N x), in double; nothing that is timed takes part ----------------------
 
+template <> struct bench_value<__half> {
+    static __host__ __device__ __half of(uint64_t bits)
+    {
+        return __float2half(bench_value<float>::of(bits));
+    }
+};
+
+static __device__ double as_double(double x)
+{
+    return x;
+}
+
+static __device__ double as_double(__half x)
+{
+    return __half2float(x);
+}
+
 // y = A x, of a matrix of so many columns; each block makes one element of y.
 template <typename T>
 __global__ void times_kernel(const T *a, const double *x, double *y, size_t cols, size_t row_step,
@@ -150,7 +184,7 @@ __global__ void times_kernel(const T *a, const double *x, double *y, size_t cols
 {
     double sum = 0;
     for (size_t j = threadIdx.x; j < cols; j += blockDim.x)
-        sum += a[blockIdx.x * row_step + j * col_step] * x[j];
+        sum += as_double(a[blockIdx.x * row_step + j * col_step]) * x[j];
     atomicAdd(y + blockIdx.x, sum);
 }
 
@@ -197,9 +231,20 @@ static cublasStatus_t multiply(cublasHandle_t cublas, cublasOperation_t of_m,
     return cublasDgemm(cublas, of_m, of_n, rows, cols, inner, &one, m, ldm, n, ldn, &zero, p, rows);
 }
 
-template <typename T>
-static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T>> &list, shape s,
-                    const std::string &data)
+// p = m n, of numbers of 16 bits, whose sums are floats.
+static cublasStatus_t multiply(cublasHandle_t cublas, cublasOperation_t of_m,
+                               cublasOperation_t of_n, int rows, int cols, int inner,
+                               const __half *m, int ldm, const __half *n, int ldn, __half *p)
+{
+    const float one = 1, zero = 0;
+    return cublasGemmEx(cublas, of_m, of_n, rows, cols, inner, &one, m, CUDA_R_16F, ldm, n,
+                        CUDA_R_16F, ldn, &zero, p, CUDA_R_16F, rows, CUBLAS_COMPUTE_32F_PEDANTIC,
+                        CUBLAS_GEMM_DEFAULT);
+}
+
+template <typename T, typename A>
+static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T, A>> &list,
+                    shape s, const std::string &data)
 {
     const size_t rows = s.rows, cols = s.cols, inner = s.inner;
     const size_t ldm = s.m_turned ? rows : inner, ldn = s.n_turned ? inner : cols;
@@ -218,8 +263,13 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T
         times(m, times(nn, x.get(), inner, cols, s.n_turned).get(), rows, inner, s.m_turned).get(),
         rows);
 
-    const bool wide = sizeof(T) == 8;
-    bench_contest contest("matmul", wide ? "double" : "float", rows);
+    // Roundings of a sum, in the last place of 1; those of a half at its end are many times as large.
+    const double rounding = sizeof(T) == 8 ? 0x1p-51 : sizeof(T) == 4 ? 0x1p-24 : 0x1p-13;
+    bench_contest contest("matmul",
+                          sizeof(T) == 8   ? "double"
+                          : sizeof(T) == 4 ? "float"
+                                           : "__half",
+                          rows);
     contest.data = data;
     contest.peer = "cuBLAS";
     bench_entry product; // what all entries share
@@ -233,7 +283,7 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T
         const std::vector<double> got = on_host(times(p, x.get(), rows, cols).get(), rows);
         for (size_t i = 0; i < rows; i++)
             if (!(std::fabs(got[i] - wanted[i]) <=
-                  (double)inner * std::sqrt((double)cols) * (wide ? 0x1p-51 : 0x1p-24))) {
+                  (double)inner * std::sqrt((double)cols) * rounding)) {
                 *why = "row " + std::to_string(i) + " times x is " + std::to_string(got[i]) +
                        ", not " + std::to_string(wanted[i]);
                 return false;
@@ -252,7 +302,7 @@ static void product(bench &b, cublasHandle_t cublas, const std::vector<rung_of<T
     };
     contest.entries.push_back(peer);
 
-    for (const rung_of<T> &r : list) {
+    for (const rung_of<T, A> &r : list) {
         bench_entry entry = product;
         entry.kernel = r.kernel;
         entry.knobs = r.knobs;
@@ -276,7 +326,7 @@ static void squares(bench &b, cublasHandle_t cublas, const std::vector<rung> &li
         for (const rung &r : list)
             if (e <= r.max_exponent)
                 some.push_back(r);
-        product<float>(b, cublas, some, {n, n, n, false, false}, "");
+        product<float, float>(b, cublas, some, {n, n, n, false, false}, "");
     }
 }
 
@@ -307,9 +357,9 @@ static void shapes(bench &b, cublasHandle_t cublas)
                                  : matmul_nt_with_scratch,
                              nullptr};
         if (s.m_turned || s.n_turned)
-            product<float>(b, cublas, {turned}, s, name_of(s));
+            product<float, float>(b, cublas, {turned}, s, name_of(s));
         else
-            product<float>(b, cublas, {rungs[4], rungs[5]}, s, name_of(s));
+            product<float, float>(b, cublas, {rungs[4], rungs[5]}, s, name_of(s));
     }
 }
 
@@ -329,7 +379,18 @@ static void doubles(bench &b, cublasHandle_t cublas)
         {64, 64, 1 << 20, false, false},  {8192, 8, 8192, false, false},
     };
     for (const shape &s : shapes)
-        product<double>(b, cublas, list, s, name_of(s));
+        product<double, double>(b, cublas, list, s, name_of(s));
+}
+
+// Of numbers of 16 bits.
+static void halves(bench &b, cublasHandle_t cublas)
+{
+    const std::vector<rung_of<__half, float>> list = {
+        {"tensor16", "", 14, tensor16_launch, nullptr},
+        {"tensor16", "BM=64 BN=64 TM=32 TN=32", 14, tensor16_64_launch, nullptr},
+    };
+    for (size_t n : {512, 1024, 2048, 4096, 8192, 4095})
+        product<__half, float>(b, cublas, list, {n, n, n, false, false}, "");
 }
 
 // Many small products in one launch.
@@ -403,6 +464,7 @@ int main(int argc, char **argv)
     if (!b.sweep) {
         shapes(b, cublas);
         doubles(b, cublas);
+        halves(b, cublas);
         batches(b, cublas);
     }
     CUBLAS_CHECK(cublasDestroy(cublas));

@@ -98,15 +98,19 @@ def comparison(title, rows, notes, folder, names):
         style[kernel] = {"color": GREY, "linestyle": ":"} if kernel == "copy" else {"color": "black", "marker": "s"}
         style[kernel]["zorder"] = 1.5  # below the ladder's
 
-    figure, (top, bottom) = plt.subplots(2, 1, figsize=(7.5, 7), sharex=True, height_ratios=[3, 2],
-                                         layout="constrained")
+    compared = any(row["vs_peer"] for row in rows)
+    figure, panels = plt.subplots(1 + compared, 1, figsize=(7.5, 7 if compared else 4.5), sharex=True,
+                                  height_ratios=[3, 2][:1 + compared], layout="constrained", squeeze=False)
+    top, bottom = panels[0, 0], panels[-1, 0]
     for kernel in ladder + peers:
         mine = sorted((int(row["n"]), speed(row), row["vs_peer"]) for row in rows if row["kernel"] == kernel)
         top.plot([n for n, _, _ in mine], [s for _, s, _ in mine], label=kernel, **style[kernel])
-        if kernel != "copy" and all(v for _, _, v in mine):
+        if compared and kernel != "copy" and all(v for _, _, v in mine):
             bottom.plot([n for n, _, _ in mine], [float(v) for _, _, v in mine], **style[kernel])
     top.set(title=title, ylabel=speed_unit(rows), yscale="log")
-    bottom.set(ylabel="speed, CUB = 1" if "CUB" in peers else "speed, peer = 1", xlabel="n", ylim=(0, None))
+    if compared:
+        bottom.set(ylabel="speed, CUB = 1" if "CUB" in peers else "speed, peer = 1", ylim=(0, None))
+    bottom.set_xlabel("n")
     sizes = sorted({int(row["n"]) for row in rows})
     bottom.set_xscale("log", base=2)
     bottom.set_xticks(sizes, [size(n) for n in sizes])

@@ -119,6 +119,26 @@ FAULTS = {
         ("write past the last column", "if (col + 1 < cols)", "if (col < cols)"),
         ("write ragged rows as vectors", "(((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0 && col + 2 <= cols)", "(col + 2 <= cols)"),
     ]),
+    "matmul/tensor16.h": ("matmul", [
+        ("drop the barrier of a stage", f"COARSEN_STAGES - 2);\n                {BARRIER}\n", "COARSEN_STAGES - 2);\n"),
+        ("wait for one stage less at first", f"COARSEN_STAGES - 2);\n    {BARRIER}\n", f"COARSEN_STAGES - 1);\n    {BARRIER}\n"),
+        ("wait for one stage less in the loop", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
+         f"COARSEN_STAGES - 1);\n                {BARRIER}\n"),
+        ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
+        ("take ragged rows for aligned", "if (!from->vectors)", "if (false)"),
+        ("take half a word for a whole one", "if (vectors && there % 2 == 0)", "if (vectors)"),
+        ("copy a line beyond the edge", "l < lines_there ? left : 0", "l <= lines_there ? left : 0"),
+        ("copy an element beyond the edge", "if (q < there)", "if (q <= there)"),
+        ("take an edge for a whole tile", "from->cols < BN ||", ""),
+        ("take a part of the depth for all", " || from->inner < BK", ""),
+        ("take the depth of all parts", "inner = coarsen_min(inner - k, work.depth);", "inner = inner - k;"),
+        ("one piece per line in another place", "(piece ^ line % 8)", "(piece ^ line % 16)"),
+        ("load M as it is not stored", "     !COARSEN_ACROSS_M);", "     COARSEN_ACROSS_M);"),
+        ("swap halves of N", "COARSEN_(piece)(k + low, col / 8 + high, BN / 8)", "COARSEN_(piece)(k + low, col / 8 + 1 - high, BN / 8)"),
+        ("write past the last row", "if (row >= rows)\n        return;", "if (row > rows)\n        return;"),
+        ("write past the last column", "if (col + 1 < cols)", "if (col < cols)"),
+        ("write ragged rows as pairs", "if (pairs && col + 2 <= cols)", "if (col + 2 <= cols)"),
+    ]),
     "block/tensor.h": ("matmul", [
         ("take the same half of the depth twice", "__shfl_sync(0xffffffff, n[k / 4], (int)in_col + 4)", "__shfl_sync(0xffffffff, n[0], (int)in_col + 4)"),
         ("swap rows", "sum[2] = fma(bottom, left,", "sum[2] = fma(top, left,"),
@@ -244,16 +264,23 @@ FAULTS = {
         ("read past the last vector", "k * BLOCK_DIM < count ? k * BLOCK_DIM : 0", "k * BLOCK_DIM"),
         ("add the first vector again", "        if (k * BLOCK_DIM < count)\n#pragma", "        if (true)\n#pragma"),
         ("take what is less than a tile for one", "v + full <= parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);",
          "v < parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);"),
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);"),
         ("lose a whole tile", "v + full <= parts.vectors; v += step)\n"
-         "                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,\n"
-         "                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);",
+         "                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, aligned);",
          "v + full <= parts.vectors; v += step) {\n            }"),
         ("run into the next tile", "coarsen_min(parts.vectors - v, tile) - t", "(parts.vectors - v) - t"),
+        ("fix a tree of as many blocks as the device holds", "    if (COARSEN_FIXED_TREE)\n        return coarsen_min(coarsen_ceil_div(rows",
+         "    if (false)\n        return coarsen_min(coarsen_ceil_div(rows"),
+        ("cut a fixed tree where vectors begin", "COARSEN_FIXED_TREE ? COARSEN_(split_any)", "false ? COARSEN_(split_any)"),
+        ("take any array for an aligned one", "if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)", "if (false)"),
+        ("load other vectors of any array", "(parts, v + further)", "(parts, v + k * BLOCK_DIM)"),
+        ("count what there is no room for", "if (n > room)", "if (false)"),
+        ("add up a small array in every block", "        if (blockIdx.x == 0)\n            COARSEN_(add_small)", "        COARSEN_(add_small)"),
+        ("let too many blocks in", "    if (blockIdx.x >= blocks)\n        return;\n", ""),
+        ("launch too few blocks for what is counted", "coarsen_ceil_div(rows, coarsen_min(COARSE_FACTOR, COARSEN_SMALL_ROWS))", "coarsen_ceil_div(rows, COARSE_FACTOR)"),
+        ("take no count", " || !coarsen_array_ok(n, 1))", ")"),
         ("never collect", "    COARSEN_(enter)(scratch, &ticket);\n",
          "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
@@ -1133,7 +1160,7 @@ FAULTS = {
         ("take wrong arguments", "        return cudaErrorInvalidValue;\n    return cudaSuccess;", "        ;\n    return cudaSuccess;"),
         ("take no segments for some", "status != cudaSuccess || segments == 0 ?", "status != cudaSuccess ?"),
         ("ask for too small a scratch", "        tiles, coarsen_attribute", "        tiles / 2, coarsen_attribute"),
-        ("forget what boundaries weigh", "each = coarsen_ceil_div(arrays.n + COARSEN_WEIGHT *", "each = coarsen_ceil_div(arrays.n +"),
+        ("forget what boundaries weigh", "each = coarsen_ceil_div(arrays.n + COARSEN_CHARGE *", "each = coarsen_ceil_div(arrays.n +"),
         ("search past the last boundary", "lane * step + step - 1 < search->count &&", "true &&"),
         ("forget the offset that a step of the search found", "search->last = steps > 0 ? last : search->last;", "search->last = last;"),
         ("forget where the open segment began", "                segment_start = __shfl_sync(0xffffffff, (unsigned long long)previous, (int)that);\n", ""),
@@ -1172,7 +1199,7 @@ FAULTS = {
         ("take an empty segment for one with a head", "(mine == 0 || previous < at)", "(mine == 0 || previous <= at)"),
         ("forget the boundary before these 32", "            if (lane == 0)\n                previous = before;\n", ""),
         ("forget the runs before", "if (segment_start < begin.element) {", "if (false) {"),
-        ("begin with the wrong run", "(segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each", "(segment_start + (first_boundary - 1)) / each"),
+        ("begin with the wrong run", "(segment_start + COARSEN_CHARGE * (first_boundary - 1)) / each", "(segment_start + (first_boundary - 1)) / each"),
         ("take nothing for an element", "any ? COARSEN_(op)(others, first_open) : others;", "COARSEN_(op)(others, first_open);"),
         ("write before the first segment", "if (first_boundary == end.boundary || first_boundary == 0)", "if (first_boundary == end.boundary)"),
         ("lose a boundary behind the last element", "for (; tile <= stop; tile", "for (; tile < stop; tile"),
@@ -1270,6 +1297,10 @@ FAULTS = {
         ("lose the head",
          "r < parts.head ? r : r + parts.vectors * COARSEN_ITEMS", "r + parts.vectors * COARSEN_ITEMS"),
         ("take the head for the tail", "r < parts.head ? r", "r <= parts.head ? r"),
+        ("lose the rest of any array", "parts.rest = n % COARSEN_ITEMS;", "parts.rest = 0;"),
+        ("read before any array", "within = v > 0 && v + 1", "within = v + 1"),
+        ("read behind any array", "within = v > 0 && v + 1 < parts.vectors;", "within = v > 0;"),
+        ("shift what is not to be", "within ? after : 0", "after"),
     ]),
     "block/shift.h": ("block", [
         ("forget the words", "if (after & 4 * apart)", "if (false)"),
@@ -1285,6 +1316,9 @@ FAULTS = {
         ("forget the second array",
          "            && (size_t)(in.b + head) % COARSEN_ALIGN(COARSEN_TYPE_B) == 0\n", ""),
         ("forget the third array", "            && (size_t)(in.c + head) % COARSEN_ALIGN(COARSEN_TYPE_C) == 0\n", ""),
+        ("read before any array", "if (v > 0 && v + 1 < vectors)", "if (v + 1 < vectors)"),
+        ("read behind any array", "if (v > 0 && v + 1 < vectors)", "if (v > 0)"),
+        ("mix up the elements of any arrays", "load.c.item[j] = in.c[v * COARSEN_ITEMS + j]", "load.c.item[j] = in.c[v * COARSEN_ITEMS]"),
         ("look at one element only", "head < COARSEN_ITEMS && head < n", "head < 1 && head < n"),
         ("lose the head of the second array", "(in.b + head))[v]", "in.b)[v]"),
         ("lose the head of the third array", "(in.c + head))[v]", "in.c)[v]"),
@@ -1351,6 +1385,13 @@ FAULTS = {
         ("one copy for all", "copy + threadIdx.x % copies;", "copy;"),
         ("stir the rows of two groups together", "(row / group % group)", "(row / group)"),
         ("forget a column", "k = 0; k < copies; k++", "k = 1; k < copies; k++"),
+        ("count what there is no room for", "if (count > most)", "if (false)"),
+        ("count all there is room for", "(in, counts, count, full_width, BLOCK_DIM,", "(in, counts, most, full_width, BLOCK_DIM,"),
+        ("take no count", "coarsen_array_ok(n, 1) ? ", "true ? "),
+        ("forget what the head and tail weigh", "COARSEN_(weight)(x))", "1)"),
+        ("forget what an element weighs", "COARSEN_(weight)(load[k].item[j])", "COARSEN_(weight)(load[k].item[0])"),
+        ("add up no negative weights", "if (count != 0)", "if (count > 0)"),
+        ("ask for room for counters of 4 bytes", "* 32 * sizeof(COARSEN_(counter))", "* 32 * 4"),
         ("count other ranges' bins", "row > width ? width : row;", "row > NUM_BINS ? width : row;"),
         ("take bins of 64 bits for 32", "bin >> 32 != 0 || ", ""),
         ("lose the last range's end", "NUM_BINS - first_bin < full_width", "false"),
@@ -1400,6 +1441,10 @@ FAULTS = {
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
     ]),
     "map/vectorized.h": ("map", [
+        ("count what there is no room for", "if (n > most)", "if (false)"),
+        ("take the head of another count", "COARSEN_(vectors)(in, out, n, coarsen_min(head, n), true);", "COARSEN_(vectors)(in, out, n, head, true);"),
+        ("take the head of another count, in any array", "COARSEN_(vectors)(in, out, n, coarsen_min(head, n), false);", "COARSEN_(vectors)(in, out, n, head, false);"),
+        ("take no count", "coarsen_array_ok(n, 1) ? ", "true ? "),
         ("take a null input", "!COARSEN_(inputs_ok)(in, n) ||", ""),
         ("take a null output", "!coarsen_array_ok(out, n) ||", ""),
         ("overrun by a vector", "(n - head) / COARSEN_ITEMS;", "(n - head) / COARSEN_ITEMS + 1;"),
@@ -1492,7 +1537,11 @@ FAULTS = {
         ("overlap the blocks", "first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR",
          "first = (size_t)blockIdx.x * BLOCK_DIM"),
         ("take the head for the tail", "r < head ? r", "r <= head ? r"),
-        ("leave the arrays' boundaries to chance", "COARSEN_(head)(in, 0, n),", "coarsen_min(0, n),"),
+        ("leave the arrays' boundaries to chance", "head = COARSEN_(head)(in, 0, n);", "head = coarsen_min(0, n);"),
+        ("fix a tree of as many blocks as the device holds", "    if (COARSEN_FIXED_TREE)\n        return COARSEN_TREE",
+         "    if (false)\n        return COARSEN_TREE"),
+        ("take any arrays for aligned ones", "if (head > 0)", "if (false)"),
+        ("overrun by a vector of any arrays", "COARSEN_(load_any)(in, vectors, ", "COARSEN_(load_any)(in, vectors + 1, "),
         ("launch no block for no elements", "n > 0 ? n : 1", "n"),
         ("take too small a scratch", "scratch_bytes < COARSEN_(scratch_bytes)(n)", "scratch_bytes > ~0ULL"),
     ]),
@@ -1506,7 +1555,8 @@ FAULTS = {
         ("let the later of equals win", "return a.index < b.index ? a : b;\n}",
          "return a.index < b.index ? b : a;\n}"),
         ("treat NaN as a number", "if (a_nan != b_nan)", "if (0)"),
-        ("let no element win", "b.index == ~(size_t)0)", "0)"),
+        ("let no element win", "if (b.index == none)", "if (0)"),
+        ("let no element win over another", "if (a.index == none)", "if (0)"),
         ("swap min and max", "a.value < b.value, b.value < a.value", "b.value < a.value, a.value < b.value"),
     ]),
 }
@@ -1549,6 +1599,15 @@ BASE = {
         ("forget the scalar", "coarsen_c) COARSEN_ALSO(coarsen_scalar));", "coarsen_c) COARSEN_ALSO(COARSEN_SCALAR{}));"),
         ("take a null second input", "           && coarsen_array_ok(in.b, n)\n", ""),
         ("leave a scratch as it was", "cudaMemsetAsync(scratch, 0, scratch_bytes, stream)", "cudaSuccess"),
+    ],
+    ("reduce", "arg"): [
+        ("let the later of equals win", "(unsigned int)b.index < (unsigned int)a.index", "(unsigned int)b.index > (unsigned int)a.index"),
+        ("let any of equals win", "| (same & first)", ""),
+        ("treat NaN as a number", "| (b_nan & !a_nan)", ""),
+        ("let the last NaN win", "(a.value == b.value) | (a_nan & b_nan)", "(a.value == b.value) | b_nan"),
+        ("take the greatest for the least", "const bool better = b.value < a.value;", "const bool better = a.value < b.value;"),
+        ("begin with the first of all", "(COARSEN_LEAST(COARSEN_TYPE), ~(size_t)0)", "(COARSEN_LEAST(COARSEN_TYPE), 0)"),
+        ("begin with zero", "COARSEN_(at_lift)(COARSEN_GREATEST(COARSEN_TYPE), ", "COARSEN_(at_lift)((COARSEN_TYPE)0, "),
     ],
     ("reduce", "last_block"): [
         ("round a quotient up in the usual way", "a / b + (a % b != 0)", "(a + b - 1) / b"),
@@ -1696,6 +1755,7 @@ BASE = {
         ("take bins for 32 bits", "<= 4 ? (unsigned int)coarsen_bin : coarsen_bin;", "<= 8 ? (unsigned int)coarsen_bin : 0;"),
         ("count negative bins", "<= 4 ? (unsigned int)coarsen_bin : coarsen_bin;",
          "<= 4 && (int)coarsen_bin < 0 ? 0 : coarsen_bin;"),
+        ("take whole weights only", "(COARSEN_COUNT)(COARSEN_WEIGHT(coarsen_x))", "(COARSEN_COUNT)(long long)(COARSEN_WEIGHT(coarsen_x))"),
     ],
 }
 
@@ -1703,7 +1763,7 @@ BASE = {
 AT_ONCE = 12  # cases in one program: one compiler's memory
 
 # What every program begins with, compiled once.
-COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "algorithm", "functional", "limits"]
+COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "cuda_fp16.h", "cuda_bf16.h", "algorithm", "functional", "limits"]
 
 
 class Case:

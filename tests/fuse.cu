@@ -80,6 +80,17 @@
 #define BLOCK_DIM            64
 #include <coarsen/fuse.h>
 
+#define COARSEN_NAME                                                                               \
+    fixed // no product, which one compiler adds up without rounding it, and another with
+#define COARSEN_TYPE       float
+#define COARSEN_TYPE_B     short
+#define COARSEN_INPUTS     2
+#define COARSEN_MAP(a, b)  ((a) + (float)(b))
+#define COARSEN_FIXED_TREE 1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      2
+#include <coarsen/fuse.h>
+
 // The same, of one array, by reduce.h alone; and in two kernels, by map.h and then reduce.h.
 #define COARSEN_NAME       squares
 #define COARSEN_TYPE       float
@@ -350,6 +361,47 @@ static void check_types(void)
            "fused: a map that looks at no array, and an operator that looks at one side");
 }
 
+// Any number of multiprocessors and any alignment give the same bits, and simt and every GPU those that are written here.
+static void check_fixed_tree(void)
+{
+    const size_t n = 40009;
+    std::vector<float> x(n);
+    std::vector<short> y(n);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)((double)(int64_t)test_random(1, i) * 1e-14);
+        y[i] = (short)test_random(2, i);
+    }
+    bool ok = true;
+    const float golden = 0x1.6bae74p+23f;
+    for (size_t at_a = 0; at_a < 5; at_a++)
+        for (size_t at_b = 0; at_b < 9; at_b += 4 - at_a % 2) {
+#ifdef SIMT
+            simt_config config = simt_get_config();
+            const simt_config before = config;
+            const unsigned int processors[] = {132, 1, 4};
+            config.processors = processors[at_b % 3];
+            simt_set_config(&config);
+#endif
+            const test_array a(n * 4, at_a * 4), b(n * 2, at_b * 2);
+            a.fill(x.data());
+            b.fill(y.data());
+            const result<float> out(fixed_scratch_bytes(n), fixed_scratch_init);
+            const cudaError_t status = fixed_launch((float *)a.get(), (short *)b.get(), out.get(),
+                                                    n, out.scratch.get(), out.scratch.bytes, 0);
+            ok &= out.is(status, golden);
+            if (!ok) {
+                float got = 0;
+                out.out.read(&got);
+                tap_ok(0, "fused: a fixed tree gives %a, not %a", got, golden);
+                return;
+            }
+#ifdef SIMT
+            simt_set_config(&before);
+#endif
+        }
+    tap_ok(ok, "fused: the same bits on any device and at any alignment");
+}
+
 static void check_errors(void)
 {
     const size_t n = 1000, bytes = dot_scratch_bytes(n);
@@ -574,6 +626,7 @@ int main(void)
     check_errors();
     check_sizes();
     check_types();
+    check_fixed_tree();
 #ifndef TEST_FIRST
     check_chain();
 #ifdef SIMT

@@ -230,10 +230,11 @@ typedef struct {
 #define BLOCK_DIM    256
 #include <coarsen/histogram/per_lane.h>
 
-#define COARSEN_NAME per_lane_65536
-#define COARSEN_TYPE unsigned int
-#define NUM_BINS     65536
-#define COARSEN_BIN  BIN_WORD
+#define COARSEN_NAME    per_lane_65536
+#define COARSEN_TYPE    unsigned int
+#define NUM_BINS        65536
+#define COARSEN_BIN     BIN_WORD
+#define COARSEN_COUNTED 1
 #include <coarsen/histogram/per_lane.h>
 
 #define COARSEN_NAME  per_lane_200003
@@ -241,6 +242,54 @@ typedef struct {
 #define NUM_BINS      200003
 #define COARSEN_BIN   BIN_WORD
 #define COARSEN_COUNT unsigned long long
+#include <coarsen/histogram/per_lane.h>
+
+// What an element adds: numbers of which sums are exact, whatever their order; some of them negative.
+#define WEIGHT_SHORT(x) ((x) % 5 - 2)
+#define WEIGHT_RED(c)   ((c).r - (c).b)
+#define WEIGHT_HALF(x)  ((double)((x) >> 24) * 0.5)
+#define WEIGHT_WIDE(x)  ((unsigned long long)(x) << 21)
+
+#define COARSEN_NAME    weighted_i32
+#define COARSEN_TYPE    short
+#define NUM_BINS        201
+#define COARSEN_BIN     BIN_SHORT
+#define COARSEN_COUNT   int
+#define COARSEN_WEIGHT  WEIGHT_SHORT
+#define COARSEN_COUNTED 1
+#define BLOCK_DIM       64
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighted_u64
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       10000
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_COUNT  unsigned long long
+#define COARSEN_WEIGHT WEIGHT_WIDE
+#define BLOCK_DIM      256
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighted_f32
+#define COARSEN_TYPE   colour
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_LUMA
+#define COARSEN_COUNT  float
+#define COARSEN_WEIGHT WEIGHT_RED
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME   weighted_f64
+#define COARSEN_TYPE   unsigned int
+#define NUM_BINS       65536
+#define COARSEN_BIN    BIN_WORD
+#define COARSEN_COUNT  double
+#define COARSEN_WEIGHT WEIGHT_HALF
+#include <coarsen/histogram/per_lane.h>
+
+#define COARSEN_NAME      weighted_u32
+#define COARSEN_TYPE      unsigned char
+#define NUM_BINS          37
+#define COARSEN_COUNT     unsigned int
+#define COARSEN_WEIGHT(x) ((x) / 3)
 #include <coarsen/histogram/per_lane.h>
 
 #define COARSEN_NAME histogram_u64
@@ -476,11 +525,18 @@ static uint64_t bits_of(int kind, size_t n, size_t i)
     return test_random(n, kind == ONE ? 1 : kind == RUNS ? i / 37 : i);
 }
 
+struct one_each {
+    template <class T> int operator()(T) const
+    {
+        return 1;
+    }
+};
+
 // One test: the rung against `bin`, at every size up to `most`, each kind of data, alignment and
-// order of blocks. bin says where an element belongs, or that it does not: it is written apart from
-// the rung's COARSEN_BIN.
-template <class T, class C, class Make, class Bin>
-static void check(const rung<T, C> &r, size_t most, Make make, Bin bin)
+// order of blocks. bin says where an element belongs, or that it does not, and weight what it adds there: they are
+// written apart from the rung's COARSEN_BIN and COARSEN_WEIGHT.
+template <class T, class C, class Make, class Bin, class Weight = one_each>
+static void check(const rung<T, C> &r, size_t most, Make make, Bin bin, Weight weight = Weight())
 {
     size_t counted = 0, all = 0;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes) && sizes[s] <= most; s++)
@@ -498,7 +554,7 @@ static void check(const rung<T, C> &r, size_t most, Make make, Bin bin)
                 x[i] = make(bits_of(kind, n, i));
                 const long long b = bin(x[i]);
                 if (b >= 0 && b < (long long)r.bins)
-                    want[b]++, counted++;
+                    want[b] = (C)(want[b] + (C)weight(x[i])), counted++;
                 all++;
             }
             const char *order = test_order(k);
@@ -629,6 +685,57 @@ template <class T, class C> static void check_errors(const rung<T, C> &r)
     enough &= r.scratch_bytes(SIZE_MAX) >= bytes;
     tap_ok(enough, "%s: scratch for n is enough for less", r.name);
 }
+
+#if TESTED(per_lane)
+
+// n in device memory.
+static unsigned long long *device_count(const test_array &count, size_t n)
+{
+    const unsigned long long number = n;
+    count.fill(&number);
+    return (unsigned long long *)count.get();
+}
+
+// A rung with n in device memory, and room for as much or for more than there is.
+#define COUNTED(name, T, C, bins)                                                                  \
+    (rung<T, C>{#name ", counted on the device", bins, [](size_t) { return (size_t)0; },           \
+                [](T const *in, C *counts, size_t n, void *, size_t, cudaStream_t stream) {        \
+                    const test_array count(8);                                                     \
+                    const cudaError_t status =                                                     \
+                        name##_launch_counted(in, counts, device_count(count, n),                  \
+                                              n % 2 == 0 ? n : n * 2 + 1000, stream);              \
+                    return status != cudaSuccess ? status : cudaDeviceSynchronize();               \
+                }})
+
+static void check_counted_errors(void)
+{
+    const test_array in(40), counts(65536 * 4), count(8);
+    const unsigned int *const x = (unsigned int *)in.get();
+    unsigned int *const y = (unsigned int *)counts.get();
+    const unsigned long long *const n = device_count(count, 10);
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(per_lane_65536_launch_counted(x, y, NULL, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(NULL, y, n, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(x, NULL, n, 10, 0) == wrong &&
+               per_lane_65536_launch_counted(x, y, n, SIZE_MAX, 0) == wrong && counts.untouched(),
+           "counted on the device: wrong arguments");
+}
+
+#ifdef SIMT
+static void check_too_many(void)
+{
+    const simt_kind kind = test_unready(8, 11, [](void *made) {
+        CHECK(cudaMemset((char *)made + 4, 0, 4));
+        return per_lane_65536_launch_counted((unsigned int *)test_zeros(40),
+                                             (unsigned int *)test_zeros(65536 * 4),
+                                             (unsigned long long *)made, 10, 0);
+    });
+    tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
+           simt_kind_name(kind));
+}
+#endif
+
+#endif
 
 #ifdef SIMT
 
@@ -987,6 +1094,20 @@ int main(void)
         RUNG(per_lane_200003, u32, u64, 200003), most,
         [](uint64_t bits) { return (u32)(bits % 5 == 0 ? 200002 + bits / 5 % 3 : bits); },
         bin_word); // many in the last bin, and past it
+    check_errors(fixed_blocks(RUNG(weighted_f64, u32, double, 65536)));
+    check(RUNG(weighted_i32, short, int, 201), most, any_short, bin_short,
+          [](short x) { return x - x / 5 * 5 - 2; });
+    check(COUNTED(weighted_i32, short, int, 201), most, any_short, bin_short,
+          [](short x) { return x - x / 5 * 5 - 2; });
+    check(COUNTED(per_lane_65536, u32, u32, 65536), most, any_word, bin_word);
+    check_counted_errors();
+    check(RUNG(weighted_u64, u32, u64, 10000), most, any_word, bin_word,
+          [](u32 x) { return (u64)x * 0x200000; });
+    check(RUNG(weighted_f32, colour, float, 256), all, any_colour, bin_luma,
+          [](colour c) { return c.r - c.b; });
+    check(RUNG(weighted_f64, u32, double, 65536), most, any_word, bin_word,
+          [](u32 x) { return (x >> 24) / 2.0; });
+    check(RUNG(weighted_u32, u8, u32, 37), all, any_byte, bin_byte, [](u8 x) { return x / 3; });
     check(
         RUNG(histogram_u64, u64, u32, 1000), most,
         [](uint64_t bits) {
@@ -1034,6 +1155,9 @@ int main(void)
 #endif
 
 #ifdef SIMT
+#if TESTED(per_lane)
+    check_too_many();
+#endif
     check_counts();
 #else
     check_graph();

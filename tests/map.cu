@@ -442,6 +442,81 @@ static void check(const rung &r)
 #include "map.cu"
 #endif
 
+#if TESTED(vectorized)
+
+#define COARSEN_NAME             counted_sum
+#define COARSEN_TYPE             short
+#define COARSEN_INPUTS           2
+#define COARSEN_OUT              int
+#define COARSEN_SCALAR           int
+#define COARSEN_MAP(a, b, scale) ((a) + (b) * (scale))
+#define COARSEN_COUNTED          1
+#define BLOCK_DIM                32
+#define COARSE_FACTOR            2
+#include <coarsen/map.h>
+
+// With n in device memory, and room for as much or more; behind n nothing is written.
+static void check_counted(void)
+{
+    bool ok = true;
+    const size_t room = 3000;
+    const test_array count(8);
+    std::vector<short> x(room), y(room);
+    std::vector<int> got(room);
+    for (size_t i = 0; i < room; i++) {
+        x[i] = (short)test_random(1, i);
+        y[i] = (short)test_random(2, i);
+    }
+    for (unsigned long long n = 0; n <= room; n = n < 20 ? n + 1 : n * 3 / 2)
+        for (size_t at = 0; at < 3 * 3 * 3; at++) {
+            const size_t most = at % 2 == 0 ? room : n;
+            const test_array a(room * 2, at % 3 * 2), b(room * 2, at / 3 % 3 * 2);
+            const test_array whole(room * 4, at / 9 * 4);
+            a.fill(x.data());
+            b.fill(y.data());
+            count.fill(&n);
+            test_order((int)(at % test_order_count()));
+            ok = ok && counted_sum_launch_counted(
+                           (short *)a.get(), (short *)b.get(), (int *)whole.get(),
+                           (const unsigned long long *)count.get(), most, 3, 0) == cudaSuccess;
+            ok = ok && cudaDeviceSynchronize() == cudaSuccess;
+            whole.read(got.data());
+            for (size_t i = 0; i < n; i++)
+                ok = ok && got[i] == x[i] + y[i] * 3;
+            ok = ok && whole.poisoned(test_array::GUARD + whole.offset + n * 4, whole.total()) &&
+                 whole.intact();
+        }
+    test_order(0);
+    tap_ok(ok, "counted on the device: right, and nothing behind it is written");
+    const test_array in(4), out(4);
+    const unsigned long long *const n = (unsigned long long *)count.get();
+    short *const from = (short *)in.get();
+    int *const to = (int *)out.get();
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(counted_sum_launch_counted(from, from, to, NULL, 1, 3, 0) == wrong &&
+               counted_sum_launch_counted(NULL, from, to, n, 1, 3, 0) == wrong &&
+               counted_sum_launch_counted(from, from, NULL, n, 1, 3, 0) == wrong &&
+               counted_sum_launch_counted(from, from, to, n, SIZE_MAX, 3, 0) == wrong &&
+               out.untouched(),
+           "counted on the device: wrong arguments");
+}
+
+#ifdef SIMT
+static void check_too_many(void)
+{
+    const simt_kind kind = test_unready(8, 1001, [](void *made) {
+        CHECK(cudaMemset((char *)made + 4, 0, 4));
+        return counted_sum_launch_counted((short *)test_zeros(2000), (short *)test_zeros(2000),
+                                          (int *)test_zeros(4000), (unsigned long long *)made, 1000,
+                                          3, 0);
+    });
+    tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
+           simt_kind_name(kind));
+}
+#endif
+
+#endif
+
 int main(void)
 {
     test_begin();
@@ -457,8 +532,12 @@ int main(void)
 #if TESTED(vectorized)
     vectorized_test();
     map_test();
+    check_counted();
 #endif
 #ifdef SIMT
+#if TESTED(vectorized)
+    check_too_many();
+#endif
     check_planted();
 #endif
     return tap_done();

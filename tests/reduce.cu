@@ -6,6 +6,7 @@
 #include "device.h"
 #include "operators.h"
 
+#include <algorithm>
 #include <limits>
 
 // ---- The inclusions -----------------------------------------------------------------------------
@@ -210,6 +211,42 @@
 #define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME    counted_f32
+#define COARSEN_TYPE    float
+#define COARSEN_COUNTED 1
+#define BLOCK_DIM       64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME                                                                               \
+    counted_16 // fewer vectors a thread where all multiprocessors hold the array at once
+#define COARSEN_TYPE    float
+#define COARSEN_COUNTED 1
+#define BLOCK_DIM       32
+#define COARSE_FACTOR   16
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       fixed_f32
+#define COARSEN_TYPE       float
+#define COARSEN_FIXED_TREE 1
+#define COARSEN_COUNTED    1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       fixed_short // of less than a word, by index
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        float
+#define COARSEN_LIFT(x, i) ((float)((size_t)(unsigned short)(x) ^ (i) % 8191) / 3)
+#define COARSEN_FIXED_TREE 1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      3
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       fixed_f64 // of more tiles than blocks
+#define COARSEN_TYPE       double
+#define COARSEN_FIXED_TREE 1
+#define BLOCK_DIM          1024
+#define COARSE_FACTOR      1
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME     min_f32
 #define COARSEN_TYPE     float
 #define COARSEN_OP       COARSEN_MIN
@@ -366,6 +403,18 @@
 #define BLOCK_DIM        64
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME   argmax_short
+#define COARSEN_TYPE   short
+#define COARSEN_ARGMAX int
+#define BLOCK_DIM      64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME   argmin_f64
+#define COARSEN_TYPE   double
+#define COARSEN_ARGMIN unsigned short
+#define BLOCK_DIM      32
+#include <coarsen/reduce/last_block.h>
+
 #define COARSEN_NAME     argmin_f32
 #define COARSEN_TYPE     float
 #define COARSEN_ACC      f32_at
@@ -440,6 +489,16 @@ static bool same(f32_at a, f32_at b)
 {
     return a.index == b.index && (a.index == SIZE_MAX || same(a.value, b.value));
 }
+#if TESTED(arg)
+static bool same(argmax_short_at a, argmax_short_at b)
+{
+    return a.index == b.index && (a.index == -1 || a.value == b.value);
+}
+static bool same(argmin_f64_at a, argmin_f64_at b)
+{
+    return a.index == b.index && (a.index == 0xffff || same(a.value, b.value));
+}
+#endif
 template <class T> static bool same(T a, T b)
 {
     return a == b;
@@ -597,6 +656,104 @@ static void check_same_bits(const rung<float, float> &r)
     tap_ok(fabs(first - exact) <= 32 * 0x1p-24 * magnitude, "%s: rounding error %.3g of %.3g",
            r.name, fabs(first - exact), 32 * 0x1p-24 * magnitude);
 }
+
+// Any number of multiprocessors, which simt has as it is told, and any alignment give the same bits; and simt and every
+// GPU those that are written here.
+template <class T, class A, class Make>
+static void check_fixed_tree(const rung<T, A> &r, size_t n, size_t offsets, Make make, A golden)
+{
+    std::vector<T> x(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = make(test_random(7, i));
+    bool ok = true;
+    A first = 0;
+    for (size_t offset = 0; offset < offsets; offset++) {
+#ifdef SIMT
+        simt_config config = simt_get_config();
+        const simt_config before = config;
+        const unsigned int processors[] = {132, 1, 4};
+        config.processors = processors[offset % 3];
+        simt_set_config(&config);
+#endif
+        const launched<T, A> got = run(r, x, offset, 1);
+#ifdef SIMT
+        simt_set_config(&before);
+#endif
+        if (offset == 0)
+            first = got.result;
+        ok &=
+            got.status == cudaSuccess && got.clean && memcmp(&got.result, &golden, sizeof(A)) == 0;
+    }
+    tap_ok(ok, "%s: n = %zu: %a, on any device and at any alignment %a", r.name, n, (double)first,
+           (double)golden);
+}
+
+// With n in device memory, and room for as much or more: the bits that it gives from the host.
+typedef cudaError_t counted_launch(const float *, float *, const unsigned long long *, size_t,
+                                   void *, size_t, cudaStream_t);
+
+static void check_counted(const rung<float, float> &r, counted_launch *launch_counted)
+{
+    bool ok = true;
+    const size_t room = 40009 * 3, bytes = r.scratch_bytes(room);
+    std::vector<float> x(40009);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = (float)((double)(int64_t)test_random(7, i) * 1e-19);
+    const test_array scratch(bytes), count(8);
+    CHECK(r.scratch_init(scratch.get(), bytes, 0));
+    for (size_t s = 0; ok && s < sizeof(sizes) / sizeof(*sizes); s++) {
+        const unsigned long long n = sizes[s];
+        const size_t most = s % 3 == 0 ? n : s % 3 == 1 ? n + 1000 : room;
+        const test_array in(room * 4, s % 5 * 4), out(4), other(4);
+        float want = 0, got = 0;
+        CHECK(cudaMemcpy(in.get(), x.data(), n * 4, cudaMemcpyHostToDevice));
+        count.fill(&n);
+        const char *const order = test_order((int)(s % test_order_count()));
+        CHECK(r.launch((float *)in.get(), (float *)out.get(), n, scratch.get(), bytes, 0));
+        const cudaError_t status =
+            launch_counted((float *)in.get(), (float *)other.get(),
+                           (const unsigned long long *)count.get(), most, scratch.get(), bytes, 0);
+        CHECK(cudaDeviceSynchronize());
+        out.read(&want);
+        other.read(&got);
+        ok = status == cudaSuccess && memcmp(&got, &want, 4) == 0 && other.intact() &&
+             scratch.intact();
+        if (!ok)
+            tap_ok(0, "%s: %llu of %zu, counted on the device, %s: %a, not %a", r.name, n, most,
+                   order, got, want);
+    }
+    test_order(0);
+    if (ok)
+        tap_ok(1, "%s: counted on the device: the same bits as counted by the host", r.name);
+    const test_array in(4), out(4);
+    const unsigned long long *const n = (unsigned long long *)count.get();
+    const float *const from = (float *)in.get();
+    float *const to = (float *)out.get();
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(launch_counted(from, to, NULL, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(NULL, to, n, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(from, NULL, n, 1, scratch.get(), bytes, 0) == wrong &&
+               launch_counted(from, to, n, SIZE_MAX, scratch.get(), SIZE_MAX, 0) == wrong &&
+               launch_counted(from, to, n, room * 100, scratch.get(), 0, 0) == wrong &&
+               out.untouched(),
+           "%s: counted on the device: wrong arguments", r.name);
+}
+
+#if defined(SIMT) && TESTED(single_pass)
+static void check_too_many(void)
+{
+    const simt_kind kind = test_unready(counted_f32_scratch_bytes(9000), 0, [](void *scratch) {
+        const unsigned long long n = 9001;
+        void *const count = test_zeros(8);
+        CHECK(cudaMemcpy(count, &n, 8, cudaMemcpyHostToDevice));
+        return counted_f32_launch_counted((float *)test_zeros(40000), (float *)test_zeros(4),
+                                          (unsigned long long *)count, 9000, scratch,
+                                          counted_f32_scratch_bytes(9000), 0);
+    });
+    tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
+           simt_kind_name(kind));
+}
+#endif
 
 // A scratch for more serves for less, as it is.
 static void check_one_scratch(const rung<float, float> &r)
@@ -898,6 +1055,8 @@ int main(void)
     const size_t one_block = 4099, all = 40009;
     auto any_int = [](uint64_t bits) { return (int)(uint32_t)bits; };
     auto any_short = [](uint64_t bits) { return (short)bits; };
+    auto unlike_float = [](uint64_t bits) { return (float)((double)(int64_t)bits * 1e-19); };
+    auto unlike_double = [](uint64_t bits) { return (double)(int64_t)bits * 1e-19; };
     auto squares_and_indices = [](const std::vector<short> &x) {
         long long sum = 0;
         for (size_t i = 0; i < x.size(); i++)
@@ -930,7 +1089,8 @@ int main(void)
     auto seven = [](uint64_t) { return 7; };
     auto last_of = [](const std::vector<int> &x) { return x.empty() ? 7 : x.back(); };
     // Of one rung alone, tests/faults.py uses some of these.
-    (void)any_int, (void)any_short, (void)squares_and_indices, (void)any_triple, (void)all_triples;
+    (void)unlike_float, (void)unlike_double, (void)any_int, (void)any_short,
+        (void)squares_and_indices, (void)any_triple, (void)all_triples;
     (void)any_unsigned_short, (void)all_counted, (void)any_counter, (void)all_counters;
     (void)seven, (void)last_of, (void)all, (void)one_block;
 
@@ -997,10 +1157,19 @@ int main(void)
     check_errors(READY(sum_u8, unsigned char, unsigned long long));
     check_same_bits(READY(reduce_f32, float, float));
     check_one_scratch(READY(reduce_f32, float, float));
+    check_errors(READY(fixed_f32, float, float));
+    check_same_bits(READY(fixed_f32, float, float));
+    check_fixed_tree(READY(fixed_f32, float, float), 40009, 6, unlike_float, -0x1.6d82c8p+6f);
+    check_fixed_tree(READY(fixed_f32, float, float), 4095, 6, unlike_float, -0x1.980988p+4f);
+    check_fixed_tree(READY(fixed_short, short, float), 40009, 9, any_short, 0x1.a2e338p+28f);
+    check_counted(READY(counted_f32, float, float), counted_f32_launch_counted);
+    check_counted(READY(counted_16, float, float), counted_16_launch_counted);
+    check_counted(READY(fixed_f32, float, float), fixed_f32_launch_counted);
     check_scratch_left_zero();
     check_device_functions();
 #ifdef SIMT
     check_waits();
+    check_too_many();
     check_unready(READY(reduce_f32, float, float), 40009);
     check_unready(READY(single_i32, int, int), 257);
 #endif
@@ -1008,7 +1177,10 @@ int main(void)
     check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
     check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
 #ifndef TEST_FIRST
+    check_fixed_tree(READY(fixed_f64, double, double), ((size_t)1 << 21) + 4099, 2, unlike_double,
+                     -0x1.b4fd9cab5ee7dp+8);
     check(READY(single_f32, float, float), all, small_float, sum_of<float>());
+    check(READY(fixed_f32, float, float), all, small_float, sum_of<float>());
     check(READY(reduce_f32, float, float), all, small_float, sum_of<float>());
     check(
         READY(reduce_f64, double, double), all,
@@ -1076,6 +1248,19 @@ int main(void)
 #if TESTED(arg)
     check(RUNG(argmin_f32, float, f32_at), 8193, coarse_float, first_best<-1>());
     check(READY(argmax_f32, float, f32_at), all, nan_float, first_best<1>());
+    check(READY(argmax_short, short, argmax_short_at), all, any_short,
+          [](const std::vector<short> &x) {
+              const size_t at = (size_t)(std::max_element(x.begin(), x.end()) - x.begin());
+              return x.empty() ? argmax_short_at{0, -1} : argmax_short_at{x[at], (int)at};
+          });
+    check(
+        READY(argmin_f64, double, argmin_f64_at), all,
+        [](uint64_t bits) { return (double)nan_float(bits); },
+        [](const std::vector<double> &x) {
+            const std::vector<float> floats(x.begin(), x.end());
+            const f32_at best = first_best<-1>()(floats);
+            return argmin_f64_at{best.value, (unsigned short)best.index};
+        });
 #endif
 
 #ifdef SIMT

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/arg.h: a value with its index, to reduce to the least or greatest element and where it
-// is.
+// is. For that alone, COARSEN_ARGMIN or COARSEN_ARGMAX before reduce.h is enough, and fewer
+// instructions. This is for the other patterns, and for operators of your own.
 //
 //     #define COARSEN_NAME f32_at
 //     #define COARSEN_TYPE float
@@ -19,9 +20,10 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | the pair's name, and what every name begins with     |
 // | COARSEN_TYPE         | required         | type of the value: any with < and !=                 |
-// Defines struct NAME { COARSEN_TYPE value; size_t index; } and, for host and device,
+// | COARSEN_INDEX        | size_t           | type of the index: any integer                       |
+// Defines struct NAME { COARSEN_TYPE value; COARSEN_INDEX index; } and, for host and device,
 //     NAME NAME_lift(COARSEN_TYPE value, size_t index)
-//     NAME NAME_none(void)              no element: index is SIZE_MAX, value is 0
+//     NAME NAME_none(void)              no element: index is -1 of its type, value is 0
 //     NAME NAME_min(NAME a, NAME b)     the lesser value; NAME_none() is the identity
 //     NAME NAME_max(NAME a, NAME b)     the greater value; likewise
 // Of equal values the one with the lower index wins, and a NaN wins over every number, as in
@@ -30,17 +32,22 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_TYPE
 #include "base.h"
+#ifndef COARSEN_INDEX
+#define COARSEN_INDEX size_t
+#endif
+typedef COARSEN_INDEX COARSEN_(index);
+static_assert((COARSEN_(index))0.5 == 0, "coarsen: COARSEN_INDEX must be an integer type");
 
 typedef struct {
     COARSEN_TYPE value;
-    size_t index;
+    COARSEN_(index) index;
 } COARSEN_NAME;
 
 COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(lift)(COARSEN_TYPE value, size_t index)
 {
     COARSEN_NAME a;
     a.value = value;
-    a.index = index;
+    a.index = (COARSEN_(index))index;
     return a;
 }
 
@@ -55,8 +62,11 @@ COARSEN_HOST_DEVICE COARSEN_NAME COARSEN_(pick)(COARSEN_NAME a, COARSEN_NAME b, 
 {
     const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
     const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
-    if (a.index == ~(size_t)0 || b.index == ~(size_t)0)
-        return a.index < b.index ? a : b;
+    const COARSEN_(index) none = (COARSEN_(index)) ~(size_t)0;
+    if (a.index == none)
+        return b;
+    if (b.index == none)
+        return a;
     if (a_nan != b_nan)
         return a_nan ? a : b;
     if (a_wins != b_wins)

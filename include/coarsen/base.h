@@ -342,6 +342,70 @@ typedef COARSEN_TYPE COARSEN_(type);
 #define COARSEN_TYPE COARSEN_(type)
 #endif
 
+// ---- Opening: a value with its index ------------------------------------------------------------
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE &&                                                   \
+    (defined(COARSEN_ARGMIN) || defined(COARSEN_ARGMAX))
+#if defined(COARSEN_ARGMIN) && defined(COARSEN_ARGMAX)
+#error "coarsen: COARSEN_ARGMIN and COARSEN_ARGMAX are two reductions: define one of them"
+#elif defined(COARSEN_ACC) || defined(COARSEN_OP) || defined(COARSEN_IDENTITY) ||                  \
+    defined(COARSEN_LIFT)
+#error "coarsen: COARSEN_ARGMIN and _ARGMAX go without COARSEN_ACC, _OP, _IDENTITY and _LIFT"
+#endif
+#ifdef COARSEN_ARGMIN
+typedef COARSEN_ARGMIN COARSEN_(at_index);
+#else
+typedef COARSEN_ARGMAX COARSEN_(at_index);
+#endif
+static_assert(
+    (COARSEN_(at_index))0.5 == 0,
+    "coarsen: COARSEN_ARGMIN and COARSEN_ARGMAX must be the type of an index, an integer");
+
+typedef struct {
+    COARSEN_TYPE value;
+    COARSEN_(at_index) index;
+} COARSEN_(at);
+
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_lift)(COARSEN_TYPE value, size_t index)
+{
+    COARSEN_(at) a;
+    a.value = value;
+    a.index = (COARSEN_(at_index))index;
+    return a;
+}
+
+// No element: it has the last index of all, and a value that is no better than any.
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_none)(void)
+{
+#ifdef COARSEN_ARGMIN
+    return COARSEN_(at_lift)(COARSEN_GREATEST(COARSEN_TYPE), ~(size_t)0);
+#else
+    return COARSEN_(at_lift)(COARSEN_LEAST(COARSEN_TYPE), ~(size_t)0);
+#endif
+}
+
+// As in NumPy: a NaN before all, and of equals the first. Without branches, as it is for each element.
+COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_best)(COARSEN_(at) a, COARSEN_(at) b)
+{
+    const COARSEN_TYPE a_again = a.value, b_again = b.value; // NaN alone differs from itself
+    const bool a_nan = a.value != a_again, b_nan = b.value != b_again;
+#ifdef COARSEN_ARGMIN
+    const bool better = b.value < a.value;
+#else
+    const bool better = a.value < b.value;
+#endif
+    const bool first = sizeof(a.index) > 4
+                           ? (unsigned long long)b.index < (unsigned long long)a.index
+                           : (unsigned int)b.index < (unsigned int)a.index; // -1 is the last
+    const bool same = (a.value == b.value) | (a_nan & b_nan);
+    return better | (b_nan & !a_nan) | (same & first) ? b : a;
+}
+#define COARSEN_ACC        COARSEN_(at)
+#define COARSEN_IDENTITY   COARSEN_(at_none)()
+#define COARSEN_LIFT(x, i) COARSEN_(at_lift)(x, i)
+#define COARSEN_OP(a, b)   COARSEN_(at_best)(a, b)
+#endif
+
 // ---- Opening: the helpers -----------------------------------------------------------------------
 
 #if COARSEN_PATTERN != COARSEN_PATTERN_TYPE
@@ -537,6 +601,25 @@ COARSEN_DEVICE void COARSEN_(unlock)(unsigned int *lock)
     __threadfence();
     atomicExch(lock, 0);
 }
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_MAP ||         \
+    COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#ifndef COARSEN_COUNTED
+#define COARSEN_COUNTED 0
+#elif COARSEN_COUNTED != 0 && COARSEN_COUNTED != 1
+#error "coarsen: COARSEN_COUNTED must be 0 or 1"
+#endif
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#ifndef COARSEN_FIXED_TREE
+#define COARSEN_FIXED_TREE 0
+#elif COARSEN_FIXED_TREE != 0 && COARSEN_FIXED_TREE != 1
+#error "coarsen: COARSEN_FIXED_TREE must be 0 or 1"
+#endif
+// Of a fixed tree, the threads that an array is divided among, at most: several times what a large device holds.
+#define COARSEN_TREE_THREADS (1 << 20)
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
@@ -767,8 +850,30 @@ COARSEN_HOST bool COARSEN_(inputs_ok)(COARSEN_(inputs) in, size_t n)
 typedef COARSEN_COUNT COARSEN_(count);
 #undef COARSEN_COUNT
 #define COARSEN_COUNT COARSEN_(count)
+#ifdef COARSEN_WEIGHT
+#ifndef COARSEN_WEIGHTED
+#error "coarsen: COARSEN_WEIGHT is for histogram.h: this rung counts each element once"
+#endif
+static_assert(sizeof(COARSEN_COUNT) == 4 || sizeof(COARSEN_COUNT) == 8,
+              "coarsen: COARSEN_COUNT must be int, unsigned int, unsigned long long, float or "
+              "double where there is a COARSEN_WEIGHT");
+typedef COARSEN_COUNT COARSEN_(counter); // what a block counts with
+
+// What an element adds to its bin.
+COARSEN_DEVICE COARSEN_COUNT COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+{
+    return (COARSEN_COUNT)(COARSEN_WEIGHT(coarsen_x));
+}
+#else
 static_assert((COARSEN_COUNT)-1 > 0 && (COARSEN_COUNT)0.5 == 0 && sizeof(COARSEN_COUNT) >= 4,
               "coarsen: COARSEN_COUNT must be unsigned int or unsigned long long");
+typedef unsigned int COARSEN_(counter);
+
+COARSEN_DEVICE COARSEN_(counter) COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
+{
+    return 1;
+}
+#endif
 
 // The bin of an element; NUM_BINS or more if it is not counted, as a negative one becomes. One of 32 bits keeps them.
 COARSEN_DEVICE unsigned long long COARSEN_(bin)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
@@ -1332,6 +1437,13 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #pragma GCC diagnostic pop
 #endif
 
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
+#undef COARSEN_ARGMIN
+#undef COARSEN_ARGMAX
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_TYPE
+#undef COARSEN_INDEX
+#endif
 #undef COARSEN_
 #undef COARSEN_NAME
 #if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
@@ -1354,6 +1466,14 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_SELECT
 #undef COARSEN_LIFT
 #undef COARSEN_LIFTED
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_MAP ||         \
+    COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#undef COARSEN_COUNTED
+#endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
+#undef COARSEN_FIXED_TREE
+#undef COARSEN_TREE_THREADS
 #endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE
 #undef COARSEN_ATOMIC
@@ -1403,6 +1523,8 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_CFACTOR
 #undef COARSEN_BIN
 #undef COARSEN_COUNT
+#undef COARSEN_WEIGHT
+#undef COARSEN_WEIGHTED
 #elif COARSEN_PATTERN == COARSEN_PATTERN_IMAGE
 #undef COARSEN_RADIUS
 #undef COARSEN_CHANNELS

@@ -28,6 +28,7 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC  |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
 // | COARSE_FACTOR        | 4                | 16-byte loads that a thread has in flight per input, from 1 to 16 |
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device
@@ -41,7 +42,8 @@
 // if n is 0. scratch: as in reduce/single_pass.h. Errors: cudaErrorInvalidValue for a null,
 // misaligned or overflowing array or too small a scratch, with nothing written; those of the
 // runtime's device queries.
-// Deterministic: on one model of device, an n and its alignments give the same bits always.
+// Deterministic: on one model of device, an n and its alignments give the same bits always. COARSEN_FIXED_TREE is as in
+// reduce/single_pass.h: any device, any alignments.
 //
 // Price saved: memory. A map that writes what a reduction then reads moves 2 sizeof(COARSEN_ACC)
 // more bytes per element, and takes memory for them. A reduction of one array needs no more than
@@ -68,9 +70,8 @@
 #include "block/inputs.h"
 #include "block/reduce.h"
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
-                     unsigned long long *scratch)
+COARSEN_INLINE void COARSEN_(add_all)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
+                                      unsigned long long *scratch, const bool aligned)
 {
     const size_t vectors = (n - head) / COARSEN_ITEMS;
     const size_t rest = n - vectors * COARSEN_ITEMS;
@@ -85,7 +86,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #pragma unroll
         for (unsigned int k = 0; k < COARSE_FACTOR; k++)
             if (first + k * BLOCK_DIM < vectors)
-                load[k] = COARSEN_(load)(in, head, first + k * BLOCK_DIM);
+                load[k] = aligned ? COARSEN_(load)(in, head, first + k * BLOCK_DIM)
+                                  : COARSEN_(load_any)(in, vectors, first + k * BLOCK_DIM);
 #pragma unroll
         for (unsigned int k = 0; k < COARSE_FACTOR; k++)
             if (first + k * BLOCK_DIM < vectors)
@@ -98,13 +100,45 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(grid)(sum, out, scratch, &ticket);
 }
 
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
+                     unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, head, scratch, true);
+}
+
+#if COARSEN_FIXED_TREE
+// The same for arrays at any distance from a boundary. head is 0.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(any_kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
+                         unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, head, scratch, false);
+}
+#endif
+
 #ifndef __CUDACC_RTC__
-// For as many blocks as the device holds.
+// For as many blocks as the device holds, or a fixed tree has.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
 {
     cudaError_t status;
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_(grid_bytes)(COARSEN_TREE_THREADS / BLOCK_DIM);
     return COARSEN_(grid_bytes)(coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) *
                                 (2048 / BLOCK_DIM));
+}
+
+COARSEN_HOST size_t COARSEN_(most_blocks)(cudaError_t *status)
+{
+    *status = cudaSuccess;
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_TREE_THREADS / BLOCK_DIM;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+    int resident = 0; // per multiprocessor
+    if (*status == cudaSuccess)
+        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
+                                                                BLOCK_DIM, 0);
+    return processors * (size_t)resident;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
@@ -113,11 +147,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     cudaError_t status;
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    int resident = 0; // per multiprocessor
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                               BLOCK_DIM, 0);
+    const size_t most = COARSEN_(most_blocks)(&status);
     if (status != cudaSuccess)
         return status;
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, 1) ||
@@ -125,10 +155,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
         scratch_bytes < COARSEN_(scratch_bytes)(n))
         return cudaErrorInvalidValue;
     const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
-    const size_t blocks =
-        coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), processors * (size_t)resident);
+    const size_t blocks = coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), most);
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, COARSEN_(head)(in, 0, n),
+    const size_t head = COARSEN_(head)(in, 0, n);
+#if COARSEN_FIXED_TREE
+    if (head > 0)
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, (size_t)0,
+                                  (unsigned long long *)scratch);
+#endif
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head,
                               (unsigned long long *)scratch);
 }
 #endif

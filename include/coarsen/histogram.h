@@ -19,6 +19,17 @@
 //
 //     #define COARSEN_BIN(x) ((x) >= -1 && (x) < 1 ? (int)(((x) + 1) * 1024) : -1)
 //
+// Weighted: COARSEN_WEIGHT(x) is what an element adds to its bin, a number of type COARSEN_COUNT. Here elements are
+// pairs of a bin and a weight.
+//
+//     typedef struct { int bin; float weight; } sample;
+//     #define COARSEN_NAME      spectrum
+//     #define COARSEN_TYPE      sample
+//     #define NUM_BINS          1024
+//     #define COARSEN_BIN(s)    ((s).bin)
+//     #define COARSEN_COUNT     float
+//     #define COARSEN_WEIGHT(s) ((s).weight)
+//
 // The ladder, one file per rung in histogram/:
 //     basic.h           one global atomic per element
 //     private_global.h  + a copy of the counts per block

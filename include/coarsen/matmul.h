@@ -71,6 +71,9 @@
     defined(COARSEN_COARSE_FACTOR)
 #error "coarsen: matmul.h chooses its tiles: TILE_WIDTH, COARSE_FACTOR go with coarsened.h"
 #endif
+#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
+#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
 

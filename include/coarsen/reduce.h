@@ -13,6 +13,14 @@
 //     // as often as you like
 //     sum_f32_launch(in, out, n, scratch, sum_f32_scratch_bytes(n), stream);
 //
+// Where the greatest is, and how great (COARSEN_ARGMIN: the least), with any type for the index:
+//
+//     #define COARSEN_NAME   argmax_f32
+//     #define COARSEN_TYPE   float
+//     #define COARSEN_ARGMAX unsigned int // struct argmax_f32_at { float value; unsigned int index; }
+//
+// The same bits on any device, at any alignment: COARSEN_FIXED_TREE 1. n from device memory: COARSEN_COUNTED 1.
+//
 // The ladder, one file per rung in reduce/, from the finest grain to the coarsest:
 //     simple.h        one block, the tree as drawn: divergent, and all of it in global memory
 //     convergent.h    + the active threads stay together

@@ -30,6 +30,7 @@ typedef struct {
     unsigned watchdog;       // seconds that a thread may compute without memory; 0: for ever
     int keep_going;          // 1: a launch goes on after a fault, as far as it can
     unsigned cores;          // 1 to 64; 0: all. They change the time, and no result
+    unsigned processors;     // multiprocessors that the device says it has, 1 to 1024
 } simt_config;
 
 simt_config simt_get_config(void);

@@ -16,7 +16,8 @@ from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_each, c
 CASES = {
     "BM must be a multiple of TM": [{"TM": "3"}, {"TN": "3"}, {"BM": "4"}, {"BN": "-8"}],
     "a block has BM / TM": [{"BM": "1024"}, {"TM": "2", "TN": "4"}],
-    "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}],
+    "this rung adds up in any order": [{"COARSEN_FIXED_TREE": "1"}],
+    "this rung works in place": [{"COARSEN_ACC": "double"}, {"COARSEN_LIFT": "(x)"}, {"COARSEN_ARGMIN": "int"}, {"COARSEN_ARGMAX": "int"}],
     "BLOCK_DIM must be 64 or more": [{"BLOCK_DIM": "32"}],
     "BLOCK_DIM must be a power of two": [{"BLOCK_DIM": value} for value in ("96", "992")],
     "COARSE_FACTOR must be a power of two": [{"COARSE_FACTOR": value} for value in ("3", "-2", "64")],
@@ -27,6 +28,7 @@ CASES = {
     "out_indices says where": [{"COARSEN_VALUE": "int"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED go": [{"COARSEN_M_TRANSPOSED": ""}, {"COARSEN_N_TRANSPOSED": ""}],
+    "COARSEN_ACC goes": [{"COARSEN_ACC": "double"}],
     "COARSEN_M_TRANSPOSED goes": [{"COARSEN_M_TRANSPOSED": ""}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
@@ -64,6 +66,7 @@ BASE = {
         ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
     **{f"{name} must be a number": (patterns, numbers(name)) for name, patterns in (
         ("CFACTOR", {"HISTOGRAM"}), ("NUM_BINS", {"HISTOGRAM"}), ("COARSE_FACTOR", FACTOR), ("TILE_WIDTH", {"MATMUL", "STENCIL"}))},
+    "COARSEN_WEIGHT is for histogram.h": ({"COUNTS"}, [{"COARSEN_WEIGHT": "(x)"}]),
     "define NUM_BINS": ({"HISTOGRAM"}, [{"NUM_BINS": None}]),
     "NUM_BINS must be from": ({"HISTOGRAM"}, [{"NUM_BINS": "-1"}, {"NUM_BINS": "2147483648"}]),
     "BM and COARSEN_BM are one knob": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
@@ -73,6 +76,12 @@ BASE = {
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_COUNTED must be": ({"REDUCE", "MAP", "HISTOGRAM"}, [{"COARSEN_COUNTED": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_ARGMIN and COARSEN_ARGMAX are two": ({"REDUCE"}, [{"COARSEN_ARGMIN": "int", "COARSEN_ARGMAX": "int"}]),
+    "COARSEN_ARGMIN and _ARGMAX go": ({"REDUCE"}, [
+        {arg: "int", name: "(1)"} for arg in ("COARSEN_ARGMIN", "COARSEN_ARGMAX")
+        for name in ("COARSEN_ACC", "COARSEN_IDENTITY", "COARSEN_OP", "COARSEN_LIFT")]),
+    "COARSEN_FIXED_TREE must be": ({"REDUCE", "FUSE"}, [{"COARSEN_FIXED_TREE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_FLAG and COARSEN_OFFSET are two": ({"SEGSCAN"}, [{"COARSEN_FLAG": "int", "COARSEN_OFFSET": "int"}]),
     "a radix sort takes the order": ({"SORT"}, [{"COARSEN_LESS": "((a) < (b))"}]),
     "a merge sort takes COARSEN_LESS": ({"MERGESORT"}, [{"COARSEN_DESCENDING": "1"}, {"COARSEN_DESCENDING": "0"}]),
@@ -139,21 +148,28 @@ def of_base(header):
     first = header == next(other for other in HEADERS if alike(other) == alike(header))
     for message in messages("coarsen/base.h"):
         patterns, cases = next(row for start, row in BASE.items() if message.startswith(f"coarsen: {start}"))
-        if {pattern(header), kind_of_image(header)} & patterns:
+        if {pattern(header), kind_of_image(header), kind_of_histogram(header)} & patterns:
             mine = [changes for changes in cases if all(takes(header, name) for name in changes)]
             yield from ((message, changes) for changes in (mine if first else mine[:1]))
 
 
 def alike(header):
-    return pattern(header), kind_of_image(header), "/block/" in header
+    return pattern(header), kind_of_image(header), kind_of_histogram(header), "/block/" in header
 
 
 def kind_of_image(header):
     return pattern(header) == "IMAGE" and ("BLUR" if "COARSEN_RADIUS" in defines(header) else "GRAY")
 
 
+def kind_of_histogram(header):
+    return pattern(header) == "HISTOGRAM" and ("WEIGHTS" if "COARSEN_WEIGHT" in parameters(header) else "COUNTS")
+
+
 def takes(header, name):
-    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first."""
+    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first, and what works
+    in place of indices."""
+    if any("this rung works in place" in message for message in messages(header)):
+        return not name.startswith("COARSEN_ARG")
     return header != "coarsen/matmul.h" or name.removeprefix("COARSEN_") in ("NAME", "TYPE", "BLOCK_DIM", "CFACTOR")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headers import HEADERS, INCLUDE, NVCC, defines, functions, inclusion, text, uses
+from headers import HEADERS, INCLUDE, NVCC, TOOLKIT, defines, example, functions, inclusion, text, uses
 
 
 def load():
@@ -79,7 +79,9 @@ def compile_headers(headers, arch):
         source += inclusion(header, **named) + uses(header, named.get("COARSEN_NAME"), f"use_{mark}")
         kernels += [name for kind, name in functions(header, named.get("COARSEN_NAME")) if kind == "KERNEL"]
         kernels.append(f"use_{mark}_on_device")
-    options = [f"-I{INCLUDE}", f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}",
+    own = any("#include <cuda_" in example(header)[0] for header in headers)  # only they see CUDA's headers
+    options = [f"-I{INCLUDE}", *(TOOLKIT if own else []),
+               f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}",
                *(QUICK if arch != MEASURED else ["--ptxas-options=--warn-on-spills"])]
     said, code = compile_program(source, options)
     # A function whose address is taken saves registers that are its caller's. Of a kernel it is a loss.

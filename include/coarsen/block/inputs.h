@@ -34,6 +34,8 @@
 //     NAME_around NAME_load_around(NAME_inputs in, size_t head, size_t v)     the same, wherever it begins: the
 //                                                vectors of each array that it is part of; device
 //     NAME_loads  NAME_between(const NAME_around *around, NAME_inputs in, size_t head)      and from these; device
+//     NAME_loads  NAME_load_any(NAME_inputs in, size_t vectors, size_t v)     vector v of so many from elements 0 on,
+//                                                aligned or not; nothing outside of the arrays is read; device
 //     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)   of item j; device
 //     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)        host
 //     bool        NAME_inputs_ok(NAME_inputs in, size_t n)    no null, misaligned or overflowing array; host
@@ -161,6 +163,26 @@ COARSEN_INLINE COARSEN_(loads)
     ((void *)&load.c, (const void *)&around->high.c, sizeof(load.c),
      COARSEN_(after)(in.c + head, COARSEN_ALIGN(COARSEN_TYPE_C)));
 #endif
+    return load;
+}
+
+COARSEN_INLINE COARSEN_(loads) COARSEN_(load_any)(COARSEN_(inputs) in, size_t vectors, size_t v)
+{
+    if (v > 0 && v + 1 < vectors) {
+        const COARSEN_(around) around = COARSEN_(load_around)(in, 0, v);
+        return COARSEN_(between)(&around, in, 0);
+    }
+    COARSEN_(loads) load; // what is around it may reach out of the arrays
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        load.a.item[j] = in.a[v * COARSEN_ITEMS + j];
+#if COARSEN_INPUTS >= 2
+        load.b.item[j] = in.b[v * COARSEN_ITEMS + j];
+#endif
+#if COARSEN_INPUTS >= 3
+        load.c.item[j] = in.c[v * COARSEN_ITEMS + j];
+#endif
+    }
     return load;
 }
 

@@ -2,7 +2,8 @@
 //
 // coarsen/histogram/per_lane.h: eighth rung, vectorized.h + a copy of the counts per lane, only as
 // many blocks as the device holds at once, and any number of bins.
-//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS)
+//     counts[b] = the number of i in [0, n) with BIN(in[i]) == b, for each b in [0, NUM_BINS);
+//                 or the sum of WEIGHT(in[i]) over those i
 //
 //     #define COARSEN_NAME tones
 //     #define COARSEN_TYPE unsigned char
@@ -15,7 +16,9 @@
 // | COARSEN_TYPE   | required      | element type                                                 |
 // | NUM_BINS       | required      | number of bins, from 1 to 2147483647                         |
 // | COARSEN_BIN(x) | (x)           | bin of x, an integer; x is not counted if < 0 or >= NUM_BINS |
-// | COARSEN_COUNT  | unsigned int  | type of a count: unsigned int or unsigned long long          |
+// | COARSEN_COUNT  | unsigned int  | type of a count: unsigned int or unsigned long long; with COARSEN_WEIGHT also int, float or double |
+// | COARSEN_WEIGHT(x) | 1          | what x adds to its bin, as a COARSEN_COUNT; also evaluated for an x that has none |
+// | COARSEN_COUNTED | 0            | 1: there is NAME_launch_counted too                          |
 // | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
 // | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
@@ -24,9 +27,15 @@
 // NAME_kernel(in, counts, n, full_width), NAME_small_kernel (at most 256 threads per block), and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
 //                             cudaStream_t stream)
+//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+//                             const unsigned long long *n, size_t most, cudaStream_t stream)
+// The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
+// when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`.
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
-// Deterministic. An unsigned int count wraps to 0 at 2^32.
+// Deterministic; an integer count wraps around. Only sums of float or double that round are not: they are added up in any
+// order, by atomics, so their last bits differ from run to run. Where each weight is a multiple of some step, and no sum
+// of their magnitudes is 2^24 steps or more (double: 2^53), nothing rounds, and the bits are the same.
 //
 // How: each bin is a row of counters in shared memory, in at most 32 columns. Lane l adds to column
 // l mod the number of columns. With 32 columns, the additions of a warp never share a counter or a
@@ -49,10 +58,13 @@
 //
 // Price saved: atomics that wait for each other. The blocks, as many as the device holds, loop
 // until the array is done, so there are few copies to set to zero and add.
-// Price paid: shared memory, about 64 bytes per thread, or 4 bytes per bin where that is more.
+// Price paid: shared memory, about 64 bytes per thread, or 4 bytes per bin where that is more, 8 for a COARSEN_COUNT
+// of 8 bytes with COARSEN_WEIGHT; there are half as many columns then. Shared memory adds integers of 4 bytes itself; a
+// float, a double or 8 bytes it only exchanges, and the addition is tried again if another warp was in between.
 // Source: J. Gomez-Luna and others, An Optimized Approach to Histogram Computation on GPU (2013),
 // for copies that the lanes use in turn.
 
+#define COARSEN_WEIGHTED // takes a COARSEN_WEIGHT
 #if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_HISTOGRAM_BLOCK_DIM)
 #define BLOCK_DIM COARSEN_HISTOGRAM_BLOCK_DIM
 #endif
@@ -75,9 +87,10 @@
 
 // The counters that a block has room for on every device; the columns of counters in a block of so
 // many threads; and the threads of a block that counts a small array.
-#define COARSEN_ROOM 16384
+#define COARSEN_ROOM (65536 / (unsigned int)sizeof(COARSEN_(counter)))
 #define COARSEN_FIT(copies, threads)                                                               \
-    (NUM_BINS <= 16 * threads / copies && NUM_BINS < COARSEN_ROOM / copies)
+    (NUM_BINS <= 64 / sizeof(COARSEN_(counter)) * threads / copies &&                              \
+     NUM_BINS < COARSEN_ROOM / copies)
 #define COARSEN_COPIES(threads)                                                                    \
     (COARSEN_FIT(32, threads)   ? 32                                                               \
      : COARSEN_FIT(16, threads) ? 16                                                               \
@@ -119,7 +132,7 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int w
 // and returns the first that is left. What is in no row of this block is added to one more, which
 // nobody reads.
 COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads,
-                                             const unsigned int loads, unsigned int *column,
+                                             const unsigned int loads, COARSEN_(counter) * column,
                                              const unsigned int copies, unsigned int first_bin,
                                              unsigned int width)
 {
@@ -135,7 +148,7 @@ COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, si
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
                 const unsigned int row = COARSEN_(row)(first_bin, width, load[k].item[j]);
-                atomicAdd(column + COARSEN_(slot)(copies, row), 1u);
+                atomicAdd(column + COARSEN_(slot)(copies, row), COARSEN_(weight)(load[k].item[j]));
             }
     }
     return v;
@@ -146,8 +159,8 @@ COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *c
                                         unsigned int full_width, const unsigned int block_dim,
                                         const unsigned int copies)
 {
-    unsigned int *const copy = (unsigned int *)coarsen_shared;
-    unsigned int *const column = copy + threadIdx.x % copies;
+    COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
+    COARSEN_(counter) *const column = copy + threadIdx.x % copies;
     unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
     if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
         const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
@@ -174,18 +187,19 @@ COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *c
     COARSEN_(count_rounds)(parts, v, threads, 1, column, copies, first_bin, width);
     if (block == blocks - 1 && threadIdx.x < parts.rest) {
         const COARSEN_TYPE x = in[COARSEN_(rest)(parts, threadIdx.x)];
-        atomicAdd(column + COARSEN_(slot)(copies, COARSEN_(row)(first_bin, width, x)), 1u);
+        atomicAdd(column + COARSEN_(slot)(copies, COARSEN_(row)(first_bin, width, x)),
+                  COARSEN_(weight)(x));
     }
 
     __syncthreads();
     COARSEN_(follow)(); // the zeros in counts
     for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
         // The threads of a warp start at different columns, in 32 different banks.
-        unsigned int count = 0;
+        COARSEN_(counter) count = 0;
 #pragma unroll 8
         for (unsigned int k = 0; k < copies; k++)
             count += copy[COARSEN_(slot)(copies, row) + (k + row / (32 / copies)) % copies];
-        if (count > 0)
+        if (count != 0)
             atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
     }
 }
@@ -215,9 +229,25 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
     (in, counts, n, full_width, COARSEN_SMALL_DIM, COARSEN_COPIES(COARSEN_SMALL_DIM));
 }
 
+#if COARSEN_COUNTED
+// The first of them with n in device memory.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(counted_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                             const unsigned long long *n, size_t most, unsigned int full_width)
+{
+    const size_t count = *n;
+    if (count > most)
+        __trap(); // more than there is room for
+    COARSEN_(count_all)
+    (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+}
+#endif
+
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                          cudaStream_t stream)
+// count: where n is in device memory, or NULL; then n is the most that it may be.
+COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
+                                         cudaStream_t stream)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -225,7 +255,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     size_t ranges = 1, width = NUM_BINS;
     if (NUM_BINS >= COARSEN_ROOM) {
         const size_t room = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status) /
-                            sizeof(unsigned int) / 32 * 32;
+                            sizeof(COARSEN_(counter)) / 32 * 32;
         if (status != cudaSuccess)
             return status;
         ranges = coarsen_ceil_div(NUM_BINS, room - 1);
@@ -235,18 +265,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
-        coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
+        !count && coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
+    const void *kernel =
+        small ? (const void *)COARSEN_(small_kernel) : (const void *)COARSEN_(kernel);
+#if COARSEN_COUNTED
+    if (count)
+        kernel = (const void *)COARSEN_(counted_kernel);
+#endif
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
-    const size_t bytes = coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(unsigned int);
+    const size_t bytes =
+        coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(COARSEN_(counter));
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
-        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
-                                            : (const void *)COARSEN_(kernel),
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+        status =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (status == cudaSuccess && small)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
                                                                (int)threads, bytes);
+#if COARSEN_COUNTED
+    else if (status == cudaSuccess && count)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(counted_kernel),
+                                                               (int)threads, bytes);
+#endif
     else if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
@@ -272,11 +313,32 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT 
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
         return status;
+#if COARSEN_COUNTED
+    if (count)
+        return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, counts, count, n,
+                                  (unsigned int)width);
+#endif
     if (small)
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
                                   (unsigned int)width);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
 }
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          cudaStream_t stream)
+{
+    return COARSEN_(begin)(in, counts, NULL, n, stream);
+}
+
+#if COARSEN_COUNTED
+COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                                                  const unsigned long long *n, size_t most,
+                                                  cudaStream_t stream)
+{
+    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, counts, n, most, stream)
+                                  : cudaErrorInvalidValue;
+}
+#endif
 #endif
 
 #undef COARSEN_ROOM

@@ -20,6 +20,7 @@
 // | COARSEN_TYPE_C          | COARSEN_TYPE | element type of the third input                     |
 // | COARSEN_OUT             | COARSEN_TYPE | element type of out                                 |
 // | COARSEN_SCALAR          | none         | type of a launch argument: a number or a struct     |
+// | COARSEN_COUNTED         | 0            | 1: there is NAME_launch_counted too                 |
 // | BLOCK_DIM               | 256 or tuned | threads per block: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR           | 1 or tuned   | 16-byte loads in flight per thread and input: 1-16  |
 // tuned: COARSEN_MAP_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
@@ -29,6 +30,10 @@
 //     cudaError_t NAME_launch(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b,
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_OUT *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] cudaStream_t stream)
+//     cudaError_t NAME_launch_counted(the same, but for n: const unsigned long long *n, size_t most)
+// The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device
+// memory, is read when the kernel runs, and is `most` or less, or the launch ends with an error
+// (__trap). Each array has room for `most` elements; from *n on, out is not touched.
 // a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
 // inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
@@ -112,12 +117,29 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(vectors)(in, out, n, head, false);
 }
 
-#ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
-                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
-                                          cudaStream_t stream)
+#if COARSEN_COUNTED
+// The two of them with n in device memory. It may be less than the head, which was found for the most.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(counted_kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out,
+                             const unsigned long long *count, size_t most, size_t head,
+                             bool aligned)
 {
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
+    const size_t n = *count;
+    if (n > most)
+        __trap(); // more than there is room for
+    if (aligned)
+        COARSEN_(vectors)(in, out, n, coarsen_min(head, n), true);
+    else
+        COARSEN_(vectors)(in, out, n, coarsen_min(head, n), false);
+}
+#endif
+
+#ifndef __CUDACC_RTC__
+// count: where n is in device memory, or NULL; then n is the most that it may be.
+COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(inputs) in, COARSEN_MAPPED *out,
+                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
+                                         cudaStream_t stream)
+{
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS);
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
@@ -125,15 +147,43 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
         return cudaSuccess;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     size_t head = COARSEN_(head)(in, out, n);
-    if (head < n)
+    const bool aligned = head < n;
+    if (!aligned) {
+        // One vector more is left to the head: what is around it may reach out of the arrays.
+        const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
+        head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
+        if ((size_t)(out + head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
+            head = n; // elements that straddle vectors
+    }
+#if COARSEN_COUNTED
+    if (count)
+        return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, count, n, head,
+                                  aligned);
+#endif
+    if (aligned)
         return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
-    // One vector more is left to the head: what is around it may reach out of the arrays.
-    const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
-    head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
-    if ((size_t)(out + head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
-        head = n; // elements that straddle vectors
     return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, head);
 }
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          cudaStream_t stream)
+{
+    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
+    return COARSEN_(begin)(in, out, NULL, n, stream);
+}
+
+#if COARSEN_COUNTED
+COARSEN_HOST cudaError_t COARSEN_(launch_counted)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                                  const unsigned long long *n,
+                                                  size_t most COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                                  cudaStream_t stream)
+{
+    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
+    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, out, n, most, stream)
+                                  : cudaErrorInvalidValue;
+}
+#endif
 #endif
 
 #define COARSEN_END

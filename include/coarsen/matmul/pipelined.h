@@ -50,6 +50,9 @@
 // Source: S. Boehm, How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance, 2022; A. Kerr
 // et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
+#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
+#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/copy.h"

@@ -37,7 +37,7 @@
 // Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
-#error "coarsen/matmul: tensor16.h needs COARSEN_ACC, the type of sums: float"
+#error "coarsen/matmul: define COARSEN_ACC, the type of sums (float), before the include"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
@@ -157,7 +157,7 @@ COARSEN_INLINE void COARSEN_(load_matrices)(unsigned int *pairs, const COARSEN_(
             const unsigned int item = turned ? lane / 4 : lane % 4 * 2 + e;
             const unsigned int there = __shfl_sync(0xffffffff, at, (int)(q * 8 + row));
             const COARSEN_TYPE x = tile[there].item[item];
-            memcpy(&pair[e], &x, 2);
+            memcpy(&pair[e], (const void *)&x, 2);
         }
         pairs[q] = pair[0] | (unsigned int)pair[1] << 16;
     }
@@ -169,7 +169,7 @@ COARSEN_INLINE bool COARSEN_(is_bfloat)(void)
 {
     const COARSEN_TYPE one = (COARSEN_TYPE)1.0f;
     unsigned short bits;
-    memcpy(&bits, &one, 2);
+    memcpy(&bits, (const void *)&one, 2);
     return bits == 0x3f80;
 }
 
@@ -195,22 +195,23 @@ COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *
 #undef COARSEN_MULTIPLY
 #else
     const unsigned int lane = threadIdx.x % 32;
-    for (unsigned int k = 0; k < 16; k++) {
-        const int in_row = (int)(lane / 4 * 4 + k % 8 / 2),
-                  in_col = (int)(lane % 4 * 8 + k % 8 / 2);
-        const unsigned int pair[4] = {__shfl_sync(0xffffffff, m[k / 8 * 2], in_row),
-                                      __shfl_sync(0xffffffff, m[k / 8 * 2 + 1], in_row),
-                                      __shfl_sync(0xffffffff, n[k / 8], in_col),
-                                      __shfl_sync(0xffffffff, n[k / 8], in_col + 4)};
-        float of[4]; // two of m, two of n
-        for (unsigned int q = 0; q < 4; q++) {
-            const unsigned short bits = (unsigned short)(pair[q] >> k % 2 * 16);
-            COARSEN_TYPE x;
-            memcpy(&x, &bits, 2);
-            of[q] = (float)x;
+    for (unsigned int k = 0; k < 8; k++) { // two of depth
+        const int in_row = (int)(lane / 4 * 4 + k % 4), in_col = (int)(lane % 4 * 8 + k % 4);
+        const unsigned int pair[4] = {__shfl_sync(0xffffffff, m[k / 4 * 2], in_row),
+                                      __shfl_sync(0xffffffff, m[k / 4 * 2 + 1], in_row),
+                                      __shfl_sync(0xffffffff, n[k / 4], in_col),
+                                      __shfl_sync(0xffffffff, n[k / 4], in_col + 4)};
+        for (unsigned int e = 0; e < 2; e++) {
+            float of[4]; // two of m, two of n
+            for (unsigned int q = 0; q < 4; q++) {
+                const unsigned short bits = (unsigned short)(pair[q] >> e * 16);
+                COARSEN_TYPE x;
+                memcpy((void *)&x, &bits, 2);
+                of[q] = (float)x;
+            }
+            for (unsigned int q = 0; q < 4; q++)
+                sum[q] = fmaf(of[q / 2], of[2 + q % 2], sum[q]);
         }
-        for (unsigned int q = 0; q < 4; q++)
-            sum[q] = fmaf(of[q / 2], of[2 + q % 2], sum[q]);
     }
 #endif
 }

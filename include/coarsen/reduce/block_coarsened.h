@@ -42,6 +42,9 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE
 #include "../base.h"
+#if COARSEN_FIXED_TREE
+#error "coarsen/reduce: this rung adds up in any order; for COARSEN_FIXED_TREE take reduce.h"
+#endif
 #ifndef BLOCK_DIM
 #define BLOCK_DIM 256
 #endif

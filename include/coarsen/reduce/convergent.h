@@ -30,7 +30,8 @@
 // multiblock.h.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 10.4.
 
-#if defined(COARSEN_ACC) || defined(COARSEN_LIFT)
+#if defined(COARSEN_ACC) || defined(COARSEN_LIFT) || defined(COARSEN_ARGMIN) ||                    \
+    defined(COARSEN_ARGMAX)
 #error "coarsen/reduce: this rung works in place; for COARSEN_ACC or COARSEN_LIFT take shared.h"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_REDUCE

@@ -18,6 +18,10 @@
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
+// | COARSEN_ARGMIN       | none             | in place of these four: type of an index. out is a NAME_at, the least element and its index |
+// | COARSEN_ARGMAX       | none             | the same for the greatest                            |
+// | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
+// | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
 // tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, if they are defined, as they
 // are by a header that coarsen-tune wrote.
@@ -28,13 +32,26 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_ACC *out,
+//                             const unsigned long long *n, size_t most, void *scratch,
+//                             size_t scratch_bytes, cudaStream_t stream)     with COARSEN_COUNTED
+// The last is for what another kernel counted, as select.h does: *n, in device memory, is read when the kernel runs,
+// and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and the scratch is
+// for as many. The bits are those of NAME_launch with that n. Else, of both:
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
 // an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
 // too small a scratch, with nothing written; those of the runtime's device queries.
-// Deterministic: on one model of device, an n and an alignment give the same bits always.
+// COARSEN_ARGMIN and COARSEN_ARGMAX: struct NAME_at { COARSEN_TYPE value; and an index of the type given, any integer
+// type that can tell n elements and -1 apart }; COARSEN_TYPE is a number. Of equal elements the first counts, and a NaN
+// before all others; of no elements the index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
+// Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
+// any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
+// and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
+// and perhaps the version. What is yours to see to: COARSEN_LIFT and COARSEN_OP must round alike on both, and nvcc
+// makes of a product that is added up one operation, unless it has -fmad=false or the product is __fmul_rn(a, b).
 //
 // Price saved: the fence and the second trip to memory: see block/reduce.h for how the blocks meet;
 // barriers, as the last steps of a tree, within a warp, are shuffles; and requests, as a warp's
@@ -69,18 +86,22 @@
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
 #define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
 
-// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, all of them in flight before the first is used. i: the
-// index in the array of vectors[0]'s first element. count: vectors left, this thread's first included, at least 1.
-// once: whether to load them with the evict-first hint.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_(vector) * vectors,
-                                                 size_t i, unsigned int count, bool once)
+// Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, from v on, all of them in flight before the first is used.
+// count: vectors left, this thread's first included, at least 1. once: whether to load them with the evict-first hint.
+// aligned: whether they are.
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v,
+                                                 unsigned int count, bool once, const bool aligned)
 {
+    const COARSEN_(vector) *const vectors = parts.first + v;
+    const size_t i = parts.head + v * COARSEN_ITEMS; // the index of its first element
     COARSEN_(vector) load[COARSE_FACTOR];
     // What is not left is the first again. With loads under a condition, the compiler puts sums between them.
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const COARSEN_(vector) *const from = vectors + (k * BLOCK_DIM < count ? k * BLOCK_DIM : 0);
-        load[k] = once ? COARSEN_(load_once)(from) : COARSEN_(load_vector)(from);
+        const unsigned int further = k * BLOCK_DIM < count ? k * BLOCK_DIM : 0;
+        load[k] = !aligned ? COARSEN_(load_any)(parts, v + further)
+                  : once   ? COARSEN_(load_once)(vectors + further)
+                           : COARSEN_(load_vector)(vectors + further);
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
@@ -93,10 +114,29 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, const COARSEN_
     return sum;
 }
 
+#if COARSEN_FIXED_TREE
+// The same of COARSE_FACTOR vectors that are not aligned, none of them the array's first or last.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v)
+{
+    COARSEN_(around) around[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        around[k] = COARSEN_(load_around)(parts, v + k * BLOCK_DIM);
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+        const COARSEN_(vector) load = COARSEN_(between)(&around[k], parts);
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            sum = COARSEN_(op)(
+                sum, COARSEN_(lift)(load.item[j], (v + k * BLOCK_DIM) * COARSEN_ITEMS + j));
+    }
+    return sum;
+}
+#endif
+
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
 // It is over so soon that each instruction counts, hence a kernel of its own.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
     COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
     COARSEN_ACC sum = COARSEN_(identity)();
@@ -114,15 +154,23 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
-                     unsigned long long *scratch)
+    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+{
+    COARSEN_(add_small)(in, out, n);
+}
+
+// The whole kernel, of so many blocks.
+COARSEN_INLINE void COARSEN_(add_all)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                      unsigned int tile, unsigned int blocks,
+                                      unsigned long long *scratch, const bool aligned)
 {
     unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
     if (threadIdx.x == BLOCK_DIM - 1)
         COARSEN_(expect)(scratch + 2 + blockIdx.x * COARSEN_(words_of_slot));
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
-    const bool has_rest = blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest;
+    const COARSEN_(parts) parts =
+        COARSEN_FIXED_TREE ? COARSEN_(split_any)(in, n) : COARSEN_(split)(in, n);
+    const bool has_rest = blockIdx.x == blocks - 1 && threadIdx.x < parts.rest;
     const size_t i = COARSEN_(rest)(parts, threadIdx.x);
     COARSEN_TYPE rest;
     if (has_rest)
@@ -133,51 +181,114 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     // gigabyte nothing of theirs would be left, and the hint costs 4% (H200).
     const bool once = n * sizeof(COARSEN_TYPE) <= (size_t)1 << 28;
     const unsigned int full = COARSE_FACTOR * BLOCK_DIM, t = threadIdx.x;
-    const size_t step = (size_t)gridDim.x * full;
+    const size_t step = (size_t)blocks * full;
     if (COARSE_FACTOR <= COARSEN_SMALL_ROWS)
         tile = full; // the compiler should know
     size_t v = (size_t)blockIdx.x * tile;
     COARSEN_ACC sum = COARSEN_(identity)();
-    if (tile == full) {
+#if COARSEN_FIXED_TREE
+    if (!aligned) {
+        if (v == 0 && full < parts.vectors) {
+            sum = COARSEN_(add_vectors)(sum, parts, t, full, true, false);
+            v = step;
+        }
+#pragma unroll 1
+        for (; v + full < parts.vectors; v += step)
+            sum = COARSEN_(add_inner)(sum, parts, v + t);
+    }
+#endif
+    if (aligned && tile == full) {
         if (once)
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                            parts.head + (v + t) * COARSEN_ITEMS, full, true);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, true);
         else
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts.first + v + t,
-                                            parts.head + (v + t) * COARSEN_ITEMS, full, false);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, false, true);
     }
     if (v + t < parts.vectors)
-        sum = COARSEN_(add_vectors)(sum, parts.first + v + t, parts.head + (v + t) * COARSEN_ITEMS,
-                                    (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true);
+        sum = COARSEN_(add_vectors)(sum, parts, v + t,
+                                    (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true,
+                                    aligned);
     if (has_rest)
         sum = COARSEN_(op)(sum, COARSEN_(lift)(rest, i));
-    COARSEN_(grid)(sum, out, scratch, &ticket);
+    COARSEN_(meet)(sum, out, scratch, scratch + 2, blockIdx.x, blocks, &ticket);
 }
 
-#ifndef __CUDACC_RTC__
-// A row is a vector for each thread of a block, a tile the rows it takes at a time: COARSE_FACTOR, with no more blocks
-// than the device can hold, so that there is one wave; or fewer, where all multiprocessors hold the array at once.
-COARSEN_HOST size_t COARSEN_(blocks)(size_t n, unsigned int *tile, cudaError_t *status)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                     unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, true);
+}
+
+#if COARSEN_FIXED_TREE
+// The same for an array at any distance from a boundary.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(any_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                         unsigned long long *scratch)
+{
+    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, false);
+}
+#endif
+
+// A row is a vector for each thread of a block, a tile the rows it takes at a time: COARSE_FACTOR, or fewer, where all
+// multiprocessors hold the array at once. A tile per block, and a block at the least.
+COARSEN_HOST_DEVICE size_t COARSEN_(blocks)(size_t n, size_t processors, unsigned int *tile)
 {
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    const unsigned int tile_rows =
-        COARSE_FACTOR > COARSEN_SMALL_ROWS && rows <= COARSEN_SMALL_ROWS * processors
-            ? COARSEN_SMALL_ROWS
-            : COARSE_FACTOR;
+    const unsigned int tile_rows = COARSE_FACTOR > COARSEN_SMALL_ROWS &&
+                                           rows <= COARSEN_SMALL_ROWS * processors &&
+                                           !COARSEN_FIXED_TREE
+                                       ? COARSEN_SMALL_ROWS
+                                       : COARSE_FACTOR;
     const size_t blocks = coarsen_ceil_div(rows, tile_rows);
     *tile = tile_rows * BLOCK_DIM;
+    return blocks + !blocks;
+}
+
+#if COARSEN_COUNTED
+// The same with n in device memory, and no more than `most` blocks at work, on so many multiprocessors.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(counted_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out,
+                             const unsigned long long *count, size_t room, size_t processors,
+                             size_t most, unsigned long long *scratch)
+{
+    const size_t n = *count;
+    if (n > room)
+        __trap(); // more than there is room for
+    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
+        if (blockIdx.x == 0)
+            COARSEN_(add_small)(in, out, (unsigned int)n);
+        return;
+    }
+    unsigned int tile;
+    const unsigned int blocks =
+        (unsigned int)coarsen_min(COARSEN_(blocks)(n, processors, &tile), most);
+    if (blockIdx.x >= blocks)
+        return;
+#if COARSEN_FIXED_TREE
+    if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0) {
+        COARSEN_(add_all)(in, out, n, tile, blocks, scratch, false);
+        return;
+    }
+#endif
+    COARSEN_(add_all)(in, out, n, tile, blocks, scratch, true);
+}
+#endif
+
+#ifndef __CUDACC_RTC__
+// The most blocks of a device with so many multiprocessors: as it can hold, so that there is one wave; or as a fixed tree has.
+COARSEN_HOST size_t COARSEN_(most_blocks)(size_t processors, cudaError_t *status)
+{
     int resident = 0; // per multiprocessor
-    if (blocks > processors && *status == cudaSuccess)
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_TREE_THREADS / BLOCK_DIM;
+    if (*status == cudaSuccess)
         *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                 BLOCK_DIM, 0);
-    if (resident > 0)
-        return coarsen_min(blocks, processors * (size_t)resident);
-    return blocks > 0 ? blocks : 1;
+    return processors * (size_t)resident;
 }
 
 // For as many blocks as there may be.
@@ -185,31 +296,69 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t rows = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_(grid_bytes)(coarsen_min(rows, COARSEN_TREE_THREADS / BLOCK_DIM));
     return COARSEN_(grid_bytes)(coarsen_min(
         rows, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
+}
+
+COARSEN_HOST bool COARSEN_(arguments_ok)(const COARSEN_TYPE *in, const COARSEN_ACC *out, size_t n,
+                                         const void *scratch, size_t scratch_bytes)
+{
+    return coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) &&
+           coarsen_array_ok(out, 1) &&
+           coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) &&
+           scratch_bytes >= COARSEN_(scratch_bytes)(n);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
     cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     unsigned int tile;
-    const size_t blocks = COARSEN_(blocks)(n, &tile, &status);
+    size_t blocks = COARSEN_(blocks)(n, processors, &tile);
+    if (COARSEN_FIXED_TREE || blocks > processors)
+        blocks = coarsen_min(blocks, COARSEN_(most_blocks)(processors, &status));
     if (status != cudaSuccess)
         return status;
-    if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, 1) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n))
+    if (!COARSEN_(arguments_ok)(in, out, n, scratch, scratch_bytes))
         return cudaErrorInvalidValue;
     if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
         const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
     }
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+#if COARSEN_FIXED_TREE
+    if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, tile,
+                                  (unsigned long long *)scratch);
+#endif
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
                               (unsigned long long *)scratch);
 }
+
+#if COARSEN_COUNTED
+COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSEN_ACC *out,
+                                                  const unsigned long long *n, size_t most,
+                                                  void *scratch, size_t scratch_bytes,
+                                                  cudaStream_t stream)
+{
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t most_blocks = COARSEN_(most_blocks)(processors, &status);
+    if (status != cudaSuccess)
+        return status;
+    if (!COARSEN_(arguments_ok)(in, out, most, scratch, scratch_bytes) || !coarsen_array_ok(n, 1))
+        return cudaErrorInvalidValue;
+    const size_t rows = coarsen_ceil_div(most + !most, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t blocks = coarsen_ceil_div(rows, coarsen_min(COARSE_FACTOR, COARSEN_SMALL_ROWS));
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(coarsen_min(blocks, most_blocks), BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, n, most, processors,
+                              most_blocks, (unsigned long long *)scratch);
+}
+#endif
 #endif
 #undef COARSEN_SMALL_ITEMS
 #undef COARSEN_SMALL_ROWS

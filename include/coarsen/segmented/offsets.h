@@ -86,7 +86,7 @@
 
 #define COARSEN_WARPS  (BLOCK_DIM / 32)
 // What a boundary costs, in elements: measured, so that a run of tiny segments takes as long as another.
-#define COARSEN_WEIGHT 8
+#define COARSEN_CHARGE 8
 // The vectors of a lane, and of a warp's tile the places for elements. A place has in shared memory its element,
 // that of the next tile, and a sum: 62 KiB for a block, as there are 64 since compute capability 7.5.
 #define COARSEN_PLACE  (2 * sizeof(COARSEN_TYPE) + sizeof(COARSEN_ACC))
@@ -140,7 +140,7 @@ COARSEN_DEVICE void COARSEN_(narrow)(COARSEN_(search) * search, size_t offset, s
 {
     const size_t lane = threadIdx.x % 32, step = search->count / 32 + 1;
     const bool before = lane * step + step - 1 < search->count &&
-                        COARSEN_WEIGHT * (search->first + lane * step + step - 1) + offset < units;
+                        COARSEN_CHARGE * (search->first + lane * step + step - 1) + offset < units;
     const unsigned int steps = (unsigned int)__popc(__ballot_sync(0xffffffff, before));
     const size_t last =
         __shfl_sync(0xffffffff, (unsigned long long)offset, (int)(steps > 0 ? steps - 1 : 0));
@@ -153,7 +153,7 @@ COARSEN_DEVICE void COARSEN_(narrow)(COARSEN_(search) * search, size_t offset, s
 COARSEN_DEVICE COARSEN_(place)
     COARSEN_(found)(COARSEN_(arrays) arrays, COARSEN_(search) search, size_t units)
 {
-    const size_t weight = COARSEN_WEIGHT * search.first;
+    const size_t weight = COARSEN_CHARGE * search.first;
     COARSEN_(place) place = {search.first, search.last, search.last};
     if (units > weight && units - weight > place.element)
         place.element = units - weight;
@@ -391,7 +391,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     }
     __syncthreads();
     const unsigned int run = block * COARSEN_WARPS + warp;
-    const size_t each = coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1),
+    const size_t each = coarsen_ceil_div(arrays.n + COARSEN_CHARGE * (arrays.segments + 1),
                                          (size_t)gridDim.x * COARSEN_WARPS);
     COARSEN_(narrow)(&from, look, run * each);
     COARSEN_(narrow)(&to, look, (run + 1) * each);
@@ -538,7 +538,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         return;
     if (segment_start < begin.element) {
         const COARSEN_ACC others = COARSEN_(left_by)(
-            slots, (unsigned int)((segment_start + COARSEN_WEIGHT * (first_boundary - 1)) / each),
+            slots, (unsigned int)((segment_start + COARSEN_CHARGE * (first_boundary - 1)) / each),
             run);
         first_open = any ? COARSEN_(op)(others, first_open) : others;
     }
@@ -575,7 +575,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
     const size_t tiles = coarsen_ceil_div(n, COARSEN_RUN) +
-                         COARSEN_WEIGHT * coarsen_ceil_div(segments + 1, COARSEN_RUN) +
+                         COARSEN_CHARGE * coarsen_ceil_div(segments + 1, COARSEN_RUN) +
                          COARSEN_WARPS;
     return COARSEN_(look_back_bytes)(coarsen_min(
         tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
@@ -586,7 +586,7 @@ COARSEN_HOST cudaError_t COARSEN_(check)(COARSEN_(arrays) arrays, const void *sc
                                          size_t scratch_bytes)
 {
     const size_t n = arrays.n, segments = arrays.segments;
-    const size_t most = (size_t)-1 / (4 * COARSEN_WEIGHT); // so that no sum overflows
+    const size_t most = (size_t)-1 / (4 * COARSEN_CHARGE); // so that no sum overflows
     if (segments > 0 &&
         (n > most || segments > most ||
          !coarsen_bytes_ok(arrays.in, n, sizeof(*arrays.in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
@@ -621,7 +621,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     if (status != cudaSuccess)
         return status;
     const size_t tiles =
-        coarsen_ceil_div(arrays.n + COARSEN_WEIGHT * (arrays.segments + 1), COARSEN_RUN);
+        coarsen_ceil_div(arrays.n + COARSEN_CHARGE * (arrays.segments + 1), COARSEN_RUN);
     const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
                                       processors * (size_t)(resident > 0 ? resident : 1));
     if (COARSEN_ITEMS > 1)
@@ -659,7 +659,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
     return status != cudaSuccess ? status : COARSEN_(start)(arrays, scratch, stream);
 }
 #endif
-#undef COARSEN_WEIGHT
+#undef COARSEN_CHARGE
 #undef COARSEN_PLACE
 #undef COARSEN_FIT
 #undef COARSEN_ROWS

@@ -11,6 +11,8 @@ static int config_fits(const simt_config *c, const char **what)
             : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
             : c->keep_going != 0 && c->keep_going != 1   ? "keep_going must be 0 or 1"
             : c->cores > MAX_CORES                       ? "cores must be 0 to 64"
+            : c->processors < 1 || c->processors > MAX_PROCESSORS
+                ? "processors must be 1 to 1024"
                                                          : NULL;
     return !*what;
 }
@@ -82,8 +84,10 @@ __attribute__((constructor)) static void read_environment(void)
         c.watchdog = (unsigned)v;
     if (env_number("SIMT_CORES", MAX_CORES, ", 0 for all", &v))
         c.cores = (unsigned)v;
+    if (env_number("SIMT_PROCESSORS", MAX_PROCESSORS, "", &v))
+        c.processors = (unsigned)v;
     if (!config_fits(&c, &what)) {
-        fprintf(stderr, "simt: SIMT_RESIDENT: %s\n", what);
+        fprintf(stderr, "simt: SIMT_%s: %s\n", c.processors ? "RESIDENT" : "PROCESSORS", what);
         exit(2);
     }
     device.config = c;

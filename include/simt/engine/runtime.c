@@ -86,7 +86,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 // ---- the device: no GPU in particular, with the limits of a recent one --------------------------
 
-enum { PROCESSORS = 8, THREADS_PER_PROCESSOR = 2048, BLOCKS_PER_PROCESSOR = 32, REGISTERS = 65536 };
+enum { THREADS_PER_PROCESSOR = 2048, BLOCKS_PER_PROCESSOR = 32, REGISTERS = 65536 };
 static const size_t memory_bytes = (size_t)16 << 30;
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -145,7 +145,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
         .totalConstMem = 65536,
         .major = 9,
         .textureAlignment = 512,
-        .multiProcessorCount = PROCESSORS,
+        .multiProcessorCount = (int)device.config.processors,
         .canMapHostMemory = 1,
         .concurrentKernels = 1,
         .asyncEngineCount = 1,

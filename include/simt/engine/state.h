@@ -42,6 +42,7 @@ enum {
     MAX_WARPS = MAX_THREADS / LANES,
     MAX_SLOTS = 16,
     MAX_CORES = 64,
+    MAX_PROCESSORS = 1024,
     MEETINGS = 16,
     SIGHTS = 16,
     MAX_DYNAMIC = 227 * 1024,
@@ -274,7 +275,7 @@ static struct {
     slot *slot[MAX_SLOTS];
     simt_report report;
     simt_counts counts, total;
-} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0, 0}, .tick = 1};
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0, 0, 8}, .tick = 1};
 
 // The CUDA thread that this OS thread is running; null in host code.
 static __thread thread *self;
