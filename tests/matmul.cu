@@ -261,6 +261,56 @@ PARTS(tensor_f64, double)
 PARTS(pipelined_f32, float)
 #endif
 
+#if TESTED(pipelined) && !defined(TEST_FIRST)
+// A packed shape of matmul.h, with M, N or both written once more. What needs that is; or all. As a part of the depth
+// begins inside the matrices, the last two tiles are made in parts.
+#define PACKED(name, shape, T, m_across, n_across, all)                                            \
+    static cudaError_t name##_##shape##_##all##_launch(                                            \
+        size_t rows, size_t cols, size_t inner, T alpha, const T *m, size_t ldm, const T *n,       \
+        size_t ldn, T beta, T *p, size_t ldp, cudaStream_t stream)                                 \
+    {                                                                                              \
+        if (rows == 0 || cols == 0)                                                                \
+            return cudaSuccess;                                                                    \
+        if (alpha == 0)                                                                            \
+            inner = 0;                                                                             \
+        const size_t height = name##_##shape##_tile_rows, width = name##_##shape##_tile_cols;      \
+        const size_t down = (rows + height - 1) / height, wide = (cols + width - 1) / width;       \
+        const size_t rest = down * wide < 2 ? down * wide : 2;                                     \
+        const size_t depth = (inner / 3 + 8) / 8 * 8,                                              \
+                     parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
+        const size_t lines_m = m_across || all ? down * height : 0,                                \
+                     lines_n = n_across || all ? wide * width : 0;                                 \
+        const test_array to_m(lines_m *inner * sizeof(T)), to_n(lines_n *inner * sizeof(T)),       \
+            sums(rest *parts *height *width * sizeof(T));                                          \
+        const name##_unpacked of_m = {m, ldm, rows, m_across, (T *)to_m.get(), lines_m};           \
+        const name##_unpacked of_n = {n, ldn, cols, n_across, (T *)to_n.get(), lines_n};           \
+        cudaError_t status = cudaSuccess;                                                          \
+        if (inner > 0 && lines_m + lines_n > 0)                                                    \
+            status = name##_pack(of_m, of_n, inner, stream);                                       \
+        if (lines_m > 0)                                                                           \
+            m = (const T *)to_m.get(), ldm = lines_m;                                              \
+        if (lines_n > 0)                                                                           \
+            n = (const T *)to_n.get(), ldn = lines_n;                                              \
+        name##_work work = {};                                                                     \
+        work.m_rows = lines_m > 0 ? lines_m : rows;                                                \
+        work.n_cols = lines_n > 0 ? lines_n : cols;                                                \
+        work.depth = depth, work.sums = (T *)sums.get();                                           \
+        if (status == cudaSuccess)                                                                 \
+            status =                                                                               \
+                name##_##shape##_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, \
+                                             ldp, down * wide - rest, parts, work, stream);        \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        const bool intact = to_m.intact() && to_n.intact() && sums.intact();                       \
+        return status == cudaSuccess && !intact ? cudaErrorUnknown : status;                       \
+    }
+PACKED(matmul_f32, packed, float, true, false, false)
+PACKED(matmul_f32, packed, float, true, false, true)
+PACKED(n_turned_f64, packed, double, true, true, false)
+PACKED(turned_i32, packed, int, false, true, false)
+PACKED(turned_i32, packed, int, false, true, true)
+#endif
+
 // ---- Running one --------------------------------------------------------------------------------
 
 template <class T> struct rung {
@@ -795,6 +845,11 @@ int main(void)
     check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
+    check(RUNG(matmul_f32_packed_false, float, 64, 64, 64));
+    check(RUNG(matmul_f32_packed_true, float, 64, 64, 64));
+    check(TURNED(n_turned_f64_packed_false, double, false, true));
+    check(TURNED(turned_i32_packed_false, int, true, true));
+    check(TURNED(turned_i32_packed_true, int, true, true));
     check_batch();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));

@@ -18,6 +18,7 @@ typedef struct {
     size_t m_step, n_step, p_step;
     size_t depth; // of a part
     COARSEN_TYPE *sums;
+    size_t m_rows, n_cols; // where packed operands may be (matmul.h): with zeros, up to whole tiles
 } COARSEN_(work);
 #endif
 
@@ -103,11 +104,16 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
     size_t tiles = 0;
     cudaError_t status =
-        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, 0, m, ldm, n, ldn, p, ldp);
     const size_t rest = tiles - coarsen_min(tiles, whole);
     cudaLaunchConfig_t config =
         coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
     config.gridDim.y = (unsigned int)count;
+    cudaLaunchAttribute attribute;
+#ifdef COARSEN_PACKED // what is read was written by the kernel before
+    if (status == cudaSuccess)
+        status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(kernel));
+#endif
     if (status == cudaSuccess && tiles > rest) {
         status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
         if (status == cudaSuccess)
@@ -127,7 +133,6 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
         return status;
     config = coarsen_launch_config(rest, 256, 0, stream);
     config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
-    cudaLaunchAttribute attribute;
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
     if (status != cudaSuccess)
         return status;
@@ -141,9 +146,17 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
                                                 COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
                                                 cudaStream_t stream)
 {
-    const COARSEN_(work) work = {};
-    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_TYPE)0 ? 0 : inner, alpha,
-                                       m, ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
+    COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
+    size_t one;
+    if (alpha == (COARSEN_TYPE)0)
+        inner = 0;
+    const cudaError_t status = COARSEN_(count_tiles)(&one, rows > 0 ? rows : 1, cols > 0 ? cols : 1,
+                                                     rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess)
+        return status;
+    return COARSEN_SHAPE_(launch_work)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                       (size_t)-1, 1, work, stream);
 }
 #endif
 

@@ -114,7 +114,7 @@
 #define COARSEN_EVEN_ALONG(width)                                                                  \
     (width * BK % COARSEN_THREADS == 0 && COARSEN_THREADS % (width / COARSEN_ITEMS) == 0 &&        \
      (COARSEN_THREADS % width == 0 || width % COARSEN_THREADS == 0))
-#ifdef COARSEN_M_TRANSPOSED
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_PACKED)
 #define COARSEN_COPY_M   COARSEN_SHAPE_(copy_along)
 #define COARSEN_EVEN_M   COARSEN_EVEN_ALONG(BM)
 #define COARSEN_PITCH_M  BM
@@ -125,7 +125,7 @@
 #define COARSEN_PITCH_M  (BM + 4)
 #define COARSEN_ACROSS_M true
 #endif
-#ifdef COARSEN_N_TRANSPOSED
+#if defined(COARSEN_N_TRANSPOSED) && !defined(COARSEN_PACKED)
 #define COARSEN_COPY_N   COARSEN_SHAPE_(copy_across)
 #define COARSEN_EVEN_N   COARSEN_EVEN_ACROSS(BN)
 #define COARSEN_PITCH_N  (BN + 4)
@@ -472,11 +472,17 @@ COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARS
     unsigned int row, col;
     COARSEN_SHAPE_(find_patch)(t, &row, &col);
 
+#ifdef COARSEN_PACKED
+    const size_t m_rows = work.m_rows, n_cols = work.n_cols; // with those that make up whole tiles
+    COARSEN_(follow)();
+#else
+    const size_t m_rows = rows, n_cols = cols;
+#endif
     COARSEN_SHAPE_(source) source;
     const bool m_whole =
-        COARSEN_SHAPE_(open)(&source.m, m, ldm, row_start, rows, BM, COARSEN_ACROSS_M);
+        COARSEN_SHAPE_(open)(&source.m, m, ldm, row_start, m_rows, BM, COARSEN_ACROSS_M);
     const bool n_whole =
-        COARSEN_SHAPE_(open)(&source.n, n, ldn, col_start, cols, BN, COARSEN_ACROSS_N);
+        COARSEN_SHAPE_(open)(&source.n, n, ldn, col_start, n_cols, BN, COARSEN_ACROSS_N);
     source.whole = m_whole && n_whole;
     source.inner = inner;
     source.after = false;
@@ -574,6 +580,7 @@ COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARS
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
 #undef COARSEN_RUN
+#undef COARSEN_PACKED
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM
