@@ -107,6 +107,53 @@
 
 #endif
 
+#if TESTED(pack)
+
+#define COARSEN_NAME  packed_f32
+#define COARSEN_TYPE  float
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#define COARSEN_SHAPE _tiles
+#define COARSEN_PACKED
+#define BM 64
+#define BN 64
+#define TN 8
+#include <coarsen/matmul/pipelined.h>
+#include <coarsen/matmul/pack.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#define COARSEN_NAME  packed_f64
+#define COARSEN_TYPE  double
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#define COARSEN_SHAPE _tiles
+#define COARSEN_PACKED
+#define BM 64
+#define BN 64
+#define TM 4
+#include <coarsen/matmul/pipelined.h>
+#include <coarsen/matmul/pack.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#endif
+
+#if TESTED(shallow)
+
+#define COARSEN_NAME shallow_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/shallow.h>
+
+#define COARSEN_NAME  shallow_i64
+#define COARSEN_TYPE  long long
+#define COARSE_FACTOR 3
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/shallow.h>
+
+#endif
+
 #if TESTED(tensor) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f64
@@ -261,54 +308,52 @@ PARTS(tensor_f64, double)
 PARTS(pipelined_f32, float)
 #endif
 
-#if TESTED(pipelined) && !defined(TEST_FIRST)
-// A packed shape of matmul.h, with M, N or both written once more. What needs that is; or all. As a part of the depth
-// begins inside the matrices, the last two tiles are made in parts.
-#define PACKED(name, shape, T, m_across, n_across, all)                                            \
-    static cudaError_t name##_##shape##_##all##_launch(                                            \
-        size_t rows, size_t cols, size_t inner, T alpha, const T *m, size_t ldm, const T *n,       \
-        size_t ldn, T beta, T *p, size_t ldp, cudaStream_t stream)                                 \
+#if TESTED(pack)
+// Tiles of packed operands, as matmul.h has them, but smaller. M and N as they are given are packed if their neighbours
+// in memory are neighbours in depth, or if all is to be; zeros make up whole tiles. The last two tiles are made in parts.
+#define PACKED(name, as, T, m_across, n_across, all)                                               \
+    static cudaError_t name##_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,       \
+                                            const T *m, size_t ldm, const T *n, size_t ldn,        \
+                                            T beta, T *p, size_t ldp, cudaStream_t stream)         \
     {                                                                                              \
         if (rows == 0 || cols == 0)                                                                \
             return cudaSuccess;                                                                    \
         if (alpha == 0)                                                                            \
             inner = 0;                                                                             \
-        const size_t height = name##_##shape##_tile_rows, width = name##_##shape##_tile_cols;      \
-        const size_t down = (rows + height - 1) / height, wide = (cols + width - 1) / width;       \
-        const size_t rest = down * wide < 2 ? down * wide : 2;                                     \
-        const size_t depth = (inner / 3 + 8) / 8 * 8,                                              \
+        const size_t down = (rows + 63) / 64, wide = (cols + 63) / 64;                             \
+        const size_t rest = down * wide < 2 ? 1 : 2, depth = (inner / 3 + 8) / 8 * 8,              \
                      parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
-        const size_t lines_m = m_across || all ? down * height : 0,                                \
-                     lines_n = n_across || all ? wide * width : 0;                                 \
-        const test_array to_m(lines_m *inner * sizeof(T)), to_n(lines_n *inner * sizeof(T)),       \
-            sums(rest *parts *height *width * sizeof(T));                                          \
-        const name##_unpacked of_m = {m, ldm, rows, m_across, (T *)to_m.get(), lines_m};           \
-        const name##_unpacked of_n = {n, ldn, cols, n_across, (T *)to_n.get(), lines_n};           \
+        name##_unpacked of_m = {m, ldm, rows, m_across, NULL, m_across || all ? down * 64 : 0};    \
+        name##_unpacked of_n = {n, ldn, cols, n_across, NULL, n_across || all ? wide * 64 : 0};    \
+        const test_array to_m(of_m.length *inner * sizeof(T)),                                     \
+            to_n(of_n.length *inner * sizeof(T)), sums(rest *parts * 64 * 64 * sizeof(T));         \
+        of_m.to = (T *)to_m.get(), of_n.to = (T *)to_n.get();                                      \
         cudaError_t status = cudaSuccess;                                                          \
-        if (inner > 0 && lines_m + lines_n > 0)                                                    \
+        if (inner > 0 && of_m.length + of_n.length > 0)                                            \
             status = name##_pack(of_m, of_n, inner, stream);                                       \
-        if (lines_m > 0)                                                                           \
-            m = (const T *)to_m.get(), ldm = lines_m;                                              \
-        if (lines_n > 0)                                                                           \
-            n = (const T *)to_n.get(), ldn = lines_n;                                              \
         name##_work work = {};                                                                     \
-        work.m_rows = lines_m > 0 ? lines_m : rows;                                                \
-        work.n_cols = lines_n > 0 ? lines_n : cols;                                                \
+        work.m_rows = rows, work.n_cols = cols;                                                    \
         work.depth = depth, work.sums = (T *)sums.get();                                           \
+        if (of_m.length > 0)                                                                       \
+            m = of_m.to, ldm = work.m_rows = of_m.length;                                          \
+        if (of_n.length > 0)                                                                       \
+            n = of_n.to, ldn = work.n_cols = of_n.length;                                          \
         if (status == cudaSuccess)                                                                 \
-            status =                                                                               \
-                name##_##shape##_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, \
-                                             ldp, down * wide - rest, parts, work, stream);        \
+            status = name##_tiles_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta,   \
+                                              p, ldp, down * wide - rest, parts, work, stream);    \
         if (status == cudaSuccess)                                                                 \
             status = cudaDeviceSynchronize();                                                      \
         const bool intact = to_m.intact() && to_n.intact() && sums.intact();                       \
-        return status == cudaSuccess && !intact ? cudaErrorUnknown : status;                       \
+        T last = 0;                                                                                \
+        if (inner > 0 && of_m.length > rows)                                                       \
+            CHECK(cudaMemcpy(&last, of_m.to + of_m.length * inner - 1, sizeof(T),                  \
+                             cudaMemcpyDeviceToHost));                                             \
+        return status == cudaSuccess && !(intact && last == 0) ? cudaErrorUnknown : status;        \
     }
-PACKED(matmul_f32, packed, float, true, false, false)
-PACKED(matmul_f32, packed, float, true, false, true)
-PACKED(n_turned_f64, packed, double, true, true, false)
-PACKED(turned_i32, packed, int, false, true, false)
-PACKED(turned_i32, packed, int, false, true, true)
+PACKED(packed_f32, m, float, true, false, false)
+PACKED(packed_f32, both, float, true, false, true)
+PACKED(packed_f32, of_transposed, float, false, true, true)
+PACKED(packed_f64, n, double, false, true, false)
 #endif
 
 // ---- Running one --------------------------------------------------------------------------------
@@ -726,6 +771,7 @@ static void check_large_float(void)
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
+        RUNG(shallow_f32, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -805,6 +851,18 @@ int main(void)
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
+#if TESTED(pack)
+    check(RUNG(packed_f32_m, float, 64, 64, 64));
+    check(RUNG(packed_f32_both, float, 64, 64, 64));
+    check(TURNED(packed_f32_of_transposed, float, true, true));
+    check(TURNED(packed_f64_n, double, true, true));
+#endif
+#if TESTED(shallow)
+    check_errors(RUNG(shallow_f32, float, 64, 128, 8));
+    check(RUNG(shallow_f32, float, 64, 128, 8));
+    check(TURNED(shallow_i64, long long, true, true));
+    check_rounding(RUNG(shallow_f32, float, 64, 128, 8));
+#endif
 #if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64, double, 32, 16, 16));
@@ -845,11 +903,6 @@ int main(void)
     check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
-    check(RUNG(matmul_f32_packed_false, float, 64, 64, 64));
-    check(RUNG(matmul_f32_packed_true, float, 64, 64, 64));
-    check(TURNED(n_turned_f64_packed_false, double, false, true));
-    check(TURNED(turned_i32_packed_false, int, true, true));
-    check(TURNED(turned_i32_packed_true, int, true, true));
     check_batch();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));

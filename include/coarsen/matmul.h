@@ -173,6 +173,9 @@
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
 
+#define COARSEN_SHAPE _shallow
+#include "matmul/shallow.h"
+
 // Whether narrow.h is to take the rows of M as its long rows; or else the columns of N, where these are stored one after
 // the other. It takes whichever there are more of. Where neither is stored so, there is no such macro.
 #ifndef COARSEN_N_TRANSPOSED
@@ -248,7 +251,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     };
     return shapes[s];
 }
-enum { COARSEN_(shapes_without_tensor) = 10, COARSEN_(shapes) = 13 };
+enum {
+    COARSEN_(shapes_without_tensor) = 10,
+    COARSEN_(shapes) = 13,
+    COARSEN_(by_narrow) = COARSEN_(shapes), // in place of a shape
+    COARSEN_(by_shallow)
+};
 
 // How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
@@ -269,7 +277,7 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost;                // in multiplications of a multiprocessor by the large shape
-    size_t shape;               // or COARSEN_(shapes): by narrow.h
+    size_t shape;               // or by_narrow or by_shallow
     bool pack_m, pack_n;        // first
     size_t m_rows, n_cols;      // of operands, or what they are packed to
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
@@ -300,6 +308,16 @@ COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner
     return all > steps * wait ? all : steps * wait;
 }
 #endif
+
+// The cost by shallow.h: to write P, over all multiprocessors.
+COARSEN_HOST double COARSEN_(shallow_cost)(size_t rows, size_t cols, size_t processors)
+{
+    const double element = 26, begin = 2e5;
+    const double tiles = (double)coarsen_ceil_div(rows, COARSEN_(shallow_tile_rows)) *
+                         (double)coarsen_ceil_div(cols, COARSEN_(shallow_tile_cols));
+    return begin + tiles * COARSEN_(shallow_tile_rows) * COARSEN_(shallow_tile_cols) * element /
+                       (double)processors;
+}
 
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
@@ -391,10 +409,15 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
         else if (!shape.packed)
             COARSEN_(consider_shape)(plan, shape, of, processors, &best);
     }
+    COARSEN_(plan) plan = {};
+    if (of.count == 1 && of.inner <= COARSEN_(shallow_depth)) {
+        plan.shape = COARSEN_(by_shallow);
+        plan.cost = COARSEN_(shallow_cost)(of.rows, of.cols, processors);
+        COARSEN_(consider)(plan, &best);
+    }
 #ifdef COARSEN_LONG_ROWS
     const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
-    COARSEN_(plan) plan = {};
-    plan.shape = COARSEN_(shapes);
+    plan.shape = COARSEN_(by_narrow);
     plan.cost = COARSEN_(narrow_cost)(of_m ? of.rows : of.cols, of_m ? of.cols : of.rows, of.inner,
                                       processors);
     if (of.count == 1)
@@ -449,7 +472,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     if (status != cudaSuccess)
         return status;
 #ifdef COARSEN_LONG_ROWS
-    if (plan.shape == COARSEN_(shapes)) {
+    if (plan.shape == COARSEN_(by_narrow)) {
         COARSEN_(narrow_product)
         of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
         const COARSEN_(narrow_product) swapped = {
@@ -459,6 +482,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         return COARSEN_(narrow_launch_product)(of, stream);
     }
 #endif
+    if (plan.shape == COARSEN_(by_shallow))
+        return COARSEN_(shallow_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                        stream);
     COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
     const COARSEN_(unpacked)
         of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m ? plan.m_rows : 0};

@@ -74,22 +74,31 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_TYPE)0, NULL, BN, work);
 }
 
-// Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
+// Adds up what the parts left of tile work.first + blockIdx.x. `groups` groups of threads share the parts of an element,
+// and their sums are added up in order.
 COARSEN_KERNEL void __launch_bounds__(256)
-    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_TYPE beta,
-                               COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
+    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, unsigned int groups,
+                               COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
 {
-    const unsigned int e = blockIdx.y * 256 + threadIdx.x;
+    COARSEN_SHARED(COARSEN_TYPE, sums, 256);
+    const unsigned int width = 256 / groups, group = threadIdx.x / width;
+    const unsigned int e = blockIdx.y * width + threadIdx.x % width;
     size_t row, col;
     COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
     row += e / BN, col += e % BN;
     COARSEN_(follow)();
-    if (e >= BM * BN || row >= rows || col >= cols)
-        return;
-    COARSEN_TYPE sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
+    const bool there = e < BM * BN && row < rows && col < cols;
+    COARSEN_TYPE sum = 0;
+    if (there)
 #pragma unroll 16
-    for (unsigned int part = 1; part < parts; part++)
-        sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+        for (unsigned int part = group; part < parts; part += groups)
+            sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    if (!there || group > 0)
+        return;
+    for (unsigned int g = 1; g < groups; g++)
+        sum += sums[g * width + threadIdx.x];
     COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
 }
 
@@ -131,13 +140,16 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
+    unsigned int groups = 1; // as many as have some parts each
+    while (groups < 32 && parts >= 16 * groups)
+        groups *= 2;
     config = coarsen_launch_config(rest, 256, 0, stream);
-    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
+    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256 / groups);
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
     if (status != cudaSuccess)
         return status;
     return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
-                              beta, p, ldp, work);
+                              groups, beta, p, ldp, work);
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
