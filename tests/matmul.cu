@@ -139,21 +139,6 @@
 
 #endif
 
-#if TESTED(shallow)
-
-#define COARSEN_NAME shallow_f32
-#define COARSEN_TYPE float
-#include <coarsen/matmul/shallow.h>
-
-#define COARSEN_NAME  shallow_i64
-#define COARSEN_TYPE  long long
-#define COARSE_FACTOR 3
-#define COARSEN_M_TRANSPOSED
-#define COARSEN_N_TRANSPOSED
-#include <coarsen/matmul/shallow.h>
-
-#endif
-
 #if TESTED(tensor) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f64
@@ -310,7 +295,7 @@ PARTS(pipelined_f32, float)
 
 #if TESTED(pack)
 // Tiles of packed operands, as matmul.h has them, but smaller. M and N as they are given are packed if their neighbours
-// in memory are neighbours in depth, or if all is to be; zeros make up whole tiles. The last two tiles are made in parts.
+// in memory are neighbours in depth, or if all is to be; zeros make up whole vectors. The last two tiles are made in parts.
 #define PACKED(name, as, T, m_across, n_across, all)                                               \
     static cudaError_t name##_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,       \
                                             const T *m, size_t ldm, const T *n, size_t ldn,        \
@@ -320,11 +305,12 @@ PARTS(pipelined_f32, float)
             return cudaSuccess;                                                                    \
         if (alpha == 0)                                                                            \
             inner = 0;                                                                             \
+        const auto whole = [](size_t n) { return (n * sizeof(T) + 15) / 16 * 16 / sizeof(T); };    \
         const size_t down = (rows + 63) / 64, wide = (cols + 63) / 64;                             \
         const size_t rest = down * wide < 2 ? 1 : 2, depth = (inner / 3 + 8) / 8 * 8,              \
                      parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
-        name##_unpacked of_m = {m, ldm, rows, m_across, NULL, m_across || all ? down * 64 : 0};    \
-        name##_unpacked of_n = {n, ldn, cols, n_across, NULL, n_across || all ? wide * 64 : 0};    \
+        name##_unpacked of_m = {m, ldm, rows, m_across, NULL, m_across || all ? whole(rows) : 0};  \
+        name##_unpacked of_n = {n, ldn, cols, n_across, NULL, n_across || all ? whole(cols) : 0};  \
         const test_array to_m(of_m.length *inner * sizeof(T)),                                     \
             to_n(of_n.length *inner * sizeof(T)), sums(rest *parts * 64 * 64 * sizeof(T));         \
         of_m.to = (T *)to_m.get(), of_n.to = (T *)to_n.get();                                      \
@@ -487,6 +473,8 @@ template <class T> static void check(const rung<T> &r)
         {m, n, 2 * k, 1, 0},         // wholly inside, rows not at 16 bytes
         {m, n, 2 * k, 0, 1},         // likewise, by the pointers
         {m + 1, n + 1, 2 * k - 1, 4, 0},
+        {m + 4, n + 4, 2 * k, 0, 0}, // beyond a tile, by whole vectors
+        {m + 1, n + 1, 2 * k, 3, 0}, // by a part of one, in rows at 16 bytes
         {2 * m + 3, 2 * n + 5, k + 3, 5, 3},
         {37, 41, 43, 0, 0},
         {11 * m / 4, 3, 19, 0, 0}, // more rows of tiles than columns
@@ -583,6 +571,46 @@ static void check_batch(void)
     ok &= matmul_f32_launch_batch((size_t)-1 / 64, 5, 5, 5, 1, some, 5, 25, some, 5, 25, 0, some, 5,
                                   25, 0) == cudaErrorInvalidValue;
     tap_ok(ok, "a batch: none is nothing to do, wrong arrays are an error");
+}
+#endif
+
+#if TESTED(pipelined) && !defined(TEST_FIRST)
+// What the launcher chooses, without launching it: for any shape, alignment and scratch.
+static void check_plans(void)
+{
+    bool fits = true, asks = true, bare = true, cheaper = true, packs = true;
+    const size_t sizes[] = {1, 3, 8, 40, 200, 1023, 2048, 4095, 9000, 70000};
+    for (size_t rows : sizes)
+        for (size_t cols : sizes)
+            for (size_t inner : sizes)
+                for (int aligned = 0; aligned < 4; aligned++) {
+                    const size_t most = matmul_f32_scratch_bytes(rows, cols, inner);
+                    double before = 0;
+                    for (size_t bytes : {(size_t)0, most / 2, most, SIZE_MAX}) {
+                        cudaError_t status = cudaSuccess;
+                        const matmul_f32_problem of = {
+                            1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, bytes};
+                        const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);
+                        CHECK(status);
+                        fits &= plan.scratch_bytes <= bytes;
+                        asks &= plan.scratch_bytes <= most;
+                        bare &= bytes > 0 || (plan.pack_bytes == 0 && plan.parts <= 1);
+                        cheaper &= before == 0 || plan.cost <= before;
+                        before = plan.cost;
+                        // M is packed for its order, N for its alignment; and if that is used often.
+                        if (plan.pack_bytes > 0)
+                            packs &= cols > 40 && plan.pack_m >= rows &&
+                                     (aligned / 2 != 0 ? plan.pack_n == 0
+                                                       : rows > 40 && plan.pack_n >= cols);
+                        else
+                            packs &= bytes < most || rows < 4000 || cols < 4000 || inner < 4000;
+                    }
+                }
+    tap_ok(fits, "a plan: takes no more scratch than it is given");
+    tap_ok(asks, "a plan: takes no more scratch than NAME_scratch_bytes says");
+    tap_ok(bare, "a plan: no scratch, nothing packed, no parts");
+    tap_ok(cheaper, "a plan: costs no more with more scratch");
+    tap_ok(packs, "a plan: packs what is used often, and is not as tiles are copied fastest");
 }
 #endif
 
@@ -771,7 +799,6 @@ static void check_large_float(void)
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
-        RUNG(shallow_f32, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -857,12 +884,6 @@ int main(void)
     check(TURNED(packed_f32_of_transposed, float, true, true));
     check(TURNED(packed_f64_n, double, true, true));
 #endif
-#if TESTED(shallow)
-    check_errors(RUNG(shallow_f32, float, 64, 128, 8));
-    check(RUNG(shallow_f32, float, 64, 128, 8));
-    check(TURNED(shallow_i64, long long, true, true));
-    check_rounding(RUNG(shallow_f32, float, 64, 128, 8));
-#endif
 #if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64, double, 32, 16, 16));
@@ -904,6 +925,7 @@ int main(void)
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
     check_batch();
+    check_plans();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));
     check(RUNG(matmul_f32_medium, float, 64, 128, 16));

@@ -156,25 +156,17 @@
 #define TN            16
 #include "matmul/tensor.h"
 
-// For operands that pack.h wrote once more: of many tiles, so that it pays.
+// For operands that pack.h wrote once more.
 #define COARSEN_SHAPE _packed
-#define COARSEN_PACKED
-#include "matmul/pipelined.h"
-
-#define COARSEN_SHAPE _packed_medium
 #define COARSEN_PACKED
 #define BM 64
 #define BN (512 / sizeof(COARSEN_TYPE))
 #define TN (32 / sizeof(COARSEN_TYPE))
 #include "matmul/pipelined.h"
-
 #include "matmul/pack.h"
 
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
-
-#define COARSEN_SHAPE _shallow
-#include "matmul/shallow.h"
 
 // Whether narrow.h is to take the rows of M as its long rows; or else the columns of N, where these are stored one after
 // the other. It takes whichever there are more of. Where neither is stored so, there is no such macro.
@@ -242,8 +234,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #else
         COARSEN_ROW(large, 1, 38, 0, false),
 #endif
-        COARSEN_ROW(packed, 0.95, 38, 0, true),
-        COARSEN_ROW(packed_medium, 0.95, 38, 0.2, true),
+        COARSEN_ROW(packed, 0.95, 41, 0.2, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
@@ -251,12 +242,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     };
     return shapes[s];
 }
-enum {
-    COARSEN_(shapes_without_tensor) = 10,
-    COARSEN_(shapes) = 13,
-    COARSEN_(by_narrow) = COARSEN_(shapes), // in place of a shape
-    COARSEN_(by_shallow)
-};
+enum { COARSEN_(shapes_without_tensor) = 9, COARSEN_(shapes) = 12 };
 
 // How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
@@ -277,9 +263,8 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost;                // in multiplications of a multiprocessor by the large shape
-    size_t shape;               // or by_narrow or by_shallow
-    bool pack_m, pack_n;        // first
-    size_t m_rows, n_cols;      // of operands, or what they are packed to
+    size_t shape;               // or COARSEN_(shapes): by narrow.h
+    size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
     size_t pack_bytes, scratch_bytes;
 } COARSEN_(plan);
@@ -308,16 +293,6 @@ COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner
     return all > steps * wait ? all : steps * wait;
 }
 #endif
-
-// The cost by shallow.h: to write P, over all multiprocessors.
-COARSEN_HOST double COARSEN_(shallow_cost)(size_t rows, size_t cols, size_t processors)
-{
-    const double element = 26, begin = 2e5;
-    const double tiles = (double)coarsen_ceil_div(rows, COARSEN_(shallow_tile_rows)) *
-                         (double)coarsen_ceil_div(cols, COARSEN_(shallow_tile_cols));
-    return begin + tiles * COARSEN_(shallow_tile_rows) * COARSEN_(shallow_tile_cols) * element /
-                       (double)processors;
-}
 
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
@@ -361,7 +336,7 @@ COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) 
     }
 }
 
-// Considers a shape that takes packed operands, and packs those that are not as it takes them.
+// The same of the shape that takes packed operands: those that are not as it takes them are packed first.
 COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape) shape,
                                             COARSEN_(problem) of, size_t processors,
                                             COARSEN_(plan) * best)
@@ -369,16 +344,14 @@ COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape)
     // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
     // multiprocessors.
     const double launch = 4e5, pack_element = 60;
-    const size_t most = of.most_bytes / sizeof(COARSEN_TYPE);
-    const size_t rows = coarsen_ceil_div(of.rows, shape.rows) * shape.rows;
-    const size_t cols = coarsen_ceil_div(of.cols, shape.cols) * shape.cols;
-    plan.pack_m = COARSEN_M_ACROSS || !of.m_aligned;
-    plan.pack_n = COARSEN_N_ACROSS || !of.n_aligned;
-    const size_t lines = (plan.pack_m ? rows : 0) + (plan.pack_n ? cols : 0);
+    const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
+    if (COARSEN_M_ACROSS || !of.m_aligned)
+        plan.pack_m = items * coarsen_ceil_div(of.rows, items);
+    if (COARSEN_N_ACROSS || !of.n_aligned)
+        plan.pack_n = items * coarsen_ceil_div(of.cols, items);
+    const size_t lines = plan.pack_m + plan.pack_n;
     if (lines == 0 || of.inner > most / lines)
         return;
-    plan.m_rows = plan.pack_m ? rows : of.rows;
-    plan.n_cols = plan.pack_n ? cols : of.cols;
     plan.pack_bytes = lines * of.inner * sizeof(COARSEN_TYPE);
     plan.cost = launch + (double)lines * (double)of.inner * pack_element / (double)processors;
     COARSEN_(consider_shape)(plan, shape, of, processors, best);
@@ -387,6 +360,9 @@ COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape)
 // The plan of the least cost.
 COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_t *status)
 {
+    // To copy the tiles of N an element at a time makes multiplications so much dearer.
+    const double element = 1.1;
+    const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -403,21 +379,18 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
             continue;
         COARSEN_(plan) plan = {};
         plan.shape = s;
-        plan.m_rows = of.rows, plan.n_cols = of.cols;
-        if (shape.packed && of.count == 1)
-            COARSEN_(consider_packed)(plan, shape, of, processors, &best);
-        else if (!shape.packed)
+        if (!shape.packed) {
+            if (by_element)
+                shape.cost *= element, shape.begin /= element;
             COARSEN_(consider_shape)(plan, shape, of, processors, &best);
-    }
-    COARSEN_(plan) plan = {};
-    if (of.count == 1 && of.inner <= COARSEN_(shallow_depth)) {
-        plan.shape = COARSEN_(by_shallow);
-        plan.cost = COARSEN_(shallow_cost)(of.rows, of.cols, processors);
-        COARSEN_(consider)(plan, &best);
+        } else if (of.count == 1) {
+            COARSEN_(consider_packed)(plan, shape, of, processors, &best);
+        }
     }
 #ifdef COARSEN_LONG_ROWS
     const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
-    plan.shape = COARSEN_(by_narrow);
+    COARSEN_(plan) plan = {};
+    plan.shape = COARSEN_(shapes);
     plan.cost = COARSEN_(narrow_cost)(of_m ? of.rows : of.cols, of_m ? of.cols : of.rows, of.inner,
                                       processors);
     if (of.count == 1)
@@ -472,7 +445,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     if (status != cudaSuccess)
         return status;
 #ifdef COARSEN_LONG_ROWS
-    if (plan.shape == COARSEN_(by_narrow)) {
+    if (plan.shape == COARSEN_(shapes)) {
         COARSEN_(narrow_product)
         of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
         const COARSEN_(narrow_product) swapped = {
@@ -482,28 +455,20 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         return COARSEN_(narrow_launch_product)(of, stream);
     }
 #endif
-    if (plan.shape == COARSEN_(by_shallow))
-        return COARSEN_(shallow_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
-                                        stream);
     COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
+    const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
     const COARSEN_(unpacked)
-        of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m ? plan.m_rows : 0};
-    const COARSEN_(unpacked) of_n = {n,
-                                     ldn,
-                                     cols,
-                                     COARSEN_N_ACROSS,
-                                     packed + of_m.length * inner,
-                                     plan.pack_n ? plan.n_cols : 0};
+        of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
+    COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
     if (plan.pack_bytes > 0)
         status = COARSEN_(pack)(of_m, of_n, inner, stream);
     if (status != cudaSuccess)
         return status;
-    if (plan.pack_m)
-        m = of_m.to, ldm = of_m.length;
-    if (plan.pack_n)
-        n = of_n.to, ldn = of_n.length;
-    COARSEN_(work) work = {};
-    work.m_rows = plan.m_rows, work.n_cols = plan.n_cols;
+    if (plan.pack_m > 0)
+        m = of_m.to, ldm = work.m_rows = plan.pack_m;
+    if (plan.pack_n > 0)
+        n = of_n.to, ldn = work.n_cols = plan.pack_n;
     work.depth = plan.depth;
     work.sums = packed + plan.pack_bytes / sizeof(COARSEN_TYPE);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);

@@ -18,7 +18,7 @@ typedef struct {
     size_t m_step, n_step, p_step;
     size_t depth; // of a part
     COARSEN_TYPE *sums;
-    size_t m_rows, n_cols; // where packed operands may be (matmul.h): with zeros, up to whole tiles
+    size_t m_rows, n_cols; // of packed operands (pack.h): with the zeros that make up whole vectors
 } COARSEN_(work);
 #endif
 

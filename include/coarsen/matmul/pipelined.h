@@ -267,12 +267,16 @@ COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first, 
                      threadIdx.x / runs * COARSEN_RUN;
     } else if (from->vectors) {
         row = threadIdx.x % vectors * COARSEN_ITEMS;
+        // Beyond the edge whole vectors are copied from the last one: nobody looks at what comes of them.
+        if (all % COARSEN_ITEMS == 0 && start + row >= all)
+            row = (unsigned int)(all - start) - COARSEN_ITEMS;
         from->next = first + threadIdx.x / vectors * ld + start + row;
     } else {
         from->next = first + threadIdx.x / width * ld + start + row;
     }
     from->left = start + row < all ? (unsigned int)coarsen_min(all - start - row, width) : 0;
-    return start + width <= all && (across || from->vectors);
+    return across ? start + width <= all
+                  : from->vectors && (start + width <= all || all % COARSEN_ITEMS == 0);
 }
 
 typedef struct {
@@ -473,7 +477,8 @@ COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner, COARS
     COARSEN_SHAPE_(find_patch)(t, &row, &col);
 
 #ifdef COARSEN_PACKED
-    const size_t m_rows = work.m_rows, n_cols = work.n_cols; // with those that make up whole tiles
+    const size_t m_rows = work.m_rows,
+                 n_cols = work.n_cols; // with those that make up whole vectors
     COARSEN_(follow)();
 #else
     const size_t m_rows = rows, n_cols = cols;
