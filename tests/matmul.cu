@@ -107,7 +107,7 @@
 
 #endif
 
-#if TESTED(pack)
+#if TESTED(pack) || TESTED(pipelined)
 
 #define COARSEN_NAME  packed_f32
 #define COARSEN_TYPE  float
@@ -122,6 +122,10 @@
 #include <coarsen/matmul/pack.h>
 #define COARSEN_END
 #include <coarsen/base.h>
+
+#endif
+
+#if TESTED(pack)
 
 #define COARSEN_NAME  packed_f64
 #define COARSEN_TYPE  double
@@ -293,7 +297,7 @@ PARTS(tensor_f64, double)
 PARTS(pipelined_f32, float)
 #endif
 
-#if TESTED(pack)
+#if TESTED(pack) || TESTED(pipelined)
 // Tiles of packed operands, as matmul.h has them, but smaller. M and N as they are given are packed if their neighbours
 // in memory are neighbours in depth, or if all is to be; zeros make up whole vectors. The last two tiles are made in parts.
 #define PACKED(name, as, T, m_across, n_across, all)                                               \
@@ -337,6 +341,8 @@ PARTS(pipelined_f32, float)
         return status == cudaSuccess && !(intact && last == 0) ? cudaErrorUnknown : status;        \
     }
 PACKED(packed_f32, m, float, true, false, false)
+#endif
+#if TESTED(pack)
 PACKED(packed_f32, both, float, true, false, true)
 PACKED(packed_f32, of_transposed, float, false, true, true)
 PACKED(packed_f64, n, double, false, true, false)
@@ -575,6 +581,21 @@ static void check_batch(void)
 #endif
 
 #if TESTED(pipelined) && !defined(TEST_FIRST)
+// A product for which the launcher packs N.
+static void check_packed(void)
+{
+    const size_t rows = 832, cols = 128, inner = 192;
+    cudaError_t status = cudaSuccess;
+    const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX};
+    const turned_i32_plan plan = turned_i32_make_plan(of, &status);
+    bool ok = right<int>(TURNED(turned_i32_scratch, int, true, true),
+                         shape{rows, cols, inner, 0, 0}, 2, -1);
+#ifdef SIMT // a device of few multiprocessors
+    ok &= status == cudaSuccess && plan.pack_n == cols && plan.pack_m == 0;
+#endif
+    tap_ok(ok, "turned_i32: right where N is packed (%zu bytes)", plan.pack_bytes);
+}
+
 // What the launcher chooses, without launching it: for any shape, alignment and scratch.
 static void check_plans(void)
 {
@@ -878,8 +899,10 @@ int main(void)
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
-#if TESTED(pack)
+#if TESTED(pack) || TESTED(pipelined)
     check(RUNG(packed_f32_m, float, 64, 64, 64));
+#endif
+#if TESTED(pack)
     check(RUNG(packed_f32_both, float, 64, 64, 64));
     check(TURNED(packed_f32_of_transposed, float, true, true));
     check(TURNED(packed_f64_n, double, true, true));
@@ -925,6 +948,7 @@ int main(void)
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
     check_batch();
+    check_packed();
     check_plans();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));

@@ -89,10 +89,18 @@ COARSEN_KERNEL void __launch_bounds__(256)
     COARSEN_(follow)();
     const bool there = e < BM * BN && row < rows && col < cols;
     COARSEN_TYPE sum = 0;
-    if (there)
-#pragma unroll 16
-        for (unsigned int part = group; part < parts; part += groups)
-            sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+    for (unsigned int part = group; there && part < parts; part += 8 * groups) {
+        COARSEN_TYPE some[8]; // loaded at a time
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++) {
+            const size_t at = part + q * groups;
+            some[q] = at < parts ? work.sums[(at * gridDim.x + blockIdx.x) * BM * BN + e]
+                                 : (COARSEN_TYPE)0;
+        }
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++)
+            sum += some[q];
+    }
     sums[threadIdx.x] = sum;
     __syncthreads();
     if (!there || group > 0)
@@ -140,7 +148,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
-    unsigned int groups = 1; // as many as have some parts each
+    unsigned int groups = 1; // as many as have 8 parts each
     while (groups < 32 && parts >= 16 * groups)
         groups *= 2;
     config = coarsen_launch_config(rest, 256, 0, stream);

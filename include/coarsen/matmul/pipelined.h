@@ -261,22 +261,25 @@ COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const COARSEN_TYPE *first, 
     unsigned int row = threadIdx.x % width;
     from->ld = ld;
     from->vectors = !across && ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
+#ifdef COARSEN_PACKED // beyond the edge the last vector is copied again: nobody looks at what comes of it
+    const bool again = from->vectors && all % COARSEN_ITEMS == 0;
+#else
+    const bool again = false;
+#endif
     if (across) {
         row = threadIdx.x / COARSEN_RUN % width;
         from->next = first + (start + row) * ld + threadIdx.x % COARSEN_RUN +
                      threadIdx.x / runs * COARSEN_RUN;
     } else if (from->vectors) {
         row = threadIdx.x % vectors * COARSEN_ITEMS;
-        // Beyond the edge whole vectors are copied from the last one: nobody looks at what comes of them.
-        if (all % COARSEN_ITEMS == 0 && start + row >= all)
+        if (again && start + row >= all)
             row = (unsigned int)(all - start) - COARSEN_ITEMS;
         from->next = first + threadIdx.x / vectors * ld + start + row;
     } else {
         from->next = first + threadIdx.x / width * ld + start + row;
     }
     from->left = start + row < all ? (unsigned int)coarsen_min(all - start - row, width) : 0;
-    return across ? start + width <= all
-                  : from->vectors && (start + width <= all || all % COARSEN_ITEMS == 0);
+    return again || (start + width <= all && (across || from->vectors));
 }
 
 typedef struct {
