@@ -238,7 +238,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #else
         COARSEN_ROW(large, 1, 38, 0, false),
 #endif
-        COARSEN_ROW(packed, 0.93, 42, 0.2, true),
+        COARSEN_ROW(packed, 0.95, 36, 0.2, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
