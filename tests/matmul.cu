@@ -823,6 +823,8 @@ static void check_large_float(void)
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
+        RUNG(matmul_f32_shallow, float, 1, 1, 1),
+        RUNG(matmul_f32_low, float, 1, 1, 1),
         RUNG(matmul_f32_large, float, 1, 1, 1),
     });
 }
@@ -958,6 +960,9 @@ int main(void)
     check(RUNG(matmul_f32_little, float, 32, 32, 16));
     check(RUNG(matmul_f32_deep, float, 64, 128, 32));
     check(RUNG(matmul_f32_square, float, 64, 64, 16));
+    check(RUNG(matmul_f32_shallow, float, 64, 128, 8));
+    check(TURNED(turned_i32_low, int, true, true));
+    check(TURNED(n_turned_f64_shallow, double, false, true));
     check_rounding(RUNG(sliced_f32, float, 16, 32, 16));
     check_rounding(RUNG(matmul_f32_scratch, float, 128, 256, 16));
 #endif

@@ -60,8 +60,8 @@
 //
 // What this adds to pipelined.h and tensor.h is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
-// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of nine shapes of tiles,
-// or of twelve where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eleven shapes of tiles,
+// or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used.
@@ -160,6 +160,23 @@
 #define TN            16
 #include "matmul/tensor.h"
 
+// Little depth: tiles of half of it, of which three are on their way; and few rows.
+#define COARSEN_SHAPE  _shallow
+#define BM             64
+#define BN             (512 / sizeof(COARSEN_TYPE))
+#define BK             8
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _low
+#define BM             32
+#define BN             (512 / sizeof(COARSEN_TYPE))
+#define TM             4
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
 // For operands that pack.h wrote once more.
 #define COARSEN_SHAPE _packed
 #define COARSEN_PACKED
@@ -235,9 +252,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(medium, 1.02, 38, 0.2, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.09, 38, 0, false),
+        COARSEN_ROW(shallow, 1.09, 22, 0.4, false),
 #else
         COARSEN_ROW(large, 1, 38, 0, false),
+        COARSEN_ROW(shallow, 1, 22, 0.4, false),
 #endif
+        COARSEN_ROW(low, 1.15, 20, 0.5, false),
         COARSEN_ROW(packed, 0.95, 36, 0.2, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
@@ -246,7 +266,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     };
     return shapes[s];
 }
-enum { COARSEN_(shapes_without_tensor) = 9, COARSEN_(shapes) = 12 };
+enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14 };
 
 // How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
