@@ -100,6 +100,7 @@ FAULTS = {
     ]),
     "matmul/launch.h": ("matmul", [
         ("lose the first part", "part = group; there", "part = group + 1; there"),
+        ("lose the last of few parts", "part = 0; part < parts; part++", "part = 0; part + 1 < parts; part++"),
         ("add a part beyond the last", "some[q] = at < parts ?", "some[q] = at <= parts ?"),
         ("lose the sums of a group", "g = 1; g < groups", "g = 2; g < groups"),
         ("drop the barrier between groups", f"    {BARRIER}\n    if (!there", "    if (!there"),

@@ -88,14 +88,24 @@ COARSEN_KERNEL void __launch_bounds__(256)
     row += e / BN, col += e % BN;
     COARSEN_(follow)();
     const bool there = e < BM * BN && row < rows && col < cols;
+    const size_t step = (size_t)gridDim.x * BM * BN; // from part to part
+    const COARSEN_TYPE *const from = work.sums + (size_t)blockIdx.x * BM * BN + e;
     COARSEN_TYPE sum = 0;
+    if (groups == 1) {
+        if (!there)
+            return;
+#pragma unroll 16
+        for (unsigned int part = 0; part < parts; part++)
+            sum += from[part * step];
+        COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
+        return;
+    }
     for (unsigned int part = group; there && part < parts; part += 8 * groups) {
         COARSEN_TYPE some[8]; // loaded at a time
 #pragma unroll
         for (unsigned int q = 0; q < 8; q++) {
-            const size_t at = part + q * groups;
-            some[q] = at < parts ? work.sums[(at * gridDim.x + blockIdx.x) * BM * BN + e]
-                                 : (COARSEN_TYPE)0;
+            const unsigned int at = part + q * groups;
+            some[q] = at < parts ? from[at * step] : (COARSEN_TYPE)0;
         }
 #pragma unroll
         for (unsigned int q = 0; q < 8; q++)
