@@ -17,6 +17,12 @@
 //   coarsen_min ...    the helpers below, anew for each inclusion, so that one inside namespace foo and one
 //                      inside namespace bar each find theirs
 //
+// Every inclusion also takes
+//
+// | parameter       | default | meaning                                                                     |
+// |-----------------|---------|-----------------------------------------------------------------------------|
+// | COARSEN_LINKAGE | static  | what stands before its kernels. With extern "C" they are NAME_kernel to a linker, to NVRTC and to cuModuleGetFunction too: NAME is then one of the whole program |
+//
 // Closing undefines the parameters of the pattern and what opening made, and nothing else. Inclusions nest:
 // a header that another one includes takes the parameters of the outer one and leaves them as they are.
 //
@@ -61,8 +67,8 @@
 #endif
 
 // Everything is static, so that two files of one program may include the same thing, and may go
-// unused without a warning.
-#define COARSEN_KERNEL      COARSEN_UNUSED static __global__
+// unused without a warning. Only kernels may be something else.
+#define COARSEN_KERNEL      COARSEN_LINKAGE COARSEN_UNUSED __global__
 #define COARSEN_DEVICE      COARSEN_UNUSED static inline __device__
 #define COARSEN_INLINE      COARSEN_UNUSED static __forceinline__ __device__
 #define COARSEN_HOST_DEVICE COARSEN_UNUSED static inline __host__ __device__
@@ -334,6 +340,9 @@
 #endif
 
 #define COARSEN_(what) COARSEN_JOIN(COARSEN_NAME, _##what)
+#ifndef COARSEN_LINKAGE
+#define COARSEN_LINKAGE static
+#endif
 
 #if defined(COARSEN_TYPE) && COARSEN_PATTERN != COARSEN_PATTERN_BLOCK &&                           \
     COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
@@ -1446,6 +1455,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #endif
 #undef COARSEN_
 #undef COARSEN_NAME
+#undef COARSEN_LINKAGE
 #if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
 #undef COARSEN_TYPE
 #endif

@@ -37,6 +37,10 @@
 //                             [const COARSEN_TYPE_C *c,]] COARSEN_ACC *out, size_t n,
 //                             [COARSEN_SCALAR scalar,] void *scratch, size_t scratch_bytes,
 //                             cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b, [const COARSEN_TYPE_C *c,]]
+//                           size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(plan->in, out, n, plan->head, scratch), with plan->scratch_bytes of scratch.
 // a, b, c: n elements each, in device memory, at any element's alignment; fastest if all are at the
 // same distance from a 16-byte boundary. out: one COARSEN_ACC, apart from the inputs; the identity
 // if n is 0. scratch: as in reduce/single_pass.h. Errors: cudaErrorInvalidValue for a null,
@@ -141,29 +145,61 @@ COARSEN_HOST size_t COARSEN_(most_blocks)(cudaError_t *status)
     return processors * (size_t)resident;
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
-                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
-                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+typedef struct {
+    void (*kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
+                   unsigned long long *scratch);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    COARSEN_(inputs) in;
+    size_t head;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS,
+                                        size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                        COARSEN_(planned) * plan)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     cudaError_t status;
     const size_t most = COARSEN_(most_blocks)(&status);
     if (status != cudaSuccess)
         return status;
-    if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, 1) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n))
+    if (!COARSEN_(inputs_ok)(in, n))
         return cudaErrorInvalidValue;
     const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
-    const size_t blocks = coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), most);
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    const size_t head = COARSEN_(head)(in, 0, n);
+    plan->kernel = COARSEN_(kernel);
+    plan->head = COARSEN_(head)(in, 0, n);
 #if COARSEN_FIXED_TREE
-    if (head > 0)
-        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, (size_t)0,
+    if (plan->head > 0) {
+        plan->kernel = COARSEN_(any_kernel);
+        plan->head = 0;
+    }
+#endif
+    plan->grid = dim3((unsigned int)coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), most));
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = 0;
+    plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
+    plan->in = in;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
+                                          size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(COARSEN_EACH(a, b, c), n COARSEN_ALSO(scalar), &plan);
+    if (status != cudaSuccess)
+        return status;
+    if (!coarsen_array_ok(out, 1) || !coarsen_bytes_ok(scratch, 1, plan.scratch_bytes, 16) ||
+        scratch_bytes < plan.scratch_bytes)
+        return cudaErrorInvalidValue;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+#if COARSEN_FIXED_TREE
+    if (plan.kernel == COARSEN_(any_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), plan.in, out, n, plan.head,
                                   (unsigned long long *)scratch);
 #endif
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head,
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), plan.in, out, n, plan.head,
                               (unsigned long long *)scratch);
 }
 #endif

@@ -97,17 +97,26 @@ def inclusion(header, quote="<>", again=False, **changes):
     return "\n".join([*first, *lines, f"#include {quote[0]}{header}{quote[1]}", ""])
 
 
+def table(header):
+    return re.findall(r"^// \| ([A-Z_]+)(?:\([^)]*\))? *\|", text(header), re.M)
+
+
 def parameters(header):
-    """The names in the table of parameters: of this header, or of those it includes if it has none."""
-    found = re.findall(r"^// \| ([A-Z_]+)(?:\([^)]*\))? *\|", text(header), re.M)
-    return list(dict.fromkeys(found or [name for inner in includes(header) for name in parameters(inner)]))
+    """The names in the table of parameters: of this header, or of those it includes if it has none; and of base.h,
+    which are every inclusion's."""
+    if not is_template(header):
+        return []
+    found = table(header) or [name for inner in includes(header) for name in parameters(inner)]
+    return list(dict.fromkeys(found + table("coarsen/base.h")))
 
 
 @functools.cache
 def functions(header, prefix=None):
     """(kind, name) of each function an inclusion makes: kind is KERNEL, DEVICE, HOST_DEVICE, HOST."""
-    kinds = {"__global__": "KERNEL", "inline __device__": "DEVICE", "__forceinline__ __device__": "DEVICE",
-             "inline __host__ __device__": "HOST_DEVICE", "inline": "HOST"}
+    unused = "__attribute__((unused))"
+    kinds = {f"static {unused} __global__": "KERNEL", f"{unused} static inline __device__": "DEVICE",
+             f"{unused} static __forceinline__ __device__": "DEVICE",
+             f"{unused} static inline __host__ __device__": "HOST_DEVICE", f"{unused} static inline": "HOST"}
     prefix = prefix or defines(header).get("COARSEN_NAME", ("", "coarsen"))[1]
     changes = {"COARSEN_NAME": prefix} if "COARSEN_NAME" in defines(header) else {}
     with tempfile.TemporaryDirectory() as folder:  # a runtime of nothing: the qualifiers stay to be read
@@ -117,9 +126,8 @@ def functions(header, prefix=None):
         made = subprocess.run([*CXX, "-x", "c++", "-E", "-P", f"-I{folder}", f"-I{INCLUDE}", "-"], input=source,
                               check=True, text=True, stdout=subprocess.PIPE).stdout
     made = made.split("int coarsen_begin;")[1]
-    start = re.escape("__attribute__((unused)) static ")
     return [(kinds[kind], name) for kind, name in re.findall(
-        rf"{start}({'|'.join(kinds)})\b[^;{{=]*?\b({prefix}_\w+)\(", made)]
+        rf"({'|'.join(map(re.escape, kinds))})\b[^;{{=]*?\b({prefix}_\w+)\(", made)]
 
 
 def uses(header, prefix=None, name="use"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headers import HEADERS, INCLUDE, NVCC, TOOLKIT, defines, example, functions, inclusion, text, uses
+from headers import HEADERS, INCLUDE, NVCC, TOOLKIT, defines, example, functions, inclusion, is_template, text, uses
 
 
 def load():
@@ -108,6 +108,24 @@ def test_nvrtc(header, arch):
 def test_together(arch):
     """So that what is wrong with all of them, and with none alone, is noticed."""
     assert compile_headers(ALL, arch) == FINE
+
+
+@pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")
+def test_plain_names():
+    """Kernels with COARSEN_LINKAGE extern "C" are there under their names, though nothing uses them; without it none is
+    to be seen."""
+    source, named = "", set()
+    for header in (header for header in HEADERS if is_template(header)):
+        mark = re.sub(r"\W", "_", header)
+        kernels = {name for kind, name in functions(header, f"by_hand_{mark}") if kind == "KERNEL"}
+        source += inclusion(header, COARSEN_NAME=f"by_hand_{mark}", COARSEN_LINKAGE='extern "C"')
+        source += inclusion(header, again=True, COARSEN_NAME=f"hidden_{mark}")
+        named |= kernels
+    said, code = compile_program(source, [f"-I{INCLUDE}", *TOOLKIT, "--gpu-architecture=compute_90", *QUICK])
+    assert said == "" and len(named) > len(HEADERS) / 2
+    found = re.findall(r"^(\.visible )?\.entry (\w+)", code.decode(), re.M)
+    assert named <= {name for seen, name in found}
+    assert [name for seen, name in found if bool(seen) != bool(re.fullmatch(r"by_hand_coarsen_\w+_kernel", name))] == []
 
 
 @pytest.mark.skipif(not NVRTC, reason="no libnvrtc.so: install the CUDA Toolkit")

@@ -45,7 +45,10 @@
 //                                           likewise
 //     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays; host
 //     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
-//     cudaError_t NAME_pass(NAME_arrays arrays, void *scratch, cudaStream_t stream)   launches one; host
+//     cudaError_t NAME_plan_pass(NAME_arrays arrays, NAME_planned *plan)    which of them, and how, but for
+//                                           scratch_bytes: kernel, grid, block, shared_bytes, arrays, rows; host
+//     cudaError_t NAME_launch_plan(const NAME_planned *plan, void *scratch, cudaStream_t stream)    launches it; host
+//     cudaError_t NAME_pass(NAME_arrays arrays, void *scratch, cudaStream_t stream)    does both; host
 //
 // How it hides the wait for memory: a block has four tiles in shared memory. While one is copied there, the
 // one before is added up, the sum of the next is on its way to the other blocks, and the first is written.
@@ -398,17 +401,27 @@ COARSEN_HOST size_t COARSEN_(skip)(const COARSEN_TYPE *in)
     return COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
 }
 
-// At least one element.
-COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
+typedef struct {
+    void (*kernel)(COARSEN_(arrays) arrays, unsigned int rows, unsigned long long *scratch);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    COARSEN_(arrays) arrays;
+    unsigned int rows;
+} COARSEN_(planned);
+
+// What there is to launch, of at least one element.
+COARSEN_HOST cudaError_t COARSEN_(plan_pass)(COARSEN_(arrays) arrays, COARSEN_(planned) * plan)
 {
-    unsigned long long *const words = (unsigned long long *)scratch;
     const size_t row_bytes = BLOCK_DIM / 32 * COARSEN_ROW * sizeof(COARSEN_(vector));
     const size_t all = coarsen_ceil_div(arrays.end, BLOCK_DIM * COARSEN_ITEMS); // rows
+    plan->block = dim3(BLOCK_DIM);
+    plan->arrays = arrays;
     if (all <= COARSEN_ALONE && all * row_bytes <= 32 << 10) {
-        const cudaLaunchConfig_t config =
-            coarsen_launch_config(1, BLOCK_DIM, all * row_bytes, stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays, (unsigned int)all,
-                                  words);
+        plan->kernel = COARSEN_(alone_kernel);
+        plan->grid = dim3(1);
+        plan->shared_bytes = all * row_bytes;
+        plan->rows = (unsigned int)all;
+        return cudaSuccess;
     }
 
     cudaError_t status = cudaSuccess;
@@ -430,21 +443,13 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
         return status;
     const size_t each = coarsen_ceil_div(all, processors * (size_t)beside);
     if (each <= most) {
-        const cudaLaunchConfig_t config =
-            coarsen_launch_config(coarsen_ceil_div(all, each), BLOCK_DIM, each * row_bytes, stream);
-        status = coarsen_let_share(each == 1                  ? (const void *)COARSEN_(row_kernel)
-                                   : each <= COARSEN_FEW_ROWS ? (const void *)COARSEN_(rows_kernel)
-                                                              : (const void *)COARSEN_(tile_kernel),
-                                   each * row_bytes, 16 << 10);
-        if (status != cudaSuccess)
-            return status;
-        if (each == 1)
-            return cudaLaunchKernelEx(&config, COARSEN_(row_kernel), arrays, 1u, words);
-        if (each <= COARSEN_FEW_ROWS)
-            return cudaLaunchKernelEx(&config, COARSEN_(rows_kernel), arrays, (unsigned int)each,
-                                      words);
-        return cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays, (unsigned int)each,
-                                  words);
+        plan->kernel = each == 1                  ? COARSEN_(row_kernel)
+                       : each <= COARSEN_FEW_ROWS ? COARSEN_(rows_kernel)
+                                                  : COARSEN_(tile_kernel);
+        plan->grid = dim3((unsigned int)coarsen_ceil_div(all, each));
+        plan->shared_bytes = each * row_bytes;
+        plan->rows = (unsigned int)each;
+        return coarsen_let_share((const void *)plan->kernel, plan->shared_bytes, 16 << 10);
     }
 
     const size_t row = COARSEN_WORKERS * COARSEN_ITEMS;
@@ -464,9 +469,38 @@ COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, 
     const size_t at_a_time = coarsen_min(tiles, processors * (size_t)(resident > 0 ? resident : 1));
     if (tiles > 0xffffffff - at_a_time)
         return cudaErrorInvalidValue;
+    plan->kernel = COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)at_a_time);
+    plan->shared_bytes = shared_bytes;
+    plan->rows = (unsigned int)rows;
+    return cudaSuccess;
+}
+
+// Launches that. Each kernel by its name, which the tuner reads.
+COARSEN_HOST cudaError_t COARSEN_(launch_plan)(const COARSEN_(planned) * plan, void *scratch,
+                                               cudaStream_t stream)
+{
+    unsigned long long *const words = (unsigned long long *)scratch;
     const cudaLaunchConfig_t config =
-        coarsen_launch_config(at_a_time, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned int)rows, words);
+        coarsen_launch_config(plan->grid.x, BLOCK_DIM, plan->shared_bytes, stream);
+    const COARSEN_(arrays) arrays = plan->arrays;
+    const unsigned int rows = plan->rows;
+    if (plan->kernel == COARSEN_(alone_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays, rows, words);
+    if (plan->kernel == COARSEN_(row_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(row_kernel), arrays, rows, words);
+    if (plan->kernel == COARSEN_(rows_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(rows_kernel), arrays, rows, words);
+    if (plan->kernel == COARSEN_(tile_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(tile_kernel), arrays, rows, words);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, rows, words);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan_pass)(arrays, &plan);
+    return status != cudaSuccess ? status : COARSEN_(launch_plan)(&plan, scratch, stream);
 }
 #endif // __CUDACC_RTC__
 

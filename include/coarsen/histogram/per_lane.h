@@ -31,6 +31,9 @@
 //                             const unsigned long long *n, size_t most, cudaStream_t stream)
 // The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
 // when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`.
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it, once they have set the counts to zero:
+// plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(in, counts, n, plan->full_width).
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, with nothing written.
 // Deterministic; an integer count wraps around. Only sums of float or double that round are not: they are added up in any
@@ -230,7 +233,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL_DIM)
 }
 
 #if COARSEN_COUNTED
-// The first of them with n in device memory.
+// The two of them with n in device memory.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(counted_kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
                              const unsigned long long *n, size_t most, unsigned int full_width)
@@ -238,16 +241,27 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     const size_t count = *n;
     if (count > most)
         __trap(); // more than there is room for
-    COARSEN_(count_all)
-    (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+    if (blockDim.x == COARSEN_SMALL_DIM) {
+        COARSEN_(count_all)
+        (in, counts, count, full_width, COARSEN_SMALL_DIM, COARSEN_COPIES(COARSEN_SMALL_DIM));
+    } else {
+        COARSEN_(count_all)
+        (in, counts, count, full_width, BLOCK_DIM, COARSEN_COPIES(BLOCK_DIM));
+    }
 }
 #endif
 
 #ifndef __CUDACC_RTC__
-// count: where n is in device memory, or NULL; then n is the most that it may be.
-COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
-                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
-                                         cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                   unsigned int full_width);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    unsigned int full_width;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                        COARSEN_(planned) * plan)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -265,29 +279,19 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
-        !count && coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
-    const void *kernel =
-        small ? (const void *)COARSEN_(small_kernel) : (const void *)COARSEN_(kernel);
-#if COARSEN_COUNTED
-    if (count)
-        kernel = (const void *)COARSEN_(counted_kernel);
-#endif
+        coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes =
         coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(COARSEN_(counter));
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
-        status =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
+                                            : (const void *)COARSEN_(kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (status == cudaSuccess && small)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
                                                                (int)threads, bytes);
-#if COARSEN_COUNTED
-    else if (status == cudaSuccess && count)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(counted_kernel),
-                                                               (int)threads, bytes);
-#endif
     else if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
@@ -304,11 +308,34 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
     if (!COARSEN_(counts_ok)(in, counts, n) || blocks > 0x7fffffff / ranges)
         return cudaErrorInvalidValue;
 
+    plan->kernel = small ? COARSEN_(small_kernel) : COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)(blocks * ranges));
+    plan->block = dim3(threads);
+    plan->shared_bytes = bytes;
+    plan->scratch_bytes = 0;
+    plan->full_width = (unsigned int)width;
+    return cudaSuccess;
+}
+
+// count: where n is in device memory, or NULL; then n is the most that it may be.
+COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
+                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
+                                         cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    cudaError_t status = COARSEN_(plan)(in, counts, n, &plan);
+    if (status != cudaSuccess)
+        return status;
     const cudaLaunchConfig_t zero =
         coarsen_launch_config(coarsen_ceil_div(NUM_BINS, BLOCK_DIM), BLOCK_DIM, 0, stream);
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks * ranges, threads, bytes, stream);
+    cudaLaunchConfig_t config =
+        coarsen_launch_config(plan.grid.x, plan.block.x, plan.shared_bytes, stream);
     cudaLaunchAttribute attribute;
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(kernel));
+#if COARSEN_COUNTED
+    if (status == cudaSuccess && count)
+        status = coarsen_let_share((const void *)COARSEN_(counted_kernel), plan.shared_bytes, 0);
+#endif
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
@@ -316,12 +343,11 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
 #if COARSEN_COUNTED
     if (count)
         return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, counts, count, n,
-                                  (unsigned int)width);
+                                  plan.full_width);
 #endif
-    if (small)
-        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n,
-                                  (unsigned int)width);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, (unsigned int)width);
+    if (plan.kernel == COARSEN_(small_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n, plan.full_width);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, plan.full_width);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,

@@ -25,6 +25,11 @@
 //     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
 //                             unsigned char *out, size_t out_pitch,
 //                             size_t width, size_t height, cudaStream_t stream)
+//     cudaError_t NAME_plan(const unsigned char *in, size_t in_pitch, unsigned char *out,
+//                           size_t out_pitch, size_t width, size_t height, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid,
+// plan->block, plan->shared_bytes, stream>>>(in, in_pitch, out, out_pitch, width, height). If there
+// are no pixels, plan->grid.x is 0: there is nothing to launch.
 // in, out: height rows of width pixels of COARSEN_CHANNELS samples, in device memory, at any
 // alignment, not overlapping. in_pitch, out_pitch: bytes from one row to the next, at least a row's;
 // what lies between rows is neither read nor written. Sizes may be 0. Errors: cudaErrorInvalidValue,
@@ -110,10 +115,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
-                                          unsigned char *out, size_t out_pitch, size_t width,
-                                          size_t height, cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
+                   size_t width, size_t height);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const unsigned char *in, size_t in_pitch,
+                                        unsigned char *out, size_t out_pitch, size_t width,
+                                        size_t height, COARSEN_(planned) * plan)
 {
+    plan->grid = dim3(0); // nothing to launch
     if (width == 0 || height == 0)
         return cudaSuccess;
     const size_t samples = width * COARSEN_CHANNELS;
@@ -122,8 +135,24 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
                              width, height) ||
         blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
-    cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    config.gridDim.y = (unsigned int)coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
+    const size_t strips = coarsen_min(coarsen_ceil_div(height, COARSE_FACTOR), 65535);
+    plan->kernel = COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)blocks, (unsigned int)strips);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
+                                          size_t height, cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(in, in_pitch, out, out_pitch, width, height, &plan);
+    if (status != cudaSuccess || plan.grid.x == 0)
+        return status;
+    cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    config.gridDim = plan.grid;
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
                               height);
 }

@@ -23,6 +23,11 @@
 //     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
 //                             unsigned char *out, size_t out_pitch,
 //                             size_t width, size_t height, cudaStream_t stream)
+//     cudaError_t NAME_plan(const unsigned char *in, size_t in_pitch, unsigned char *out,
+//                           size_t out_pitch, size_t width, size_t height, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid,
+// plan->block, plan->shared_bytes, stream>>>(in, in_pitch, out, out_pitch, plan->width, plan->height, plan->pieces). If there
+// are no pixels, plan->grid.x is 0: there is nothing to launch.
 // in: height rows of width pixels of 8-bit red, green and blue. out: the same with one 8-bit sample
 // per pixel. Both in device memory, at any alignment, not overlapping. in_pitch, out_pitch: bytes
 // from one row to the next, at least a row's; what lies between rows is neither written
@@ -137,10 +142,19 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
-                                          unsigned char *out, size_t out_pitch, size_t width,
-                                          size_t height, cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
+                   size_t width, size_t height, unsigned int pieces);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes, width, height;
+    unsigned int pieces;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const unsigned char *in, size_t in_pitch,
+                                        unsigned char *out, size_t out_pitch, size_t width,
+                                        size_t height, COARSEN_(planned) * plan)
 {
+    plan->grid = dim3(0); // nothing to launch
     if (width == 0 || height == 0)
         return cudaSuccess;
     if (!COARSEN_(images_ok)(in, in_pitch, 3, out, out_pitch, 1, width, height))
@@ -152,10 +166,27 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
     const size_t pieces = coarsen_ceil_div(width, 16 * 32 * COARSE_FACTOR);
     if (pieces > 0x7fffffff / height)
         return cudaErrorInvalidValue;
-    const size_t blocks = coarsen_ceil_div(pieces * height, BLOCK_DIM / 32);
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, width,
-                              height, (unsigned int)pieces);
+    plan->kernel = COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)coarsen_ceil_div(pieces * height, BLOCK_DIM / 32));
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    plan->width = width;
+    plan->height = height;
+    plan->pieces = (unsigned int)pieces;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
+                                          size_t height, cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(in, in_pitch, out, out_pitch, width, height, &plan);
+    if (status != cudaSuccess || plan.grid.x == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, in_pitch, out, out_pitch, plan.width,
+                              plan.height, plan.pieces);
 }
 #endif
 

@@ -34,6 +34,10 @@
 // The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device
 // memory, is read when the kernel runs, and is `most` or less, or the launch ends with an error
 // (__trap). Each array has room for `most` elements; from *n on, out is not touched.
+//     cudaError_t NAME_plan(const COARSEN_TYPE *a, [const COARSEN_TYPE_B *b, [const COARSEN_TYPE_C *c,]]
+//                           COARSEN_OUT *out, size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(plan->in, out, n, plan->head). If n is 0, so is plan->grid.x: there is nothing to launch.
 // a, b, c, out: n elements each, in device memory, at element alignment. out may be one of the
 // inputs, but must not overlap one in another way. n may be 0. Errors: cudaErrorInvalidValue for a
 // null, misaligned or overflowing array, with nothing written. Deterministic.
@@ -135,42 +139,52 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
 
 #ifndef __CUDACC_RTC__
-// count: where n is in device memory, or NULL; then n is the most that it may be.
-COARSEN_HOST cudaError_t COARSEN_(begin)(COARSEN_(inputs) in, COARSEN_MAPPED *out,
-                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
-                                         cudaStream_t stream)
+typedef struct {
+    void (*kernel)(COARSEN_(inputs) in, COARSEN_MAPPED *out, size_t n, size_t head);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    COARSEN_(inputs) in;
+    size_t head;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
+                                        size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
+                                        COARSEN_(planned) * plan)
 {
+    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
     const size_t blocks = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS);
     if (!COARSEN_(inputs_ok)(in, n) || !coarsen_array_ok(out, n) || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
-    if (n == 0)
+    plan->kernel = COARSEN_(kernel);
+    plan->grid = dim3((unsigned int)blocks);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    plan->in = in;
+    plan->head = COARSEN_(head)(in, out, n);
+    if (plan->head < n || n == 0)
         return cudaSuccess;
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    size_t head = COARSEN_(head)(in, out, n);
-    const bool aligned = head < n;
-    if (!aligned) {
-        // One vector more is left to the head: what is around it may reach out of the arrays.
-        const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
-        head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
-        if ((size_t)(out + head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
-            head = n; // elements that straddle vectors
-    }
-#if COARSEN_COUNTED
-    if (count)
-        return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, count, n, head,
-                                  aligned);
-#endif
-    if (aligned)
-        return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, head);
-    return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, head);
+    // One vector more is left to the head: what is around it may reach out of the arrays.
+    plan->kernel = COARSEN_(any_kernel);
+    const size_t behind = (size_t)out % COARSEN_ALIGN(COARSEN_MAPPED) / sizeof(*out);
+    plan->head = coarsen_min(2 * COARSEN_ITEMS - behind, n);
+    if ((size_t)(out + plan->head) % COARSEN_ALIGN(COARSEN_MAPPED) != 0)
+        plan->head = n; // elements that straddle vectors
+    return cudaSuccess;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
                                           size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
                                           cudaStream_t stream)
 {
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    return COARSEN_(begin)(in, out, NULL, n, stream);
+    COARSEN_(planned) plan;
+    const cudaError_t status =
+        COARSEN_(plan)(COARSEN_EACH(a, b, c), out, n COARSEN_ALSO(scalar), &plan);
+    if (status != cudaSuccess || n == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(any_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), plan.in, out, n, plan.head);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), plan.in, out, n, plan.head);
 }
 
 #if COARSEN_COUNTED
@@ -179,9 +193,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(COARSEN_ARRAYS, COARSEN_MAPPED
                                                   size_t most COARSEN_ALSO(COARSEN_SCALAR scalar),
                                                   cudaStream_t stream)
 {
-    const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, out, n, most, stream)
-                                  : cudaErrorInvalidValue;
+    COARSEN_(planned) plan;
+    const cudaError_t status =
+        coarsen_array_ok(n, 1)
+            ? COARSEN_(plan)(COARSEN_EACH(a, b, c), out, most COARSEN_ALSO(scalar), &plan)
+            : cudaErrorInvalidValue;
+    if (status != cudaSuccess || most == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), plan.in, out, n, most, plan.head,
+                              plan.kernel == COARSEN_(kernel));
 }
 #endif
 #endif

@@ -32,12 +32,17 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, size_t n, NAME_planned *plan)
 //     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_ACC *out,
 //                             const unsigned long long *n, size_t most, void *scratch,
 //                             size_t scratch_bytes, cudaStream_t stream)     with COARSEN_COUNTED
 // The last is for what another kernel counted, as select.h does: *n, in device memory, is read when the kernel runs,
 // and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and the scratch is
-// for as many. The bits are those of NAME_launch with that n. Else, of both:
+// for as many. The bits are those of NAME_launch with that n.
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch. NAME_kernel takes
+// any n, any number of blocks, which have 8 bytes of scratch per word of a COARSEN_ACC besides 16, and a tile of
+// COARSE_FACTOR * BLOCK_DIM; with COARSEN_FIXED_TREE, only an in at a 16-byte boundary.
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -135,7 +140,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) 
 #endif
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
-// It is over so soon that each instruction counts, hence a kernel of its own.
+// It is over so soon that each instruction counts, hence a kernel of its own, with the other's arguments.
 COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
 {
     COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
@@ -154,9 +159,11 @@ COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out
 }
 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+    COARSEN_(small_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                           COARSEN_UNUSED unsigned int tile,
+                           COARSEN_UNUSED unsigned long long *scratch)
 {
-    COARSEN_(add_small)(in, out, n);
+    COARSEN_(add_small)(in, out, (unsigned int)n);
 }
 
 // The whole kernel, of so many blocks.
@@ -302,40 +309,64 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
         rows, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / BLOCK_DIM)));
 }
 
+typedef struct {
+    void (*kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
+                   unsigned long long *scratch);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    unsigned int tile;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_UNUSED const COARSEN_TYPE *in, size_t n,
+                                        COARSEN_(planned) * plan)
+{
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    size_t blocks = COARSEN_(blocks)(n, processors, &plan->tile);
+    if (COARSEN_FIXED_TREE || blocks > processors)
+        blocks = coarsen_min(blocks, COARSEN_(most_blocks)(processors, &status));
+    plan->kernel = COARSEN_(kernel);
+#if COARSEN_FIXED_TREE
+    if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)
+        plan->kernel = COARSEN_(any_kernel);
+#endif
+    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
+        plan->kernel = COARSEN_(small_kernel);
+        blocks = 1;
+    }
+    plan->grid = dim3((unsigned int)blocks);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = 0;
+    plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
+    return status;
+}
+
 COARSEN_HOST bool COARSEN_(arguments_ok)(const COARSEN_TYPE *in, const COARSEN_ACC *out, size_t n,
-                                         const void *scratch, size_t scratch_bytes)
+                                         const void *scratch, size_t scratch_bytes, size_t needed)
 {
     return coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) &&
-           coarsen_array_ok(out, 1) &&
-           coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) &&
-           scratch_bytes >= COARSEN_(scratch_bytes)(n);
+           coarsen_array_ok(out, 1) && coarsen_bytes_ok(scratch, 1, needed, 16) &&
+           scratch_bytes >= needed;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    cudaError_t status;
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    unsigned int tile;
-    size_t blocks = COARSEN_(blocks)(n, processors, &tile);
-    if (COARSEN_FIXED_TREE || blocks > processors)
-        blocks = coarsen_min(blocks, COARSEN_(most_blocks)(processors, &status));
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(in, n, &plan);
     if (status != cudaSuccess)
         return status;
-    if (!COARSEN_(arguments_ok)(in, out, n, scratch, scratch_bytes))
+    if (!COARSEN_(arguments_ok)(in, out, n, scratch, scratch_bytes, plan.scratch_bytes))
         return cudaErrorInvalidValue;
-    if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
-        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, (unsigned int)n);
-    }
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(small_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, n, plan.tile, words);
 #if COARSEN_FIXED_TREE
-    if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0)
-        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, tile,
-                                  (unsigned long long *)scratch);
+    if (plan.kernel == COARSEN_(any_kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, n, plan.tile, words);
 #endif
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, tile,
-                              (unsigned long long *)scratch);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, n, plan.tile, words);
 }
 
 #if COARSEN_COUNTED
@@ -349,7 +380,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSE
     const size_t most_blocks = COARSEN_(most_blocks)(processors, &status);
     if (status != cudaSuccess)
         return status;
-    if (!COARSEN_(arguments_ok)(in, out, most, scratch, scratch_bytes) || !coarsen_array_ok(n, 1))
+    if (!COARSEN_(arguments_ok)(in, out, most, scratch, scratch_bytes,
+                                COARSEN_(scratch_bytes)(most)) ||
+        !coarsen_array_ok(n, 1))
         return cudaErrorInvalidValue;
     const size_t rows = coarsen_ceil_div(most + !most, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t blocks = coarsen_ceil_div(rows, coarsen_min(COARSE_FACTOR, COARSEN_SMALL_ROWS));

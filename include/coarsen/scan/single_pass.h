@@ -25,6 +25,10 @@
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
+// plan->shared_bytes, stream>>>(plan->arrays, plan->rows, scratch), with plan->scratch_bytes of scratch. If n is 0, so
+// is plan->grid.x: there is nothing to launch.
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16). out: n
 // COARSEN_ACC, apart from in, or in itself if they have one size. scratch: device memory, 16-byte
 // aligned. NAME_scratch_init makes it ready once, by zeros; each launch leaves it ready for the next, for
@@ -222,15 +226,14 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     return COARSEN_(pass_bytes)(n);
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
-                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                        COARSEN_(planned) * plan)
 {
+    plan->grid = dim3(0); // nothing to launch
     if (n == 0)
         return cudaSuccess;
     if (!coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
-        !coarsen_array_ok(out, n) ||
-        !coarsen_bytes_ok(scratch, 1, COARSEN_(scratch_bytes)(n), 16) ||
-        scratch_bytes < COARSEN_(scratch_bytes)(n))
+        !coarsen_array_ok(out, n))
         return cudaErrorInvalidValue;
     const size_t skip = COARSEN_(skip)(in);
     const unsigned int lead =
@@ -238,7 +241,20 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
     const bool between = sizeof(COARSEN_(results)) % 4 == 0 && lead % sizeof(COARSEN_ACC) == 0;
     const COARSEN_(arrays) arrays = {in, skip, n + skip, out,
                                      lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN};
-    return COARSEN_(pass)(arrays, scratch, stream);
+    plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
+    return COARSEN_(plan_pass)(arrays, plan);
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(in, out, n, &plan);
+    if (status != cudaSuccess || plan.grid.x == 0)
+        return status;
+    if (!coarsen_bytes_ok(scratch, 1, plan.scratch_bytes, 16) || scratch_bytes < plan.scratch_bytes)
+        return cudaErrorInvalidValue;
+    return COARSEN_(launch_plan)(&plan, scratch, stream);
 }
 #endif
 

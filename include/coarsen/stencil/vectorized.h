@@ -23,6 +23,11 @@
 // Defines NAME_kernel, NAME_any_kernel (for any alignment and width) and
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny,
 //                             size_t nz, size_t pitch, size_t slice_pitch, cudaStream_t stream)
+//     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx, size_t ny, size_t nz,
+//                           size_t pitch, size_t slice_pitch, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid,
+// plan->block, plan->shared_bytes, stream>>>(in, out, plan->extent, plan->depth). Without cells plan->grid.x is 0:
+// there is nothing to launch.
 // in, out: nx x ny x nz cells in device memory, cell x, y, z at [z * slice_pitch + y * pitch + x], in
 // elements: pitch >= nx, slice_pitch >= (ny - 1) * pitch + nx. Any size, including 0, at element
 // alignment; faster if in, out, and nx and the pitches in bytes are multiples of 16. What lies between
@@ -318,12 +323,22 @@ COARSEN_KERNEL void COARSEN_BOUNDS(COARSEN_RESIDENT_ANY)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
-                                          size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
-                                          cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const COARSEN_TYPE *in, COARSEN_TYPE *out, COARSEN_(extent) extent,
+                   size_t depth);
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+    COARSEN_(extent) extent;
+    size_t depth;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
+                                        size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
+                                        COARSEN_(planned) * plan)
 {
     const COARSEN_(extent) extent = {nx, ny, nz, pitch, slice_pitch};
     size_t columns = 0, blocks = 0;
+    plan->grid = dim3(0); // nothing to launch
     cudaError_t status =
         COARSEN_(count_tiles)(&columns, in, out, extent, COARSEN_CELLS, COARSEN_TALL, nz);
     if (status != cudaSuccess || columns == 0)
@@ -345,11 +360,27 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
         return status;
 #endif
     status = COARSEN_(count_tiles)(&blocks, in, out, extent, COARSEN_CELLS, COARSEN_TALL, depth);
-    if (status != cudaSuccess)
+    plan->kernel = aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
+    plan->grid = dim3((unsigned int)blocks);
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    plan->extent = extent;
+    plan->depth = depth;
+    return status;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *out, size_t nx,
+                                          size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
+                                          cudaStream_t stream)
+{
+    COARSEN_(planned) plan;
+    const cudaError_t status = COARSEN_(plan)(in, out, nx, ny, nz, pitch, slice_pitch, &plan);
+    if (status != cudaSuccess || plan.grid.x == 0)
         return status;
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
-    return aligned ? cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, extent, depth)
-                   : cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, extent, depth);
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    if (plan.kernel == COARSEN_(kernel))
+        return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, out, plan.extent, plan.depth);
+    return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), in, out, plan.extent, plan.depth);
 }
 #endif
 
