@@ -2,9 +2,9 @@
 """What the headers work with: all of them through several releases of NVRTC, nvcc and clang, in each dialect, for each
 GPU, and with the options that change what a compiler does. ./run compat installs the compilers and runs this.
 
-    compat.py [--write] [--kept] [WORD...]   only the compilers whose name has one of the words, as "NVRTC" or "clang 19";
-                                             --write puts the table into docs/compat.md, and --kept tries nothing: the
-                                             table has what was tried before of the headers as they are
+    compat.py [--write] [--kept] [WORD...]   only the compilers whose name has one of the words, as "NVRTC" or
+                                             "clang 19"; --write puts the table into docs/compat.md, and --kept tries
+                                             nothing: the table has what was tried before of the headers as they are
 """
 import concurrent.futures
 import ctypes
@@ -283,7 +283,8 @@ def table(found, results):
     for (name, column), failed in results.items():
         for header, error in (failed or {}).items():
             notes.setdefault(f"{header}: `{error}`", []).append(f"{name}, {column}")
-    return text + "".join(["\n", *(f"- {'; '.join(places)}: {said}\n" for said, places in notes.items())] if notes else "")
+    lines = [f"- {'; '.join(places)}: {said}\n" for said, places in notes.items()]
+    return "".join([text, *(["\n", *lines] if lines else [])])
 
 
 def main(words):
