@@ -2,8 +2,9 @@
 """What the headers work with: all of them through several releases of NVRTC, nvcc and clang, in each dialect, for each
 GPU, and with the options that change what a compiler does. ./run compat installs the compilers and runs this.
 
-    compat.py [--write] [WORD...]   only the compilers whose name has one of the words, as "NVRTC" or "clang 19";
-                                    --write puts the table into docs/compat.md
+    compat.py [--write] [--kept] [WORD...]   only the compilers whose name has one of the words, as "NVRTC" or
+                                             "clang 19"; --write puts the table into docs/compat.md, and --kept tries
+                                             nothing: the table has what was tried before of the headers as they are
 """
 import concurrent.futures
 import ctypes
@@ -264,27 +265,31 @@ def label(compiler, column):
 
 
 def cell(failed):
-    return "" if failed is None else f"{len(failed)} failed" if failed else "ok"
+    return "–" if failed is None else f"{len(failed)} failed" if failed else "ok"
 
 
 def table(found, results):
     """As Markdown: the cells, and below them what failed."""
     heads = [column.replace("C++", "").replace("sm_", "") if column in GPUS else column for column in COLUMNS]
     rows = [["", *heads], ["---"] * (len(COLUMNS) + 1)]
-    rows += [[compiler.name, *(cell(results.get((compiler.name, column))) for column in COLUMNS)]
+    rows += [[compiler.name, *(cell(results[compiler.name, column]) if (compiler.name, column) in results else ""
+                                for column in COLUMNS)]
              for compiler in found if not getattr(compiler, "useless", "")]
     text = "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |").replace("|  |", "| |") for row in rows)
-    notes = [f"- {compiler.name}: compiles no file at all, not even an empty one: `{compiler.useless}`\n"
-             for compiler in found if getattr(compiler, "useless", "")]
+    notes = {}  # what was said -> where
+    for compiler in found:
+        if getattr(compiler, "useless", ""):
+            notes.setdefault(f"compiles no file at all: `{compiler.useless}`", []).append(compiler.name)
     for (name, column), failed in results.items():
         for header, error in (failed or {}).items():
-            notes.append(f"- {name}, {column}, {header}: `{error}`\n")
-    return text + ("\n" + "".join(notes) if notes else "")
+            notes.setdefault(f"{header}: `{error}`", []).append(f"{name}, {column}")
+    lines = [f"- {'; '.join(places)}: {said}\n" for said, places in notes.items()]
+    return "".join([text, *(["\n", *lines] if lines else [])])
 
 
 def main(words):
-    write = "--write" in words
-    words = [word for word in words if word != "--write"]
+    write, only_kept = "--write" in words, "--kept" in words
+    words = [word for word in words if word not in ("--write", "--kept")]
     found, missing = compilers()
     found = [compiler for compiler in found if not words or any(word in compiler.name for word in words)]
     for sentence in missing:
@@ -298,7 +303,7 @@ def main(words):
         (INCLUDE / header).read_bytes() for header in HEADERS)).hexdigest()
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     kept = kept if kept.get("sources") == sources else {"sources": sources}
-    left = list({label(*one): one for one in cells if label(*one) not in kept}.values())  # each once
+    left = list({label(*one): one for one in cells if label(*one) not in kept and not only_kept}.values())  # each once
     start, done = time.monotonic(), 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         futures = {pool.submit(attempt, *one): one for one in left}
@@ -308,9 +313,10 @@ def main(words):
             KEPT.write_text(json.dumps(kept))
             done += 1
             print(f"{done:4} of {len(left)}, {time.monotonic() - start:5.0f} s: {compiler.name}, {column}: "
-                  f"{cell(failed) or 'has no such option'}", flush=True)
-    results = {(compiler.name, column): kept[label(compiler, column)] for compiler in found for column in COLUMNS
-               if (compiler, column) in cells}
+                  f"{cell(failed)}", flush=True)
+    results = {(compiler.name, column): kept[label(compiler, column)] if (compiler, column) in cells else None
+               for compiler in found for column in COLUMNS
+               if (compiler, column) not in cells or label(compiler, column) in kept}
     made = table(found, results)
     print(f"\n{made}")
     if write:
