@@ -434,8 +434,6 @@ FAULTS = {
         ("end in the wrong array in place", "(in_place && (__popc(live) + passes) % 2 != 0)", "false"),
         ("read in again after a pass that is not done", "if ((live & ((1u << p) - 1)) != 0) {", "if (p > 0) {"),
         ("do a pass that is not to be done", "shared.live = live >> p & 1;", "shared.live = true;"),
-        ("take a tile of two digits for one of one", "if (ranking->totals[d] == count)", "if (ranking->totals[d] > count / 2)"),
-        ("look at a tile's digits before they are counted", "            shared->one = true;\n    __syncthreads();\n", "            shared->one = true;\n"),
         ("take a last tile for a whole one", "if (begin == 0 && stop == tile &&", "if (begin == 0 &&"),
         ("write past a tile", "if (r + row <= tile || r + k < tile)", "if (true)"),
         ("leave out the end of a tile", "if (r + row <= tile || r + k < tile)", "if (r + row <= tile)"),
@@ -1006,6 +1004,7 @@ FAULTS = {
         ("read behind one of few segments", "COARSEN_(put)(words, BLOCK_DIM * many, COARSEN_(no_item)());", ";"),
     ]),
     "block/sort.h": ("sort", [
+        ("take keys of two digits for alike", "all |= ranking->totals[d] == count;", "all |= ranking->totals[d] > count / 2;"),
         ("forget the digit's width", "& ((1u << width) - 1);", "& 255;"),
         ("look at 7 bits", "digit & bit ? lows : ~lows) & (digit & (2 * bit) ? highs : ~highs)", "digit & bit ? lows : ~lows) & (digit & (2 * bit) || bit == 64 ? highs : ~highs)"),
         ("count the key itself", "lower = (1u << lane) - 1;", "lower = (2u << lane) - 1;"),

@@ -282,7 +282,7 @@ typedef struct {
     unsigned long long offsets[COARSEN_RADIX]; // from places in the tile to those in the array
     unsigned long long ticket;
     unsigned int tile;
-    bool live, one; // whether the pass is to be done; whether all keys of the tile have one digit
+    bool live;               // whether the pass is to be done
     COARSEN_(arrays) arrays; // of this pass
 } COARSEN_(shared);
 
@@ -320,12 +320,7 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
         unsigned long long *const slot = slots + (size_t)tile * COARSEN_RADIX + d;
         COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
     }
-    // If all keys have one digit, they stay in their order.
-    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
-        if (ranking->totals[d] == count)
-            shared->one = true;
-    __syncthreads();
-    const bool one = shared->one;
+    const bool one = COARSEN_(alike)(ranking, count); // then they stay in their order
     first = COARSEN_(opaque)(first); // so that digits are taken anew, and not all kept in registers
 #ifdef COARSEN_VALUE
     COARSEN_VALUE *const values = (COARSEN_VALUE *)(keys + BLOCK_DIM * rows);
@@ -415,7 +410,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         shared.arrays = arrays;
     }
     if (threadIdx.x == 0) {
-        shared.one = false;
         shared.ticket = COARSEN_(take)(scratch);
         shared.tile = COARSEN_(tile_of)(scratch, shared.ticket, gridDim.x);
     }
