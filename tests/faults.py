@@ -1016,7 +1016,7 @@ FAULTS = {
         ("place what is not there", "const bool there = COARSEN_(mine)(rows, k) < count;", "const bool there = true;"),
         ("sort too few rows", "(count + BLOCK_DIM - 1) / BLOCK_DIM;", "count / BLOCK_DIM;"),
         ("add up before all warps have counted", f"    {BARRIER}\n    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {{\n        unsigned int sum = 0;", "    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {\n        unsigned int sum = 0;"),
-        ("scan before all sums are there", f"begin[COARSEN_RADIX / 32], total = 0;\n    {BARRIER}", "begin[COARSEN_RADIX / 32], total = 0;"),
+        ("scan before all sums are there", f"    {BARRIER}\n    COARSEN_(scan_totals)", "    COARSEN_(scan_totals)"),
         ("place before the warp knows its begins", "            ranking->begin[lane * each + j] = begin[j];\n    __syncwarp();", "            ranking->begin[lane * each + j] = begin[j];"),
         ("leave begins to another warp", "lane * each / 32 % (BLOCK_DIM / 32) == threadIdx.x / 32", "lane * each / 32 == threadIdx.x / 32"),
         ("leave out what the warps before have", "            ranking->counts[w][d] = sum;\n", ""),
