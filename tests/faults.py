@@ -1584,7 +1584,7 @@ BASE = {
         ("let the later of equals win", "(unsigned int)b.index < (unsigned int)a.index", "(unsigned int)b.index > (unsigned int)a.index"),
         ("let any of equals win", "| (same & first)", ""),
         ("treat NaN as a number", "| (b_nan & !a_nan)", ""),
-        ("let the last NaN win", "(a.value == b.value) | (a_nan & b_nan)", "(a.value == b.value) | b_nan"),
+        ("let any NaN win", "(a.value == b.value) | b_nan", "(a.value == b.value)"),
         ("take the greatest for the least", "const bool better = b.value < a.value;", "const bool better = a.value < b.value;"),
         ("begin with the first of all", "(COARSEN_LEAST(COARSEN_TYPE), ~(size_t)0)", "(COARSEN_LEAST(COARSEN_TYPE), 0)"),
         ("begin with zero", "COARSEN_(at_lift)(COARSEN_GREATEST(COARSEN_TYPE), ", "COARSEN_(at_lift)((COARSEN_TYPE)0, "),

@@ -82,6 +82,9 @@
 
 #include "../block/reduce.h"
 #include "../block/vector.h"
+#if COARSEN_VIEW
+#include "../block/view.h"
+#endif
 
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
 #define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
@@ -280,6 +283,48 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 #endif
 
+#if COARSEN_VIEW
+// A view: the threads of all blocks take its slots in turn, tile by tile.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
+{
+    unsigned long long ticket = 0;
+    COARSEN_(enter)(scratch, &ticket);
+    const size_t slots = COARSEN_(slots)(of), tile = COARSE_FACTOR * BLOCK_DIM;
+    const COARSEN_(place) step = COARSEN_(step)(of, BLOCK_DIM);
+    const COARSEN_(place) jump = COARSEN_(step)(of, (gridDim.x - 1) * tile);
+    size_t s = blockIdx.x * tile + threadIdx.x;
+    COARSEN_(place) at = COARSEN_(find)(of, s);
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll 1
+    for (; s < slots; s += gridDim.x * tile, COARSEN_(advance)(of, &at, jump)) {
+        COARSEN_(place) place[COARSE_FACTOR];
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++, COARSEN_(advance)(of, &at, step)) {
+            place[k] = at;
+            if (s + k * BLOCK_DIM < slots && COARSEN_(whole)(of, at))
+                load[k] = COARSEN_(load_slot)(of, at);
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (s + k * BLOCK_DIM >= slots)
+                continue;
+            const size_t column = COARSEN_(column)(of, place[k]), i = place[k].row * of.width;
+            if (COARSEN_(whole)(of, place[k]))
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j], i + column + j));
+            else
+                for (size_t c = column; c < COARSEN_(end)(of, place[k]); c++)
+                    sum = COARSEN_(op)(sum,
+                                       COARSEN_(lift)(of.in[place[k].row * of.pitch + c], i + c));
+        }
+    }
+    COARSEN_(grid)(sum, out, scratch, &ticket);
+}
+#endif
+
 #ifndef __CUDACC_RTC__
 // The most blocks of a device with so many multiprocessors: as it can hold, so that there is one wave; or as a fixed tree has.
 COARSEN_HOST size_t COARSEN_(most_blocks)(size_t processors, cudaError_t *status)
@@ -359,6 +404,38 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSE
         coarsen_launch_config(coarsen_min(blocks, most_blocks), BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, n, most, processors,
                               most_blocks, (unsigned long long *)scratch);
+}
+#endif
+
+#if COARSEN_VIEW
+COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
+                                               size_t width, COARSEN_ACC *out, void *scratch,
+                                               size_t scratch_bytes, cudaStream_t stream)
+{
+    const COARSEN_(rows) of = {in, pitch, rows, width};
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    int resident = 0; // per multiprocessor
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(view_kernel),
+                                                               BLOCK_DIM, 0);
+    const size_t most =
+        COARSEN_FIXED_TREE ? COARSEN_TREE_THREADS / BLOCK_DIM : processors * (size_t)resident;
+    if (status != cudaSuccess)
+        return status;
+    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !COARSEN_(arguments_ok)(width > 0 ? in : NULL, out, width > 0 ? rows * width : 0, scratch,
+                                scratch_bytes))
+        return cudaErrorInvalidValue;
+    // No more blocks than the scratch has slots for, where rows are of few elements.
+    const size_t tiles = coarsen_ceil_div(COARSEN_(slots)(of), COARSE_FACTOR * BLOCK_DIM);
+    const size_t full = coarsen_ceil_div(rows * width, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t blocks = coarsen_min(coarsen_min(tiles, full), most);
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks + !blocks, BLOCK_DIM, 0, stream);
+    if (blocks == 0)
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, 0u);
+    return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), of, out,
+                              (unsigned long long *)scratch);
 }
 #endif
 #endif
