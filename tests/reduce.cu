@@ -225,28 +225,10 @@
 #define COARSE_FACTOR   16
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME       view_short // small elements, and their index
-#define COARSEN_TYPE       short
-#define COARSEN_ACC        long long
-#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + 7 * (long long)(i))
-#define COARSEN_VIEW       1
-#define BLOCK_DIM          64
-#define COARSE_FACTOR      3
-#include <coarsen/reduce.h>
-
-#define COARSEN_NAME     view_triple
-#define COARSEN_TYPE     triple
-#define COARSEN_OP       triple_add
-#define COARSEN_IDENTITY (triple{0, 0, 0})
-#define COARSEN_VIEW     1
-#define BLOCK_DIM        32
-#include <coarsen/reduce.h>
-
 #define COARSEN_NAME       fixed_f32
 #define COARSEN_TYPE       float
 #define COARSEN_FIXED_TREE 1
 #define COARSEN_COUNTED    1
-#define COARSEN_VIEW       1
 #include <coarsen/reduce.h>
 
 #define COARSEN_NAME       fixed_short // of less than a word, by index
@@ -340,6 +322,34 @@
 #define COARSEN_ACC  float
 #include <coarsen/reduce.h>
 #endif
+
+#endif
+
+#if TESTED(single_pass) || TESTED(view)
+
+#define COARSEN_NAME       view_short // small elements, and their index
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        long long
+#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + 7 * (long long)(i))
+#define COARSEN_VIEW       1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      3
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME     view_triple
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define COARSEN_VIEW     1
+#define BLOCK_DIM        32
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       view_fixed
+#define COARSEN_TYPE       float
+#define COARSEN_FIXED_TREE 1
+#define COARSEN_VIEW       1
+#define BLOCK_DIM          128
+#include <coarsen/reduce.h>
 
 #endif
 
@@ -757,7 +767,7 @@ static void check_counted(const rung<float, float> &r, counted_launch *launch_co
            "%s: counted on the device: wrong arguments", r.name);
 }
 
-#if TESTED(single_pass)
+#if TESTED(single_pass) || TESTED(view)
 
 // One sum of a view; between its rows, before and behind it nothing is written, so that simt reports who reads there.
 template <class T, class A, class Launch>
@@ -818,11 +828,11 @@ static void check_view(void)
             ok = ok && got == want && got_y == want_y;
             // With a fixed tree, wherever the rows begin.
             const float one = sum_of_view<float, float>(
-                z, 0, (width + 3) / 4 * 4, rows, width, fixed_f32_scratch_bytes(n),
-                fixed_f32_scratch_init, fixed_f32_launch_view, &ok);
+                z, 0, (width + 3) / 4 * 4, rows, width, view_fixed_scratch_bytes(n),
+                view_fixed_scratch_init, view_fixed_launch_view, &ok);
             const float other =
-                sum_of_view<float, float>(z, k, pitch, rows, width, fixed_f32_scratch_bytes(n),
-                                          fixed_f32_scratch_init, fixed_f32_launch_view, &ok);
+                sum_of_view<float, float>(z, k, pitch, rows, width, view_fixed_scratch_bytes(n),
+                                          view_fixed_scratch_init, view_fixed_launch_view, &ok);
             bits_ok = memcmp(&one, &other, 4) == 0;
             if (!ok || !bits_ok)
                 tap_ok(
@@ -1266,6 +1276,9 @@ int main(void)
             return all;
         });
 #endif
+#if TESTED(single_pass) || TESTED(view)
+    check_view();
+#endif
 #if TESTED(single_pass)
     check_errors(READY(reduce_f32, float, float));
     check_errors(READY(sum_u8, unsigned char, unsigned long long));
@@ -1279,7 +1292,6 @@ int main(void)
     check_counted(READY(counted_f32, float, float), counted_f32_launch_counted);
     check_counted(READY(counted_16, float, float), counted_16_launch_counted);
     check_counted(READY(fixed_f32, float, float), fixed_f32_launch_counted);
-    check_view();
     check_scratch_left_zero();
     check_device_functions();
 #ifdef SIMT

@@ -70,7 +70,7 @@ COARSEN_HOST_DEVICE size_t COARSEN_(row_slots)(COARSEN_(rows) of)
 
 COARSEN_HOST_DEVICE size_t COARSEN_(slots)(COARSEN_(rows) of)
 {
-    return of.width > 0 ? of.rows * COARSEN_(row_slots)(of) : 0;
+    return of.rows * COARSEN_(row_slots)(of);
 }
 
 COARSEN_HOST_DEVICE COARSEN_(place) COARSEN_(step)(COARSEN_(rows) of, size_t slots)

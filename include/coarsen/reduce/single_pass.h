@@ -17,11 +17,12 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSEN_ARGMIN       | none             | in place of these four: type of an index. out is a NAME_at, the least element and its index |
 // | COARSEN_ARGMAX       | none             | the same for the greatest                            |
-// | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
 // | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
+// | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
+// | COARSEN_VIEW         | 0                | 1: there is NAME_launch_view too                     |
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
 // tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, if they are defined, as they
 // are by a header that coarsen-tune wrote.
@@ -35,9 +36,14 @@
 //     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_ACC *out,
 //                             const unsigned long long *n, size_t most, void *scratch,
 //                             size_t scratch_bytes, cudaStream_t stream)     with COARSEN_COUNTED
-// The last is for what another kernel counted, as select.h does: *n, in device memory, is read when the kernel runs,
-// and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and the scratch is
-// for as many. The bits are those of NAME_launch with that n. Else, of both:
+//     cudaError_t NAME_launch_view(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width,
+//                             COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
+//                             cudaStream_t stream)                           with COARSEN_VIEW
+// NAME_launch_counted is for what another kernel counted, as select.h does: *n, in device memory, is read when the
+// kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and
+// the scratch is for as many. The bits are those of NAME_launch with that n. NAME_launch_view is for a part of a
+// matrix: rows of width elements, which begin pitch elements apart, width or more; what is between them is not read.
+// The index that LIFT gets is row width + column, and the scratch is for rows width elements. Else, of all three:
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -49,7 +55,7 @@
 // before all others; of no elements the index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
 // Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
 // any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
-// and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
+// (of a view: rows and width) and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
 // and perhaps the version. What is yours to see to: COARSEN_LIFT and COARSEN_OP must round alike on both, and nvcc
 // makes of a product that is added up one operation, unless it has -fmad=false or the product is __fmul_rn(a, b).
 //
