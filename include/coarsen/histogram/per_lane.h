@@ -440,7 +440,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
     const COARSEN_(rows) of = {in, pitch, rows, width};
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))
         return cudaErrorInvalidValue;
-    return COARSEN_(begin)(in, counts, NULL, &of, width > 0 ? rows * width : 0, stream);
+    return COARSEN_(begin)(in, counts, NULL, pitch == width ? NULL : &of,
+                           width > 0 ? rows * width : 0, stream);
 }
 #endif
 #endif

@@ -433,6 +433,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
         !COARSEN_(arguments_ok)(width > 0 ? in : NULL, out, width > 0 ? rows * width : 0, scratch,
                                 scratch_bytes))
         return cudaErrorInvalidValue;
+    if (pitch == width && !COARSEN_FIXED_TREE)
+        return COARSEN_(launch)(in, out, rows * width, scratch, scratch_bytes, stream);
     // No more blocks than the scratch has slots for, where rows are of few elements.
     const size_t tiles = coarsen_ceil_div(COARSEN_(slots)(of), COARSE_FACTOR * BLOCK_DIM);
     const size_t full = coarsen_ceil_div(rows * width, (size_t)BLOCK_DIM * COARSEN_ITEMS);
