@@ -854,20 +854,29 @@ static void check_vector(const char *name, size_t items,
 #define COARSEN_MAP(a) ((short)-(a))
 #include <coarsen/block/inputs.h>
 
+// any: the arrays are anywhere. Then what is around a vector must be in the arrays, and the first and the last go by items.
 #define INPUTS_KERNEL(name, T)                                                                     \
-    static __global__ void name##_kernel(name##_inputs in, T *out, size_t n, size_t head)          \
+    static __global__ void name##_kernel(name##_inputs in, T *out, size_t n, size_t head,          \
+                                         bool any)                                                 \
     {                                                                                              \
-        const size_t vectors = (n - head) / name##_items, step = gridDim.x * blockDim.x;           \
+        const size_t all = (n - head) / name##_items, step = gridDim.x * blockDim.x;               \
         const size_t first = blockIdx.x * blockDim.x + threadIdx.x;                                \
-        for (size_t v = first; v < vectors; v += step) {                                           \
-            const name##_loads load = name##_load(in, head, v);                                    \
+        const size_t begin = any ? 1 : 0, end = any && all > 0 ? all - 1 : all;                    \
+        const size_t from = head + begin * name##_items, to = head + end * name##_items;           \
+        for (size_t v = begin + first; v < end; v += step) {                                       \
+            name##_loads load;                                                                     \
+            if (any)                                                                               \
+                load = name##_between(name##_load_raw(in, head, v, false), in, head, false);       \
+            else if (name##_items > 1 && v % 2)                                                    \
+                load = name##_between(name##_load_raw(in, head, v, true), in, head, true);         \
+            else                                                                                   \
+                load = name##_load(in, head, v);                                                   \
             for (unsigned int j = 0; j < name##_items; j++)                                        \
                 out[head + v * name##_items + j] = name##_map(&load, j, in);                       \
         }                                                                                          \
-        for (size_t r = first; r < n - vectors * name##_items; r += step) {                        \
-            const size_t i = r < head ? r : r + vectors * name##_items;                            \
-            out[i] = name##_map_at(in, i);                                                         \
-        }                                                                                          \
+        for (size_t i = first; i < n; i += step)                                                   \
+            if (i < from || i >= to)                                                               \
+                out[i] = name##_map_at(in, i);                                                     \
     }
 
 INPUTS_KERNEL(blend, double)
@@ -923,13 +932,17 @@ static void check_inputs(void)
             boundary =
                 boundary && negated_head(one, NULL, n) == std::min(n, (size_t)(8 - at / 9 % 3) % 8);
             const cudaLaunchConfig_t config = config_of(dim3(2), dim3(32));
-            right = right && went_well(cudaLaunchKernelEx(&config, blend_kernel, in,
-                                                          (double *)out.get(), n, head));
-            right = right && went_well(cudaLaunchKernelEx(&config, pairs_kernel, two,
-                                                          (triple *)out_t.get(), n, (size_t)0));
+            const bool any = (n + at) % 2;
+            const size_t some = std::min(n, at % 5);
             right = right &&
-                    went_well(cudaLaunchKernelEx(&config, negated_kernel, one, (short *)out_c.get(),
-                                                 n, negated_head(one, (short *)out_c.get(), n)));
+                    went_well(cudaLaunchKernelEx(&config, blend_kernel, in, (double *)out.get(), n,
+                                                 any ? some : head, any));
+            right =
+                right && went_well(cudaLaunchKernelEx(&config, pairs_kernel, two,
+                                                      (triple *)out_t.get(), n, (size_t)0, false));
+            right = right && went_well(cudaLaunchKernelEx(
+                                 &config, negated_kernel, one, (short *)out_c.get(), n,
+                                 any ? some : negated_head(one, (short *)out_c.get(), n), any));
             std::vector<double> got(n);
             std::vector<triple> got_t(n);
             std::vector<short> got_c(n);

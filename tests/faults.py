@@ -1272,9 +1272,9 @@ FAULTS = {
         ("take the head for the tail", "r < parts.head ? r", "r <= parts.head ? r"),
     ]),
     "block/shift.h": ("block", [
-        ("forget the words", "if (after & 4 * apart)", "if (false)"),
+        ("forget the words", "switch (after / 4)", "switch (after / 16)"),
         ("forget the bytes", "8 * after)", "0)"),
-        ("one word too few", "i < count + apart", "i < count"),
+        ("one word too few", "words[i + apart + 1]", "words[i + apart]"),
     ]),
     "block/inputs.h": ("block", [
         ("take any boundary for a vector's", "            return head;\n    return n;",
@@ -1288,6 +1288,12 @@ FAULTS = {
         ("look at one element only", "head < COARSEN_ITEMS && head < n", "head < 1 && head < n"),
         ("lose the head of the second array", "(in.b + head))[v]", "in.b)[v]"),
         ("lose the head of the third array", "(in.c + head))[v]", "in.c)[v]"),
+        ("lose the head of words", "i = head + v * COARSEN_ITEMS", "i = v * COARSEN_ITEMS"),
+        ("forget the next vector", "    if (after > 0)\n", "    if (false)\n"),
+        ("put the next vector over the first", "((char *)words + bytes)", "((char *)words + 0)"),
+        ("forget how far behind the first array is", "COARSEN_(after)(in.a + head, sizeof(load.a))", "0"),
+        ("forget how far behind the second array is", "COARSEN_(after)(in.b + head, sizeof(load.b))", "0"),
+        ("forget how far behind the third array is", "COARSEN_(after)(in.c + head, sizeof(load.c))", "0"),
         ("mix up the arrays", "load->a.item[j], load->b.item[j], load->c.item[j]",
          "load->a.item[j], load->b.item[0], load->c.item[j]"),
         ("take more elements than are 16 bytes of the widest", "#define COARSEN_ITEMS ",
@@ -1407,6 +1413,7 @@ FAULTS = {
         ("take the head for the tail", "r < head ? r", "r <= head ? r"),
         ("overlap the blocks", "blockIdx.x * BLOCK_DIM * COARSE_FACTOR", "blockIdx.x * BLOCK_DIM"),
         ("read behind the arrays", "whole - (!aligned && whole > 0)", "whole"),
+        ("lose the first of the rest", "threads - 1 - (", "threads - ("),
         ("write elements that straddle vectors as vectors", "        head = n; // elements", "        ; // elements"),
     ]),
     "image/grayscale_single.h": ("image", [
