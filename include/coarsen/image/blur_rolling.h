@@ -589,8 +589,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 }
 
 #ifndef __CUDACC_RTC__
-// How an image is cut, if so many warps run at once. Where rows are aligned, memory binds, and multiprocessors do not all
-// get the same share of it: several waves of strips of COARSE_FACTOR rows, or of more to make the last wave a full one.
+// How an image is cut, if so many warps run at once. Where rows are aligned, memory binds, and multiprocessors seem not
+// to get equal shares of it: several waves of strips of COARSE_FACTOR rows, or of more to make the last wave a full one.
 // Elsewhere instructions bind, of which they do: one wave, whose strips are long, as the rows that start a strip cost too.
 // A row takes longer at its ends, so there a strip has two thirds of the rows, and those come first, so that all
 // multiprocessors have as many. Strips are not short either if there are too few to fill the device.
