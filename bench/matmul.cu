@@ -348,7 +348,8 @@ static void shapes(bench &b, cublasHandle_t cublas)
         {1, 16384, 16384, false, false},  {8, 8192, 8192, false, false},
         {16384, 1, 16384, false, false},  {8192, 8, 8192, false, false},
         {4096, 4096, 4096, true, false},  {4096, 4096, 4096, false, true},
-        {4096, 4096, 4096, true, true},
+        {4096, 4096, 4096, true, true},   {2048, 2048, 2048, false, true},
+        {4095, 4095, 4095, true, true},
     };
     for (const shape &s : list) {
         const rung turned = {"matmul.h", "", 14,

@@ -169,6 +169,42 @@
 
 #endif
 
+#if TESTED(pack) || TESTED(pipelined)
+
+#define COARSEN_NAME  packed_f32
+#define COARSEN_TYPE  float
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#define COARSEN_SHAPE _tiles
+#define COARSEN_PACKED
+#define BM 64
+#define BN 64
+#define TN 8
+#include <coarsen/matmul/pipelined.h>
+#include <coarsen/matmul/pack.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#endif
+
+#if TESTED(pack)
+
+#define COARSEN_NAME  packed_f64
+#define COARSEN_TYPE  double
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#define COARSEN_SHAPE _tiles
+#define COARSEN_PACKED
+#define BM 64
+#define BN 64
+#define TM 4
+#include <coarsen/matmul/pipelined.h>
+#include <coarsen/matmul/pack.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#endif
+
 #if TESTED(tensor) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f64
@@ -326,6 +362,57 @@ PARTS(tensor_f64, double, double)
 PARTS(pipelined_f32, float, float)
 #endif
 
+#if TESTED(pack) || TESTED(pipelined)
+// Tiles of packed operands, as matmul.h has them, but smaller. M and N as they are given are packed if their neighbours
+// in memory are neighbours in depth, or if all is to be; zeros make up whole vectors. The last two tiles are made in parts.
+#define PACKED(name, as, T, m_across, n_across, all)                                               \
+    static cudaError_t name##_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,       \
+                                            const T *m, size_t ldm, const T *n, size_t ldn,        \
+                                            T beta, T *p, size_t ldp, cudaStream_t stream)         \
+    {                                                                                              \
+        if (rows == 0 || cols == 0)                                                                \
+            return cudaSuccess;                                                                    \
+        if (alpha == 0)                                                                            \
+            inner = 0;                                                                             \
+        const auto whole = [](size_t n) { return (n * sizeof(T) + 15) / 16 * 16 / sizeof(T); };    \
+        const size_t down = (rows + 63) / 64, wide = (cols + 63) / 64;                             \
+        const size_t rest = down * wide < 2 ? 1 : 2, depth = (inner / 3 + 8) / 8 * 8,              \
+                     parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
+        name##_unpacked of_m = {m, ldm, rows, m_across, NULL, m_across || all ? whole(rows) : 0};  \
+        name##_unpacked of_n = {n, ldn, cols, n_across, NULL, n_across || all ? whole(cols) : 0};  \
+        const test_array to_m(of_m.length *inner * sizeof(T)),                                     \
+            to_n(of_n.length *inner * sizeof(T)), sums(rest *parts * 64 * 64 * sizeof(T));         \
+        of_m.to = (T *)to_m.get(), of_n.to = (T *)to_n.get();                                      \
+        cudaError_t status = cudaSuccess;                                                          \
+        if (inner > 0 && of_m.length + of_n.length > 0)                                            \
+            status = name##_pack(of_m, of_n, inner, stream);                                       \
+        name##_work work = {};                                                                     \
+        work.m_rows = rows, work.n_cols = cols;                                                    \
+        work.depth = depth, work.sums = (T *)sums.get();                                           \
+        if (of_m.length > 0)                                                                       \
+            m = of_m.to, ldm = work.m_rows = of_m.length;                                          \
+        if (of_n.length > 0)                                                                       \
+            n = of_n.to, ldn = work.n_cols = of_n.length;                                          \
+        if (status == cudaSuccess)                                                                 \
+            status = name##_tiles_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta,   \
+                                              p, ldp, down * wide - rest, parts, work, stream);    \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        const bool intact = to_m.intact() && to_n.intact() && sums.intact();                       \
+        T last = 0;                                                                                \
+        if (inner > 0 && of_m.length > rows)                                                       \
+            CHECK(cudaMemcpy(&last, of_m.to + of_m.length * inner - 1, sizeof(T),                  \
+                             cudaMemcpyDeviceToHost));                                             \
+        return status == cudaSuccess && !(intact && last == 0) ? cudaErrorUnknown : status;        \
+    }
+PACKED(packed_f32, m, float, true, false, false)
+#endif
+#if TESTED(pack)
+PACKED(packed_f32, both, float, true, false, true)
+PACKED(packed_f32, of_transposed, float, false, true, true)
+PACKED(packed_f64, n, double, false, true, false)
+#endif
+
 // ---- Running one --------------------------------------------------------------------------------
 
 template <class T> struct rung {
@@ -457,6 +544,8 @@ template <class T> static void check(const rung<T> &r)
         {m, n, 2 * k, 1, 0},         // wholly inside, rows not at 16 bytes
         {m, n, 2 * k, 0, 1},         // likewise, by the pointers
         {m + 1, n + 1, 2 * k - 1, 4, 0},
+        {m + 4, n + 4, 2 * k, 0, 0}, // beyond a tile, by whole vectors
+        {m + 1, n + 1, 2 * k, 3, 0}, // by a part of one, in rows at 16 bytes
         {2 * m + 3, 2 * n + 5, k + 3, 5, 3},
         {37, 41, 43, 0, 0},
         {11 * m / 4, 3, 19, 0, 0}, // more rows of tiles than columns
@@ -646,6 +735,61 @@ static void check_16(const char *name, Launch launch, bool m_turned, bool n_turn
            (double)as_float(sum[0]), (double)as_float(want));
 }
 
+#if TESTED(pipelined) && !defined(TEST_FIRST)
+// A product for which the launcher packs N.
+static void check_packed(void)
+{
+    const size_t rows = 832, cols = 128, inner = 192;
+    cudaError_t status = cudaSuccess;
+    const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX};
+    const turned_i32_plan plan = turned_i32_make_plan(of, &status);
+    bool ok = right<int>(TURNED(turned_i32_scratch, int, true, true),
+                         shape{rows, cols, inner, 0, 0}, 2, -1);
+#ifdef SIMT // a device of few multiprocessors
+    ok &= status == cudaSuccess && plan.pack_n == cols && plan.pack_m == 0;
+#endif
+    tap_ok(ok, "turned_i32: right where N is packed (%zu bytes)", plan.pack_bytes);
+}
+
+// What the launcher chooses, without launching it: for any shape, alignment and scratch.
+static void check_plans(void)
+{
+    bool fits = true, asks = true, bare = true, cheaper = true, packs = true;
+    const size_t sizes[] = {1, 3, 8, 40, 200, 1023, 2048, 4095, 9000, 70000};
+    for (size_t rows : sizes)
+        for (size_t cols : sizes)
+            for (size_t inner : sizes)
+                for (int aligned = 0; aligned < 4; aligned++) {
+                    const size_t most = matmul_f32_scratch_bytes(rows, cols, inner);
+                    double before = 0;
+                    for (size_t bytes : {(size_t)0, most / 2, most, SIZE_MAX}) {
+                        cudaError_t status = cudaSuccess;
+                        const matmul_f32_problem of = {
+                            1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, bytes};
+                        const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);
+                        CHECK(status);
+                        fits &= plan.scratch_bytes <= bytes;
+                        asks &= plan.scratch_bytes <= most;
+                        bare &= bytes > 0 || (plan.pack_bytes == 0 && plan.parts <= 1);
+                        cheaper &= before == 0 || plan.cost <= before;
+                        before = plan.cost;
+                        // M is packed for its order, N for its alignment; and if that is used often.
+                        if (plan.pack_bytes > 0)
+                            packs &= cols > 40 && plan.pack_m >= rows &&
+                                     (aligned / 2 != 0 ? plan.pack_n == 0
+                                                       : rows > 40 && plan.pack_n >= cols);
+                        else
+                            packs &= bytes < most || rows < 4000 || cols < 4000 || inner < 4000;
+                    }
+                }
+    tap_ok(fits, "a plan: takes no more scratch than it is given");
+    tap_ok(asks, "a plan: takes no more scratch than NAME_scratch_bytes says");
+    tap_ok(bare, "a plan: no scratch, nothing packed, no parts");
+    tap_ok(cheaper, "a plan: costs no more with more scratch");
+    tap_ok(packs, "a plan: packs what is used often, and is not as tiles are copied fastest");
+}
+#endif
+
 // ---- What is promised of errors -----------------------------------------------------------------
 
 template <class T> static void check_errors(const rung<T> &r)
@@ -834,6 +978,8 @@ static void check_large_float(void)
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
+        RUNG(matmul_f32_shallow, float, 1, 1, 1),
+        RUNG(matmul_f32_low, float, 1, 1, 1),
         RUNG(matmul_f32_large, float, 1, 1, 1),
     });
 }
@@ -922,6 +1068,14 @@ int main(void)
     check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
 #endif
 #endif
+#if TESTED(pack) || TESTED(pipelined)
+    check(RUNG(packed_f32_m, float, 64, 64, 64));
+#endif
+#if TESTED(pack)
+    check(RUNG(packed_f32_both, float, 64, 64, 64));
+    check(TURNED(packed_f32_of_transposed, float, true, true));
+    check(TURNED(packed_f64_n, double, true, true));
+#endif
 #if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64, double, 32, 16, 16));
@@ -963,6 +1117,8 @@ int main(void)
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
     check_batch();
+    check_packed();
+    check_plans();
     check(RUNG(matmul_f32_tiny, float, 32, 16, 32));
     check(RUNG(matmul_f32_small, float, 32, 64, 32));
     check(RUNG(matmul_f32_medium, float, 64, 128, 16));
@@ -971,6 +1127,9 @@ int main(void)
     check(RUNG(matmul_f32_little, float, 32, 32, 16));
     check(RUNG(matmul_f32_deep, float, 64, 128, 32));
     check(RUNG(matmul_f32_square, float, 64, 64, 16));
+    check(RUNG(matmul_f32_shallow, float, 64, 128, 8));
+    check(TURNED(turned_i32_low, int, true, true));
+    check(TURNED(n_turned_f64_shallow, double, false, true));
     check_rounding(RUNG(sliced_f32, float, 16, 32, 16));
     check_rounding(RUNG(matmul_f32_scratch, float, 128, 256, 16));
 #endif

@@ -18,9 +18,11 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 
 #if TESTED(offsets)
 
+// COARSEN_FEW 0: runs, however few elements there are.
 #define COARSEN_NAME   offsets_sum
 #define COARSEN_TYPE   int
 #define COARSEN_OFFSET unsigned int
+#define COARSEN_FEW    0
 #define BLOCK_DIM      64
 #define COARSE_FACTOR  1
 #include <coarsen/segmented/offsets.h>
@@ -31,6 +33,7 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
+#define COARSEN_FEW        0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
@@ -39,7 +42,47 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_TYPE     int
 #define COARSEN_OP       last_of
 #define COARSEN_IDENTITY 7
+#define COARSEN_FEW      0
 #define BLOCK_DIM        64
+#define COARSE_FACTOR    2
+#include <coarsen/segmented/offsets.h>
+
+// Groups of segments, and many tiles of each.
+#define COARSEN_NAME   offsets_few
+#define COARSEN_TYPE   int
+#define COARSEN_OFFSET unsigned int
+#define COARSEN_FEW    64
+#define BLOCK_DIM      64
+#define COARSE_FACTOR  1
+#include <coarsen/segmented/offsets.h>
+
+// Long segments of more elements than are few.
+#define COARSEN_NAME       offsets_long
+#define COARSEN_TYPE       affine
+#define COARSEN_LIFT(x, i) affine_at(x, i)
+#define COARSEN_OP         affine_then
+#define COARSEN_IDENTITY   (affine{1, 0})
+#define COARSEN_FEW        1
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME       offsets_few_lifted
+#define COARSEN_TYPE       affine
+#define COARSEN_LIFT(x, i) affine_at(x, i)
+#define COARSEN_OP         affine_then
+#define COARSEN_IDENTITY   (affine{1, 0})
+#define COARSEN_FEW        64
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      1
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME     offsets_few_last
+#define COARSEN_TYPE     int
+#define COARSEN_OP       last_of
+#define COARSEN_IDENTITY 7
+#define COARSEN_FEW      64
+#define BLOCK_DIM        32
 #define COARSE_FACTOR    2
 #include <coarsen/segmented/offsets.h>
 
@@ -517,10 +560,26 @@ int main(void)
     check_errors(sum);
     check_one_scratch(sum);
     check_none_counted(sum);
+    const kind<int, int, unsigned int> few =
+        KIND(offsets_few, int, int, unsigned int, 64 * 4, 0, plus<int>, itself<int>,
+             [](uint64_t bits) { return (int)(bits % 2001) - 1000; });
+    check_one_scratch(few);
+    check_none_counted(few);
 #ifdef SIMT
     check_wrong_offsets(sum, 5 * sum.tile);
-    check_wrong_offsets(sum, sum.tile); // few
+    check_wrong_offsets(few, 5 * few.tile);
+    check_wrong_offsets(few, few.tile / 2);
 #endif
+    check(few);
+    const kind<affine, affine, int> longs = KIND(offsets_long, affine, affine, int, 32 * 3 * 2,
+                                                 {1, 0}, affine_then, affine_at, affine_of);
+    if (check_lengths(longs, all_lengths[5], 300, 5) &&
+        check_lengths(longs, all_lengths[7], 100, 6))
+        tap_ok(1, "%s: long segments of many elements", longs.name);
+    test_order(0);
+    check(KIND(offsets_few_lifted, affine, affine, int, 96 * 2, {1, 0}, affine_then, affine_at,
+               affine_of));
+    check(KIND(offsets_few_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));
     check(sum);
     check(KIND(offsets_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));
     check_long_runs(KIND(offsets_small, affine, affine, int, 32 * 2, {1, 0}, affine_then, affine_at,
@@ -543,6 +602,8 @@ int main(void)
     check_keys(sum, 1, 1);
     check_keys(sum, 5000, 2);
     check_keys(sum, 20003, 700);
+    check_keys(few, 5000, 2);
+    check_keys(few, 20003, 700);
 #endif
 #ifndef SIMT
     check_graph(rounded);

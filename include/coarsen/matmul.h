@@ -35,13 +35,15 @@
 // Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
 // m and n are not read if alpha is 0: NaN there does not spread.
 // scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
-// time. It may be fewer, or NULL and 0: then the depth of fewer tiles is divided, which can be much slower where P is
-// small.
+// time. For little work these are none or few; for much at most what M and N take, and a few tiles per multiprocessor.
+// As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
+// read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
+// transposed), and the depth of fewer tiles is divided, which can be much slower where P is small.
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch.
 // Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
 // overflowing matrix, or more than 2^31 - 1 tiles; those of the runtime's device queries. Deterministic: the same bits
-// on every run, with the same scratch_bytes, on devices of as many multiprocessors.
+// on every run, with the same scratch_bytes, rows at the same alignment, on devices of as many multiprocessors.
 //
 // The other parameters of the ladder are errors here: TILE_WIDTH and COARSE_FACTOR belong to
 // matmul/coarsened.h; BM, BN, BK, TM, TN, COARSEN_SLICES and COARSEN_STAGES to matmul/pipelined.h.
@@ -54,13 +56,15 @@
 //     pipelined.h        + the next tiles are copied while this one is multiplied
 //     tensor.h           + tensor cores multiply, if COARSEN_TYPE is double
 //     narrow.h           beside it, for few columns: no tiles, M read once
+//     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
 // What this adds to pipelined.h and tensor.h is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
-// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eight shapes of tiles,
-// or of eleven where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eleven shapes of tiles,
+// or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
-// small and the depth is great.
+// small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
+// after row first, if they are not so, which costs the less the more each element is used.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -159,6 +163,32 @@
 #define TN            16
 #include "matmul/tensor.h"
 
+// Little depth: tiles of half of it, of which three are on their way; and few rows.
+#define COARSEN_SHAPE  _shallow
+#define BM             64
+#define BN             (512 / sizeof(COARSEN_TYPE))
+#define BK             8
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _low
+#define BM             32
+#define BN             (512 / sizeof(COARSEN_TYPE))
+#define TM             4
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
+// For operands that pack.h wrote once more.
+#define COARSEN_SHAPE _packed
+#define COARSEN_PACKED
+#define BM 64
+#define BN (512 / sizeof(COARSEN_TYPE))
+#define TN (32 / sizeof(COARSEN_TYPE))
+#include "matmul/pipelined.h"
+#include "matmul/pack.h"
+
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
 
@@ -176,19 +206,29 @@
 #define COARSEN_LONG_ROWS(rows, cols) (rows >= cols)
 #define COARSEN_N_STEPS(ld)           1, ld
 #endif
+// Whether neighbours in memory are neighbours in depth.
 #ifdef COARSEN_M_TRANSPOSED
 #define COARSEN_M_STEPS(ld) ld, 1
+#define COARSEN_M_ACROSS    false
 #else
 #define COARSEN_M_STEPS(ld) 1, ld
+#define COARSEN_M_ACROSS    true
+#endif
+#ifdef COARSEN_N_TRANSPOSED
+#define COARSEN_N_ACROSS true
+#else
+#define COARSEN_N_ACROSS false
 #endif
 
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 280 random products on an H200, each in all shapes.
+// fitted to the times of 280 random products on an H200, each in all shapes. packed: whether it takes M only column
+// after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
+    bool packed;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
                           size_t, const COARSEN_TYPE *, size_t, COARSEN_TYPE, COARSEN_TYPE *,
                           size_t, size_t, size_t, COARSEN_(work), cudaStream_t);
@@ -197,30 +237,39 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW(shape, cost, begin, lone)                                                      \
+#define COARSEN_ROW(shape, cost, begin, lone, packed)                                              \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
      COARSEN_(shape##_shared_bytes),                                                               \
      cost,                                                                                         \
      begin,                                                                                        \
      lone,                                                                                         \
+     packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
-        COARSEN_ROW(tiny, 1.89, 72, 0.3),          COARSEN_ROW(thin, 1.75, 54, 0.65),
-        COARSEN_ROW(little, 1.3, 34, 3),           COARSEN_ROW(small, 1.28, 58, 0.2),
-        COARSEN_ROW(square, 1.02, 40, 1),          COARSEN_ROW(deep, 1.04, 44, 0.15),
-        COARSEN_ROW(medium, 1.02, 38, 0.2),
+        COARSEN_ROW(tiny, 1.89, 72, 0.3, false),
+        COARSEN_ROW(thin, 1.75, 54, 0.65, false),
+        COARSEN_ROW(little, 1.3, 34, 3, false),
+        COARSEN_ROW(small, 1.28, 58, 0.2, false),
+        COARSEN_ROW(square, 1.02, 40, 1, false),
+        COARSEN_ROW(deep, 1.04, 44, 0.15, false),
+        COARSEN_ROW(medium, 1.02, 38, 0.2, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.05, 38, 0),
+        COARSEN_ROW(large, 1.09, 38, 0, false),
+        COARSEN_ROW(shallow, 1.09, 22, 0.4, false),
 #else
-        COARSEN_ROW(large, 1, 38, 0),
+        COARSEN_ROW(large, 1, 38, 0, false),
+        COARSEN_ROW(shallow, 1, 22, 0.4, false),
 #endif
-        COARSEN_ROW(tensor_little, 0.69, 40, 0.5), COARSEN_ROW(tensor_square, 0.55, 40, 0.1),
-        COARSEN_ROW(tensor_large, 0.42, 38, 0),
+        COARSEN_ROW(low, 1.15, 20, 0.5, false),
+        COARSEN_ROW(packed, 0.95, 36, 0.2, true),
+        COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
+        COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
+        COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
 #undef COARSEN_ROW
     };
     return shapes[s];
 }
-enum { COARSEN_(shapes_without_tensor) = 8, COARSEN_(shapes) = 11 };
+enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14 };
 
 // How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
@@ -231,12 +280,20 @@ COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
     return code.ptxVersion >= 80 ? COARSEN_(shapes) : COARSEN_(shapes_without_tensor);
 }
 
+// A product, and what the choice of a plan depends on beside its size.
+typedef struct {
+    size_t count, rows, cols, inner;
+    bool m_aligned, n_aligned; // whether its rows, as stored, begin at multiples of 16 bytes
+    size_t most_bytes;         // of scratch
+} COARSEN_(problem);
+
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost;                // in multiplications of a multiprocessor by the large shape
     size_t shape;               // or COARSEN_(shapes): by narrow.h
+    size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
-    size_t scratch_bytes;
+    size_t pack_bytes, scratch_bytes;
 } COARSEN_(plan);
 
 // The cost of so many tiles per multiprocessor, of so much depth.
@@ -271,13 +328,68 @@ COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
         *best = plan;
 }
 
-// The plan of the least cost, for a scratch of at most so many bytes.
-COARSEN_HOST COARSEN_(plan)
-    COARSEN_(make_plan)(size_t count, size_t rows, size_t cols, size_t inner, size_t most_bytes,
-                        cudaError_t *status)
+// Considers one shape, after what is to be packed for it: all tiles whole; or what is left for the last wave, or all if
+// that is little, in parts that make up a few full waves.
+COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) shape,
+                                           COARSEN_(problem) of, size_t processors,
+                                           COARSEN_(plan) * best)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-    const double add = 2.2e5, add_element = 26;
+    const double add = 2.2e5, add_element = 26, packing = plan.cost;
+    const size_t area = shape.rows * shape.cols;
+    const size_t tiles =
+        coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
+    plan.cost = packing + COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), of.inner);
+    plan.whole = tiles, plan.parts = 1, plan.depth = of.inner;
+    plan.scratch_bytes = plan.pack_bytes;
+    COARSEN_(consider)(plan, best);
+
+    for (size_t t = 0; t < 2 && of.count == 1; t++) {
+        const size_t rest = t == 0 ? tiles % processors : tiles;
+        plan.whole = tiles - rest;
+        for (size_t waves = 1; waves <= 4 && rest > 0; waves++) {
+            const size_t most = waves * processors / rest;
+            plan.depth = most < 2 ? 0 : 32 * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), 32);
+            plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(of.inner, plan.depth);
+            const size_t sums = rest * plan.parts * area;
+            if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_TYPE))
+                continue;
+            plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_TYPE);
+            plan.cost = packing + COARSEN_(cost)(shape, plan.whole / processors, of.inner) +
+                        COARSEN_(cost)(shape, waves, plan.depth) + add +
+                        (double)sums * add_element / (double)processors;
+            COARSEN_(consider)(plan, best);
+        }
+    }
+}
+
+// The same of the shape that takes packed operands: those that are not as it takes them are packed first.
+COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape) shape,
+                                            COARSEN_(problem) of, size_t processors,
+                                            COARSEN_(plan) * best)
+{
+    // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
+    // multiprocessors.
+    const double launch = 4e5, pack_element = 60;
+    const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
+    if (COARSEN_M_ACROSS || !of.m_aligned)
+        plan.pack_m = items * coarsen_ceil_div(of.rows, items);
+    if (COARSEN_N_ACROSS || !of.n_aligned)
+        plan.pack_n = items * coarsen_ceil_div(of.cols, items);
+    const size_t lines = plan.pack_m + plan.pack_n;
+    if (lines == 0 || of.inner > most / lines)
+        return;
+    plan.pack_bytes = lines * of.inner * sizeof(COARSEN_TYPE);
+    plan.cost = launch + (double)lines * (double)of.inner * pack_element / (double)processors;
+    COARSEN_(consider_shape)(plan, shape, of, processors, best);
+}
+
+// The plan of the least cost.
+COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_t *status)
+{
+    // To copy the tiles of N an element at a time makes multiplications so much dearer.
+    const double element = 1.1;
+    const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -286,45 +398,29 @@ COARSEN_HOST COARSEN_(plan)
     size_t shapes = 0;
     if (*status == cudaSuccess)
         shapes = COARSEN_(count_shapes)(status);
-    if (*status != cudaSuccess)
+    if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
     for (size_t s = 0; s < shapes; s++) {
-        const COARSEN_(shape) shape = COARSEN_(shape_of)(s);
+        COARSEN_(shape) shape = COARSEN_(shape_of)(s);
         if (s > 0 && shape.shared_bytes > shared_limit)
             continue;
-        const size_t area = shape.rows * shape.cols;
-        const size_t tiles =
-            coarsen_ceil_div(rows, shape.rows) * coarsen_ceil_div(cols, shape.cols) * count;
         COARSEN_(plan) plan = {};
-        plan.cost = COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), inner);
-        plan.shape = s, plan.whole = tiles, plan.parts = 1, plan.depth = inner;
-        COARSEN_(consider)(plan, &best);
-
-        // What is left for the last wave, or all if that is little, in parts that make up a few full waves.
-        for (size_t t = 0; t < 2 && count == 1; t++) {
-            const size_t rest = t == 0 ? tiles % processors : tiles;
-            plan.whole = tiles - rest;
-            for (size_t waves = 1; waves <= 4 && rest > 0; waves++) {
-                const size_t most = waves * processors / rest;
-                plan.depth =
-                    most < 2 ? 0 : 32 * coarsen_ceil_div(coarsen_ceil_div(inner, most), 32);
-                plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(inner, plan.depth);
-                if (plan.parts < 2 || rest * plan.parts * area > most_bytes / sizeof(COARSEN_TYPE))
-                    continue;
-                plan.scratch_bytes = rest * plan.parts * area * sizeof(COARSEN_TYPE);
-                plan.cost = COARSEN_(cost)(shape, plan.whole / processors, inner) +
-                            COARSEN_(cost)(shape, waves, plan.depth) + add +
-                            (double)(rest * plan.parts * area) * add_element / (double)processors;
-                COARSEN_(consider)(plan, &best);
-            }
+        plan.shape = s;
+        if (!shape.packed) {
+            if (by_element)
+                shape.cost *= element, shape.begin /= element;
+            COARSEN_(consider_shape)(plan, shape, of, processors, &best);
+        } else if (of.count == 1) {
+            COARSEN_(consider_packed)(plan, shape, of, processors, &best);
         }
     }
 #ifdef COARSEN_LONG_ROWS
-    const bool of_m = COARSEN_LONG_ROWS(rows, cols);
+    const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
     COARSEN_(plan) plan = {};
     plan.shape = COARSEN_(shapes);
-    plan.cost = COARSEN_(narrow_cost)(of_m ? rows : cols, of_m ? cols : rows, inner, processors);
-    if (count == 1)
+    plan.cost = COARSEN_(narrow_cost)(of_m ? of.rows : of.cols, of_m ? of.cols : of.rows, of.inner,
+                                      processors);
+    if (of.count == 1)
         COARSEN_(consider)(plan, &best);
 #endif
     return best;
@@ -332,8 +428,20 @@ COARSEN_HOST COARSEN_(plan)
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inner)
 {
-    cudaError_t status = cudaSuccess;
-    return COARSEN_(make_plan)(1, rows, cols, inner, (size_t)-1, &status).scratch_bytes;
+    size_t most = 0;
+    for (int aligned = 0; aligned < 4; aligned++) {
+        const COARSEN_(problem)
+            of = {1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, (size_t)-1};
+        cudaError_t status = cudaSuccess;
+        const size_t bytes = COARSEN_(make_plan)(of, &status).scratch_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
+{
+    return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
@@ -346,20 +454,25 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         inner = 0;
     if (rows == 0 || cols == 0)
         return cudaSuccess;
-    cudaError_t status;
-    const COARSEN_(plan) plan =
-        COARSEN_(make_plan)(1, rows, cols, inner, scratch == NULL ? 0 : scratch_bytes, &status);
+    size_t one;
+    cudaError_t status =
+        COARSEN_(count_tiles)(&one, rows, cols, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status == cudaSuccess && (size_t)scratch % 16 != 0)
+        status = cudaErrorInvalidValue;
     if (status != cudaSuccess)
         return status;
-    if ((size_t)scratch % 16 != 0)
-        return cudaErrorInvalidValue;
+    const COARSEN_(problem) problem = {1,
+                                       rows,
+                                       cols,
+                                       inner,
+                                       COARSEN_(lines_aligned)(m, ldm),
+                                       COARSEN_(lines_aligned)(n, ldn),
+                                       scratch == NULL ? 0 : scratch_bytes};
+    const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
+    if (status != cudaSuccess)
+        return status;
 #ifdef COARSEN_LONG_ROWS
     if (plan.shape == COARSEN_(shapes)) {
-        size_t tiles;
-        status =
-            COARSEN_(count_tiles)(&tiles, rows, cols, rows, cols, inner, m, ldm, n, ldn, p, ldp);
-        if (status != cudaSuccess)
-            return status;
         COARSEN_(narrow_product)
         of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
         const COARSEN_(narrow_product) swapped = {
@@ -369,9 +482,22 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         return COARSEN_(narrow_launch_product)(of, stream);
     }
 #endif
+    COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
+    const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
+    const COARSEN_(unpacked)
+        of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
     COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
+    if (plan.pack_bytes > 0)
+        status = COARSEN_(pack)(of_m, of_n, inner, stream);
+    if (status != cudaSuccess)
+        return status;
+    if (plan.pack_m > 0)
+        m = of_m.to, ldm = work.m_rows = plan.pack_m;
+    if (plan.pack_n > 0)
+        n = of_n.to, ldn = work.n_cols = plan.pack_n;
     work.depth = plan.depth;
-    work.sums = (COARSEN_TYPE *)scratch;
+    work.sums = packed + plan.pack_bytes / sizeof(COARSEN_TYPE);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
                            plan.parts, work, stream);
@@ -416,7 +542,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
         !COARSEN_(matrices_ok)(p, count, p_step, rows, cols, ldp))
         return cudaErrorInvalidValue;
     cudaError_t status;
-    const COARSEN_(plan) plan = COARSEN_(make_plan)(count, rows, cols, inner, 0, &status);
+    const COARSEN_(problem) problem = {count, rows, cols, inner, true, true, 0};
+    const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
     COARSEN_(work) work = {};
     work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
@@ -432,5 +559,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
 #undef COARSEN_LONG_ROWS
 #undef COARSEN_M_STEPS
 #undef COARSEN_N_STEPS
+#undef COARSEN_M_ACROSS
+#undef COARSEN_N_ACROSS
 #define COARSEN_END
 #include "base.h"

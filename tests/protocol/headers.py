@@ -120,7 +120,8 @@ def functions(header, prefix=None):
     prefix = prefix or defines(header).get("COARSEN_NAME", ("", "coarsen"))[1]
     changes = {"COARSEN_NAME": prefix} if "COARSEN_NAME" in defines(header) else {}
     with tempfile.TemporaryDirectory() as folder:  # a runtime of nothing: the qualifiers stay to be read
-        (Path(folder) / "cuda_runtime.h").touch()
+        for name in ["cuda_runtime.h", *re.findall("#include <(cuda.*)>", example(header)[0])]:
+            (Path(folder) / name).touch()
         source = f"{example(header)[0]}\nint coarsen_begin;\n{inclusion(header, again=True, **changes)}\n"
         made = subprocess.run([*CXX, "-x", "c++", "-E", "-P", f"-I{folder}", f"-I{INCLUDE}", "-"], input=source,
                               check=True, text=True, stdout=subprocess.PIPE).stdout

@@ -38,6 +38,15 @@ def test_manual(header):
     assert set(defines(header)) <= set(parameters(header)), "the example sets what the table lacks"
 
 
+@pytest.mark.parametrize("header", [header for header in HEADERS if header != "coarsen/base.h"])
+def test_words_of_one_compiler(header):
+    """They are in base.h alone, with the forms that other compilers have. CUDA itself has __builtin_assume_aligned."""
+    code = re.sub(r"//.*|/\*.*?\*/|\"(\\.|[^\"\n])*\"", "", text(header))
+    code = code.replace("__builtin_assume_aligned", "")
+    assert not re.search(r"__attribute__|__declspec|__alignof|__typeof|\btypeof\b|__extension__|__builtin_|__GNUC__|"
+                         r"_MSC_VER|__int128|\(\{|#pragma (?!unroll)", code)
+
+
 @pytest.mark.parametrize("header", HEADERS)
 def test_language(header):
     """C as CUDA has it: nothing of C++, and no host header but those that base.h may take."""

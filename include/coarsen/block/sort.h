@@ -35,10 +35,14 @@
 //     void NAME_count(NAME_ranking *ranking, unsigned int digit)
 //     void NAME_totals(NAME_ranking *ranking)
 //     void NAME_begins(NAME_ranking *ranking)
+//     void NAME_scan_totals(NAME_ranking *ranking)
+//     bool NAME_alike(NAME_ranking *ranking, unsigned int count)
 //     unsigned int NAME_place(NAME_ranking *ranking, unsigned int digit)
 // In a tile each warp has `rows` rows of 32 keys. After NAME_clear each thread counts each of its keys. NAME_totals
 // begins with a barrier; then ranking->totals[d] is how many keys have digit d, and after NAME_begins, which begins with
-// a barrier too, ranking->begin[d] is where digit d begins: both known to thread d % BLOCK_DIM. Then each warp calls
+// a barrier too, ranking->begin[d] is where digit d begins: both known to thread d % BLOCK_DIM. NAME_alike
+// begins with a barrier too, and says whether all `count` keys have one digit: then they are in order; if not,
+// NAME_scan_totals is NAME_begins without its barrier. Then each warp calls
 // NAME_place for its rows in their order, and gets the place of each key in the order of the digits. A lane that has no
 // key gives the last digit, if all lanes and rows behind it have none either.
 //
@@ -142,12 +146,11 @@ COARSEN_DEVICE void COARSEN_(totals)(COARSEN_(ranking) * ranking)
 }
 
 // Each warp scans all totals for itself, so that it waits for no other one. A lane has some neighbours.
-COARSEN_DEVICE void COARSEN_(begins)(COARSEN_(ranking) * ranking)
+COARSEN_DEVICE void COARSEN_(scan_totals)(COARSEN_(ranking) * ranking)
 {
     const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
     unsigned int *const counts = ranking->counts[threadIdx.x / 32] + lane * each;
     unsigned int begin[COARSEN_RADIX / 32], total = 0;
-    __syncthreads();
 #pragma unroll
     for (unsigned int j = 0; j < each; j++) {
         begin[j] = total;
@@ -169,6 +172,20 @@ COARSEN_DEVICE void COARSEN_(begins)(COARSEN_(ranking) * ranking)
         for (unsigned int j = 0; j < each; j++)
             ranking->begin[lane * each + j] = begin[j];
     __syncwarp();
+}
+
+COARSEN_DEVICE void COARSEN_(begins)(COARSEN_(ranking) * ranking)
+{
+    __syncthreads();
+    COARSEN_(scan_totals)(ranking);
+}
+
+COARSEN_DEVICE bool COARSEN_(alike)(COARSEN_(ranking) * ranking, unsigned int count)
+{
+    bool all = false;
+    for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM)
+        all |= ranking->totals[d] == count;
+    return __syncthreads_or(all);
 }
 
 COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(ranking) * ranking, unsigned int digit)

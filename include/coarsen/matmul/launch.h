@@ -18,6 +18,7 @@ typedef struct {
     size_t m_step, n_step, p_step;
     size_t depth; // of a part
     COARSEN_ACC *sums;
+    size_t m_rows, n_cols; // of packed operands (pack.h): with the zeros that make up whole vectors
 } COARSEN_(work);
 #endif
 
@@ -70,22 +71,49 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_ACC)0, NULL, BN, work);
 }
 
-// Adds up, in order, what the parts left of tile work.first + blockIdx.x, for a thread's element of it.
+// Adds up what the parts left of tile work.first + blockIdx.x. `groups` groups of threads share the parts of an element,
+// and their sums are added up in order.
 COARSEN_KERNEL void __launch_bounds__(256)
-    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, COARSEN_ACC beta,
-                               COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
+    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, unsigned int groups,
+                               COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
 {
-    const unsigned int e = blockIdx.y * 256 + threadIdx.x;
+    COARSEN_SHARED(COARSEN_ACC, sums, 256);
+    const unsigned int width = 256 / groups, group = threadIdx.x / width;
+    const unsigned int e = blockIdx.y * width + threadIdx.x % width;
     size_t row, col;
     COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
     row += e / BN, col += e % BN;
     COARSEN_(follow)();
-    if (e >= BM * BN || row >= rows || col >= cols)
-        return;
-    COARSEN_ACC sum = work.sums[(size_t)blockIdx.x * BM * BN + e];
+    const bool there = e < BM * BN && row < rows && col < cols;
+    const size_t step = (size_t)gridDim.x * BM * BN; // from part to part
+    const COARSEN_ACC *const from = work.sums + (size_t)blockIdx.x * BM * BN + e;
+    COARSEN_ACC sum = 0;
+    if (groups == 1) {
+        if (!there)
+            return;
 #pragma unroll 16
-    for (unsigned int part = 1; part < parts; part++)
-        sum += work.sums[((size_t)part * gridDim.x + blockIdx.x) * BM * BN + e];
+        for (unsigned int part = 0; part < parts; part++)
+            sum += from[part * step];
+        COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
+        return;
+    }
+    for (unsigned int part = group; there && part < parts; part += 8 * groups) {
+        COARSEN_ACC some[8]; // loaded at a time
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++) {
+            const unsigned int at = part + q * groups;
+            some[q] = at < parts ? from[at * step] : (COARSEN_ACC)0;
+        }
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++)
+            sum += some[q];
+    }
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    if (!there || group > 0)
+        return;
+    for (unsigned int g = 1; g < groups; g++)
+        sum += sums[g * width + threadIdx.x];
     COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
 }
 
@@ -100,11 +128,16 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
     size_t tiles = 0;
     cudaError_t status =
-        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, 0, m, ldm, n, ldn, p, ldp);
     const size_t rest = tiles - coarsen_min(tiles, whole);
     cudaLaunchConfig_t config =
         coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
     config.gridDim.y = (unsigned int)count;
+    cudaLaunchAttribute attribute;
+#ifdef COARSEN_PACKED // what is read was written by the kernel before
+    if (status == cudaSuccess)
+        status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(kernel));
+#endif
     if (status == cudaSuccess && tiles > rest) {
         status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
         if (status == cudaSuccess)
@@ -122,14 +155,16 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
+    unsigned int groups = 1; // as many as have 8 parts each
+    while (groups < 32 && parts >= 16 * groups)
+        groups *= 2;
     config = coarsen_launch_config(rest, 256, 0, stream);
-    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256);
-    cudaLaunchAttribute attribute;
+    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256 / groups);
     status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
     if (status != cudaSuccess)
         return status;
     return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
-                              beta, p, ldp, work);
+                              groups, beta, p, ldp, work);
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
@@ -138,9 +173,17 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
                                                 COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
                                                 cudaStream_t stream)
 {
-    const COARSEN_(work) work = {};
-    return COARSEN_SHAPE_(launch_work)(1, rows, cols, alpha == (COARSEN_ACC)0 ? 0 : inner, alpha, m,
-                                       ldm, n, ldn, beta, p, ldp, (size_t)-1, 1, work, stream);
+    COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
+    size_t one;
+    if (alpha == (COARSEN_ACC)0)
+        inner = 0;
+    const cudaError_t status = COARSEN_(count_tiles)(&one, rows > 0 ? rows : 1, cols > 0 ? cols : 1,
+                                                     rows, cols, inner, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess)
+        return status;
+    return COARSEN_SHAPE_(launch_work)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                       (size_t)-1, 1, work, stream);
 }
 #endif
 

@@ -117,7 +117,7 @@
 #define COARSEN_EVEN_ALONG(width)                                                                  \
     (width * BK % COARSEN_THREADS == 0 && COARSEN_THREADS % (width / COARSEN_ITEMS) == 0 &&        \
      (COARSEN_THREADS % width == 0 || width % COARSEN_THREADS == 0))
-#ifdef COARSEN_M_TRANSPOSED
+#if defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_PACKED)
 #define COARSEN_COPY_M   COARSEN_SHAPE_(copy_along)
 #define COARSEN_EVEN_M   COARSEN_EVEN_ALONG(BM)
 #define COARSEN_PITCH_M  BM
@@ -128,7 +128,7 @@
 #define COARSEN_PITCH_M  (BM + 4)
 #define COARSEN_ACROSS_M true
 #endif
-#ifdef COARSEN_N_TRANSPOSED
+#if defined(COARSEN_N_TRANSPOSED) && !defined(COARSEN_PACKED)
 #define COARSEN_COPY_N   COARSEN_SHAPE_(copy_across)
 #define COARSEN_EVEN_N   COARSEN_EVEN_ACROSS(BN)
 #define COARSEN_PITCH_N  (BN + 4)
@@ -264,18 +264,25 @@ COARSEN_INLINE bool COARSEN_SHAPE_(open)(COARSEN_SHAPE_(operand) * from, const C
     unsigned int row = threadIdx.x % width;
     from->ld = ld;
     from->vectors = !across && ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
+#ifdef COARSEN_PACKED // beyond the edge the last vector is copied again: nobody looks at what comes of it
+    const bool again = from->vectors && all % COARSEN_ITEMS == 0;
+#else
+    const bool again = false;
+#endif
     if (across) {
         row = threadIdx.x / COARSEN_RUN % width;
         from->next = first + (start + row) * ld + threadIdx.x % COARSEN_RUN +
                      threadIdx.x / runs * COARSEN_RUN;
     } else if (from->vectors) {
         row = threadIdx.x % vectors * COARSEN_ITEMS;
+        if (again && start + row >= all)
+            row = (unsigned int)(all - start) - COARSEN_ITEMS;
         from->next = first + threadIdx.x / vectors * ld + start + row;
     } else {
         from->next = first + threadIdx.x / width * ld + start + row;
     }
     from->left = start + row < all ? (unsigned int)coarsen_min(all - start - row, width) : 0;
-    return start + width <= all && (across || from->vectors);
+    return again || (start + width <= all && (across || from->vectors));
 }
 
 typedef struct {
@@ -472,11 +479,18 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
     unsigned int row, col;
     COARSEN_SHAPE_(find_patch)(t, &row, &col);
 
+#ifdef COARSEN_PACKED
+    const size_t m_rows = work.m_rows,
+                 n_cols = work.n_cols; // with those that make up whole vectors
+    COARSEN_(follow)();
+#else
+    const size_t m_rows = rows, n_cols = cols;
+#endif
     COARSEN_SHAPE_(source) source;
     const bool m_whole =
-        COARSEN_SHAPE_(open)(&source.m, m, ldm, row_start, rows, BM, COARSEN_ACROSS_M);
+        COARSEN_SHAPE_(open)(&source.m, m, ldm, row_start, m_rows, BM, COARSEN_ACROSS_M);
     const bool n_whole =
-        COARSEN_SHAPE_(open)(&source.n, n, ldn, col_start, cols, BN, COARSEN_ACROSS_N);
+        COARSEN_SHAPE_(open)(&source.n, n, ldn, col_start, n_cols, BN, COARSEN_ACROSS_N);
     source.whole = m_whole && n_whole;
     source.inner = inner;
     source.after = false;
@@ -574,6 +588,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
 #undef COARSEN_RUN
+#undef COARSEN_PACKED
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM

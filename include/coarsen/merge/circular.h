@@ -124,7 +124,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(kernel)(COARSEN_(array
         ends[1] > a_first ? coarsen_min(ends[1], a_first + (stop - start)) : a_first;
     const size_t b_stop = stop - a_stop;
     size_t a_copied = a_first, b_copied = b_first; // up to these the keys are in the rings
-    COARSEN_(ring) a = {a_keys, 0, 0}, b = {b_keys, 0, 0};
+    COARSEN_(ring) a = {}, b = {};
+    a.keys = a_keys, b.keys = b_keys; // clang would make a constant of an initializer
     for (size_t first = start; first < stop; first += COARSEN_(tile)) {
         const unsigned int count = (unsigned int)coarsen_min(COARSEN_(tile), stop - first);
         a.count = (unsigned int)coarsen_min(COARSEN_(tile), a_stop - a_first);

@@ -20,9 +20,10 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
+// | COARSEN_FEW          | 2                | few elements: so many tiles of a block per multiprocessor, from 0 to 64; 0: none are, nor are segments long |
 // tuned: COARSEN_OFFSETS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; NAME_few_kernel, a
-// block per segment; and
+// block per segment, and NAME_group_kernel, a block per group of segments; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
@@ -55,8 +56,11 @@
 // shuffles give it what the lanes before have since their last head. Then each lane takes a boundary: the
 // segment that ends there is the sum at the place before, and, if it began elsewhere, what was open there.
 // What a run has after its last head it leaves in a slot. The run that has the next head adds these up.
-// An array of no more than a block's tile, in no more segments than the device has room for blocks, is not worth a
-// search: each segment has a block, and the longest takes it no longer than the search would.
+// Few elements are not worth a search: each segment has a block, or, if the device has no room for so many blocks, some
+// neighbouring segments share one. So have long segments, of 8 elements per thread on average, or 2 if the blocks are not
+// more than eight times what the device has room for. What such a block has of more than a tile others take: for each
+// multiple of a tile's size in the array there is a block, which looks for the segment there. The last of a
+// segment's blocks to end puts its sums together, so that no block waits.
 // Cost: n elements and segments + 1 offsets read, these twice, once from the cache; a result per segment
 // written once.
 // Source: D. Merrill and M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication (2016), for
@@ -79,6 +83,11 @@
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
+#ifndef COARSEN_FEW
+#define COARSEN_FEW 2
+#endif
+static_assert(COARSEN_FEW >= 0 && COARSEN_FEW <= 64,
+              "coarsen/segmented: COARSEN_FEW must be from 0 to 64");
 
 #include "../block/copy.h"
 #include "../block/look_back.h"
@@ -97,6 +106,16 @@
 #define COARSEN_PLACES (32 * COARSEN_LENGTH)
 #define COARSEN_RUN                                                                                \
     (COARSEN_PLACES - COARSEN_ITEMS) // of a tile, what a run has that need not begin at a vector
+// Blocks that a multiprocessor can hold, at the most: so many threads, and 16 blocks.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+#define COARSEN_THREADS 1024
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+#define COARSEN_THREADS 2048
+#else
+#define COARSEN_THREADS 1536
+#endif
+#define COARSEN_RESIDENT (COARSEN_THREADS / BLOCK_DIM < 16 ? COARSEN_THREADS / BLOCK_DIM : 16)
+#define COARSEN_TILE     (BLOCK_DIM * COARSEN_LENGTH - COARSEN_ITEMS) // likewise, of a block
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -239,6 +258,19 @@ COARSEN_DEVICE unsigned int COARSEN_(last_head)(const unsigned int *heads)
     return ~0u;
 }
 
+// A vector whose first element is number `element`, of which those from `skip` on and before `stop` are there. The others
+// are zeros.
+COARSEN_DEVICE COARSEN_(vector)
+    COARSEN_(part_of_vector)(const COARSEN_TYPE *from, size_t element, size_t skip, size_t stop)
+{
+    COARSEN_(vector) some = {};
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+        if (element + k >= skip && element + k < stop)
+            some.item[k] = from[k];
+    return some;
+}
+
 // Begins to copy a thread's vectors of a tile to shared memory. element: the first one's, counted from the
 // first whole vector. What is before the array or from element `stop` on is zeros there.
 COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) arrays,
@@ -257,12 +289,7 @@ COARSEN_DEVICE void COARSEN_(copy_tile)(COARSEN_(vector) * to, COARSEN_(arrays) 
             else
                 *vector = *(const COARSEN_(vector) *)(from + i);
         } else if (element + i < stop) {
-            COARSEN_(vector) some = {};
-#pragma unroll
-            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
-                if (element + i + k >= arrays.skip && element + i + k < stop)
-                    some.item[k] = from[i + k];
-            *vector = some;
+            *vector = COARSEN_(part_of_vector)(from + i, element + i, arrays.skip, stop);
         }
     }
     COARSEN_(copies_end)();
@@ -316,6 +343,21 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_all)(const COARSEN_(vector) * stage, siz
     return sum;
 }
 
+// What the lanes have, combined, from the last one that has a head on, up to the calling one. with_head: those that have,
+// as bits.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(since_head)(COARSEN_ACC sum, unsigned int with_head)
+{
+    const unsigned int lane = threadIdx.x % 32, upto = with_head & ((2u << lane) - 1);
+    const unsigned int back = upto != 0 ? lane - COARSEN_(highest_bit)(upto) : lane;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
+        if (delta <= back)
+            sum = COARSEN_(op)(below, sum);
+    }
+    return sum;
+}
+
 // The sums that the runs from one up to another left, combined, by a warp. A lane has a few in a row, the last
 // lane the last ones, so that it is the first that may have none: the identity is one on the left only.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(left_by)(COARSEN_(slots) slots, unsigned int from,
@@ -361,7 +403,7 @@ COARSEN_KERNEL void COARSEN_(end_kernel)(COARSEN_OFFSET *offsets,
 // Warps share nothing but the ticket: each has a run of its own. The 1: or the compiler may spill registers, to make
 // room for more blocks than shared memory has.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
-    COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch)
+    COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned long long *scratch, unsigned long long *runs)
 {
     __shared__ unsigned long long ticket;
     __shared__ unsigned int block;
@@ -460,14 +502,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
             plain ? COARSEN_(add_all)(stage, tile, start)
                   : COARSEN_(add_up)(sums, stage, tile, lowest, places, heads, lane_start);
         const unsigned int with_head = __ballot_sync(0xffffffff, first_head != ~0u);
-        const unsigned int upto = with_head & ((2u << lane) - 1);
-        const unsigned int back = upto != 0 ? lane - COARSEN_(highest_bit)(upto) : lane;
-#pragma unroll
-        for (unsigned int delta = 1; delta < 32; delta *= 2) {
-            const COARSEN_ACC below = COARSEN_(from_below)(sum, delta);
-            if (delta <= back)
-                sum = COARSEN_(op)(below, sum);
-        }
+        sum = COARSEN_(since_head)(sum, with_head);
         COARSEN_ACC lane_open = COARSEN_(from_below)(sum, 1);
         if (lane == 0)
             lane_open = open;
@@ -532,7 +567,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         __trap(); // an offset is more than n
 
     // What the runs before have of the segment that ends at the run's first head.
-    const COARSEN_(slots) slots = COARSEN_(find_slots)(scratch, ticket, gridDim.x * COARSEN_WARPS);
+    const COARSEN_(slots) slots = COARSEN_(find_slots)(runs, ticket, gridDim.x * COARSEN_WARPS);
     COARSEN_(publish)(slots, run, open);
     if (first_boundary == end.boundary || first_boundary == 0)
         return;
@@ -546,39 +581,396 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         arrays.out[first_boundary - 1] = first_open;
 }
 
-// A block per segment. A thread adds up neighbours, and of fewer elements than threads the last threads have one: the
-// identity is one on the left only.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM) COARSEN_(few_kernel)(COARSEN_(arrays) arrays)
+// ---- Few elements: a block per group of segments -----------------------------------------------------
+
+// The last of `count` boundaries, the first of which is at `element` or before it, that is.
+COARSEN_DEVICE size_t COARSEN_(boundary_at)(const COARSEN_OFFSET *offsets, size_t count,
+                                            size_t element)
 {
-    if (arrays.count && blockIdx.x >= *arrays.count)
-        return;
-    const size_t begin = (size_t)arrays.offsets[blockIdx.x];
-    const size_t end = (size_t)arrays.offsets[blockIdx.x + 1];
-    if (begin > end || end > arrays.n)
-        __trap(); // an offset is less than the one before, or more than n
-    const unsigned int length = (unsigned int)(end - begin); // at most a tile
-    const unsigned int each = (length + BLOCK_DIM - 1) / BLOCK_DIM;
+    size_t first = 0;
+    while (count > 1) {
+        const size_t half = count / 2;
+        const bool behind = (size_t)offsets[first + half] <= element;
+        first += behind ? half : 0;
+        count = behind ? count - half : half;
+    }
+    return first;
+}
+
+// Begins to bring what is there near, to the L1 cache.
+COARSEN_DEVICE void COARSEN_(bring)(COARSEN_UNUSED const COARSEN_OFFSET *from)
+{
+#if COARSEN_PTX
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
+#endif
+}
+
+// Whether the calling block is the last of so many that call it with this counter, which is 0 before and after. It then
+// sees all that they wrote before.
+COARSEN_DEVICE bool COARSEN_(last_of)(unsigned long long *counter, size_t blocks)
+{
+    __shared__ bool last;
+    __syncthreads(); // the block's writes, before the fence that publishes them
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const unsigned long long before = atomicAdd(counter, 1ULL);
+        if (before >= blocks)
+            __trap(); // the counter was not 0
+        last = before == blocks - 1;
+        if (last)
+            *counter = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// Begins to copy the elements from one up to another, a tile or fewer, to shared memory. Where the first one is then.
+COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(copy_elements)(COARSEN_(arrays) arrays, size_t begin,
+                                                           size_t end)
+{
+    COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared;
+    const size_t from = (begin + arrays.skip) / COARSEN_ITEMS * COARSEN_ITEMS; // as in copy_tile
+    const size_t stop = arrays.n + arrays.skip;
+#pragma unroll 1
+    for (size_t element = from + threadIdx.x * COARSEN_ITEMS; element < end + arrays.skip;
+         element += BLOCK_DIM * COARSEN_ITEMS) {
+        const COARSEN_TYPE *const at = arrays.in + (element - arrays.skip);
+        COARSEN_(vector) *const to = stage + (element - from) / COARSEN_ITEMS;
+        if (element < arrays.skip || element + COARSEN_ITEMS > stop)
+            *to = COARSEN_(part_of_vector)(at, element, arrays.skip, stop);
+        else if (sizeof(COARSEN_(vector)) == 16 && COARSEN_VECTOR_ALIGN(COARSEN_TYPE) == 16)
+            COARSEN_(copy_async)(to, at, 16);
+        else
+            *to = *(const COARSEN_(vector) *)at;
+    }
+    COARSEN_(copies_end)();
+    return (const COARSEN_TYPE *)stage + (begin + arrays.skip - from);
+}
+
+// What a thread has of `length` neighbours, `each` of them. If there are fewer than that, the first threads have none: the
+// identity is one on the left only. index: of the first in its segment.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsigned int length,
+                                                unsigned int each, size_t index)
+{
     const unsigned int none = each * BLOCK_DIM - length;
-    COARSEN_ACC sum = COARSEN_(identity)(), all;
+    COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll 4
     for (unsigned int i = threadIdx.x * each; i < (threadIdx.x + 1) * each; i++)
         if (i >= none)
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(arrays.in[begin + (i - none)], i - none));
-    COARSEN_(inclusive)(sum, &all);
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(from[i - none], index + (i - none)));
+    return sum;
+}
+
+// The elements from one up to another, combined by a block, in all threads. Few are read where they are; many are copied
+// first, tile by tile, as neighbours of a thread are far from those of the next one then.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begin, size_t end,
+                                            size_t index)
+{
+    COARSEN_ACC all, some;
+    if (end - begin <= 4 * BLOCK_DIM) {
+        const unsigned int length = (unsigned int)(end - begin);
+        COARSEN_(inclusive)
+        (COARSEN_(neighbours)(arrays.in + begin, length, (length + BLOCK_DIM - 1) / BLOCK_DIM,
+                              index),
+         &all);
+        return all;
+    }
+    all = COARSEN_(identity)();
+#pragma unroll 1
+    for (size_t tile = begin; tile < end; tile += COARSEN_TILE) {
+        const unsigned int length = (unsigned int)coarsen_min(end - tile, COARSEN_TILE);
+        const COARSEN_TYPE *const from = COARSEN_(copy_elements)(arrays, tile, tile + length);
+        COARSEN_(copies_wait)(0);
+        __syncthreads();
+        // An odd number, so that the threads' first ones are in different banks.
+        COARSEN_(inclusive)
+        (COARSEN_(neighbours)(from, length, (length + BLOCK_DIM - 1) / BLOCK_DIM | 1,
+                              index + (tile - begin)),
+         &some);
+        all = COARSEN_(op)(all, some);
+    }
+    return all;
+}
+
+// What segments have in a tile of elements. The first segment begins at the tile's first element or before. Writes the
+// results of those that end here; but what the tile has of one that began before it goes to *cut, and what it has of the
+// last one, if that goes on, to *open.
+COARSEN_DEVICE void COARSEN_(add_group)(COARSEN_(arrays) arrays, const COARSEN_OFFSET *offsets,
+                                        size_t count, size_t begin, size_t end, bool first_tile,
+                                        COARSEN_ACC *out, unsigned long long *cut,
+                                        unsigned long long *open)
+{
+    __shared__ bool warp_has_head[COARSEN_WARPS];
+    COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared;
+    COARSEN_ACC *const sums = (COARSEN_ACC *)(stage + COARSEN_ROWS * BLOCK_DIM); // of threads
+    COARSEN_ACC *const warp_sums = sums + BLOCK_DIM;
+    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+
+    const COARSEN_TYPE *const elements = COARSEN_(copy_elements)(arrays, begin, end);
+    // A thread has an odd number of neighbours, so that the threads' first ones are in different banks. It begins at the
+    // last head there.
+    const unsigned int places = (unsigned int)(end - begin);
+    const unsigned int length = (places + BLOCK_DIM - 1) / BLOCK_DIM | 1;
+    const unsigned int low = threadIdx.x * length;
+    const unsigned int high = (unsigned int)coarsen_min(low + length, places);
+    size_t start = begin;
+    if (low < high)
+        start = (size_t)offsets[COARSEN_(boundary_at)(offsets, count, begin + high - 1)];
+    const bool has_head = low < high && start >= begin + low;
+    COARSEN_(copies_wait)(0);
+    __syncthreads();
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll 1
+    for (unsigned int i = has_head ? (unsigned int)(start - begin) : low; i < high; i++)
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[i], begin + i - start));
+
+    // What all threads up to this one have since the last head.
+    const unsigned int with_head = __ballot_sync(0xffffffff, has_head);
+    sum = COARSEN_(since_head)(sum, with_head);
+    if (lane == 31) {
+        warp_sums[warp] = sum;
+        warp_has_head[warp] = with_head != 0;
+    }
+    __syncthreads();
+    if (warp > 0 && (with_head & ((2u << lane) - 1)) == 0) {
+        COARSEN_ACC others = warp_sums[0];
+#pragma unroll 1
+        for (unsigned int w = 1; w < warp; w++)
+            others = warp_has_head[w] ? warp_sums[w] : COARSEN_(op)(others, warp_sums[w]);
+        sum = COARSEN_(op)(others, sum);
+    }
+    sums[threadIdx.x] = sum;
+    if (open && low < high && high == places)
+        COARSEN_(leave)(open, 1, sum);
+    __syncthreads();
+
+    // A thread per segment that ends here: the last thread that has some of it, from its head on, and what is before.
+#pragma unroll 1
+    for (size_t s = threadIdx.x; s < count; s += BLOCK_DIM) {
+        const size_t at = (size_t)offsets[s], next = (size_t)offsets[s + 1];
+        if (at > next || next > (size_t)offsets[count])
+            __trap(); // an offset is less than the one before
+        COARSEN_ACC value = COARSEN_(identity)();
+        if (at < next && next > begin && next <= end) {
+            const unsigned int last = (unsigned int)(next - 1 - begin), thread = last / length;
+            const unsigned int head = at > begin ? (unsigned int)(at - begin) : 0;
+            const unsigned int its = thread * length;
+#pragma unroll 1
+            for (unsigned int i = head > its ? head : its; i <= last; i++)
+                value = COARSEN_(op)(value, COARSEN_(lift)(elements[i], begin + i - at));
+            if (head < its)
+                value = COARSEN_(op)(sums[thread - 1], value);
+            if (at < begin)
+                COARSEN_(leave)(cut, 1, value);
+            else
+                out[s] = value;
+        } else if (at == next && first_tile) {
+            out[s] = value;
+        }
+    }
+}
+
+// Which of so many groups has that element; or ~0. Each step leaves one of as many parts as a block has threads.
+COARSEN_DEVICE size_t COARSEN_(group_at)(const COARSEN_OFFSET *offsets, size_t groups, size_t each,
+                                         size_t element)
+{
+    size_t first = 0, step;
+    do {
+        step = coarsen_ceil_div(groups, BLOCK_DIM);
+        const size_t place = threadIdx.x * step;
+        const size_t before = (size_t)__syncthreads_count(
+            place < groups && (size_t)offsets[(first + place) * each] <= element);
+        if (before == 0)
+            return ~(size_t)0;
+        first += (before - 1) * step;
+        groups = coarsen_min(step, groups - (before - 1) * step);
+    } while (step > 1);
+    return first;
+}
+
+// Of a group of neighbouring segments, the tile that a block takes.
+typedef struct {
+    size_t first, begin, end; // the first segment; the elements of all
+    unsigned int count;       // segments
+    unsigned int tile, tiles; // of the group; 0 tiles: there is nothing to do
+    unsigned int before;      // multiples of a tile's size before the group
+} COARSEN_(share);
+
+// The first `groups` blocks take the first tiles of as many groups, each of `each` segments. If a group has more elements
+// than a tile, tile t is that of the block which has the t-th multiple of the tile's size behind its first element.
+COARSEN_DEVICE unsigned int COARSEN_(multiple_of)(unsigned int groups)
+{
+    return blockIdx.x < groups ? 0 : blockIdx.x - groups + 1;
+}
+
+COARSEN_DEVICE size_t COARSEN_(group_of)(COARSEN_(arrays) arrays, unsigned int groups, size_t each,
+                                         size_t tile)
+{
+    return blockIdx.x < groups
+               ? blockIdx.x
+               : COARSEN_(group_at)(arrays.offsets, coarsen_ceil_div(arrays.segments, each), each,
+                                    COARSEN_(multiple_of)(groups) * tile);
+}
+
+COARSEN_DEVICE COARSEN_(share) COARSEN_(share_of)(COARSEN_(arrays) arrays, size_t group,
+                                                  unsigned int multiple, size_t each, size_t tile)
+{
+    COARSEN_(share) share = {group * each, 0, 0, 0, 0, 0, 0};
+    if (group == ~(size_t)0 || share.first >= arrays.segments)
+        return share;
+    share.count = (unsigned int)coarsen_min(each, arrays.segments - share.first);
+    if (each > 1 && threadIdx.x < share.count)
+        COARSEN_(bring)(arrays.offsets + share.first + threadIdx.x);
+    share.begin = (size_t)arrays.offsets[share.first];
+    share.end = (size_t)arrays.offsets[share.first + share.count];
+    if (share.begin > share.end || share.end > arrays.n)
+        __trap(); // an offset is less than the one before, or more than n
+    share.tiles = 1;
+    if (multiple > 0 || share.end - share.begin > tile) {
+        share.tiles = (unsigned int)coarsen_ceil_div(share.end - share.begin, tile);
+        share.before = (unsigned int)(share.begin / tile);
+        share.tile = multiple > 0 ? multiple - share.before : 0;
+        if (multiple > 0 && (share.tile == 0 || share.tile >= share.tiles))
+            share.tiles = 0;
+    }
+    return share;
+}
+
+// For each multiple a counter, what the tile before that one leaves for it, and what it has of the segment that it ends.
+enum { COARSEN_(words_of_cut) = 1 + 2 * COARSEN_(words_of_slot) };
+
+// Puts together what was cut, in the last block of a group.
+COARSEN_DEVICE void COARSEN_(join)(COARSEN_(arrays) arrays, COARSEN_(share) share, size_t tile,
+                                   unsigned long long *scratch)
+{
+    if (!COARSEN_(last_of)(scratch + share.before * COARSEN_(words_of_cut), share.tiles))
+        return;
+    const COARSEN_OFFSET *const offsets = arrays.offsets + share.first;
+    const unsigned int words = COARSEN_(words_of_cut), lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (size_t t = 1 + threadIdx.x / 32; t < share.tiles; t += COARSEN_WARPS) {
+        const size_t cut = share.begin + t * tile;
+        const size_t s = COARSEN_(boundary_at)(offsets, share.count, cut);
+        const size_t at = (size_t)offsets[s], next = (size_t)offsets[s + 1];
+        if (at == cut || next > coarsen_min(cut + tile, share.end))
+            continue;
+        // A lane has neighbours, and the last lane the last ones.
+        const unsigned int first = (unsigned int)((at - share.begin) / tile);
+        const unsigned int count = (unsigned int)t - first, each = (count + 31) / 32;
+        const unsigned int none = 32 * each - count;
+        COARSEN_ACC sum = COARSEN_(identity)(), value;
+#pragma unroll 1
+        for (unsigned int i = lane * each; i < (lane + 1) * each; i++)
+            if (i >= none) {
+                COARSEN_(look)
+                (scratch + (share.before + first + i - none) * words + 1, &value);
+                sum = COARSEN_(op)(sum, value);
+            }
+        __syncwarp();
+        sum = COARSEN_(of_lane)(COARSEN_(warp_inclusive)(sum), 31);
+        COARSEN_(look)
+        (scratch + (share.before + t - 1) * words + 1 + COARSEN_(words_of_slot), &value);
+        if (lane == 0)
+            arrays.out[share.first + s] = COARSEN_(op)(sum, value);
+    }
+}
+
+// A block per segment.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, unsigned int groups, unsigned int tile_log,
+                         unsigned long long *cuts)
+{
+    const size_t tile = (size_t)1 << tile_log; // so that the compiler need not divide
+    if (arrays.count)
+        arrays.segments = *arrays.count;
+    const size_t group = COARSEN_(group_of)(arrays, groups, 1, tile);
+    COARSEN_(share)
+    share = COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), 1, tile);
+    if (share.tiles == 0)
+        return;
+    const size_t begin = share.begin + share.tile * tile;
+    const COARSEN_ACC all =
+        COARSEN_(all_of)(arrays, begin, coarsen_min(begin + tile, share.end), share.tile * tile);
+    if (share.tiles == 1) {
+        if (threadIdx.x == 0)
+            arrays.out[group] = all;
+        return;
+    }
+    // Made again, so that the registers are free until here.
+    share = COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), 1, tile);
+    unsigned long long *const cut =
+        cuts + (size_t)(share.before + share.tile) * COARSEN_(words_of_cut) + 1;
     if (threadIdx.x == 0)
-        arrays.out[blockIdx.x] = all;
+        COARSEN_(leave)
+    (share.tile + 1 < share.tiles ? cut : cut - COARSEN_(words_of_cut) + COARSEN_(words_of_slot), 1,
+     all);
+    COARSEN_(join)(arrays, share, tile, cuts);
+}
+
+// A block per group of segments.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1024 / BLOCK_DIM)
+    COARSEN_(group_kernel)(COARSEN_(arrays) arrays, unsigned int groups, size_t each,
+                           unsigned long long *cuts)
+{
+    if (arrays.count) {
+        arrays.segments = *arrays.count;
+        each = coarsen_ceil_div(arrays.segments, groups);
+        if (each == 0)
+            return;
+    }
+    const size_t group = COARSEN_(group_of)(arrays, groups, each, COARSEN_TILE);
+    const COARSEN_(share) share =
+        COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), each, COARSEN_TILE);
+    if (share.tiles == 0)
+        return;
+    const size_t begin = share.begin + share.tile * COARSEN_TILE;
+    unsigned long long *const cut =
+        cuts + (size_t)(share.before + share.tile) * COARSEN_(words_of_cut) + 1;
+    COARSEN_(add_group)
+    (arrays, arrays.offsets + share.first, share.count, begin,
+     coarsen_min(begin + COARSEN_TILE, share.end), share.tile == 0, arrays.out + share.first,
+     cut - COARSEN_(words_of_cut) + COARSEN_(words_of_slot),
+     share.tile + 1 < share.tiles ? cut : NULL);
+    if (share.tiles > 1)
+        COARSEN_(join)(arrays, share, COARSEN_TILE, cuts);
 }
 
 #ifndef __CUDACC_RTC__
-// A run is a tile or more, and there are no more runs than the device has room for, so that there is one wave.
+// So many times COARSEN_TILE is few.
+COARSEN_HOST size_t COARSEN_(few)(cudaError_t *status)
+{
+    return COARSEN_FEW * coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+}
+
+// Multiples of a tile's size that an array has, at the most.
+COARSEN_HOST size_t COARSEN_(multiples)(size_t few)
+{
+    return COARSEN_FEW > 0 && COARSEN_FEW < 32 ? few / COARSEN_FEW * 32 : few;
+}
+
+COARSEN_HOST bool COARSEN_(is_few)(size_t n, size_t segments, size_t few)
+{
+    const size_t most = few * COARSEN_TILE, weight = COARSEN_WEIGHT * (segments + 1);
+    return weight <= most && n <= most - weight;
+}
+
+// What few blocks need comes first, for any n, and then slots for runs. A run is a tile or more, and there are no more runs
+// than the device has room for, so that there is one wave.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
 {
     cudaError_t status;
+    const size_t few = COARSEN_(few)(&status);
+    const size_t cuts = COARSEN_(multiples)(few);
     const size_t tiles = coarsen_ceil_div(n, COARSEN_RUN) +
                          COARSEN_CHARGE * coarsen_ceil_div(segments + 1, COARSEN_RUN) +
                          COARSEN_WARPS;
-    return COARSEN_(look_back_bytes)(coarsen_min(
-        tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
+    const size_t bytes = COARSEN_(words_of_cut) * sizeof(unsigned long long);
+    if (COARSEN_(is_few)(n, segments, few))
+        return 16 + coarsen_min(n / (COARSEN_TILE / 2), cuts) * bytes;
+    return cuts * bytes +
+           COARSEN_(look_back_bytes)(coarsen_min(
+               tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
 }
 
 // arrays: what a launcher got.
@@ -605,11 +997,43 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t shared_bytes = COARSEN_WARPS * COARSEN_PLACES * COARSEN_PLACE;
-    if (status == cudaSuccess && arrays.n <= BLOCK_DIM * COARSEN_LENGTH &&
-        arrays.segments <= processors * (2048 / BLOCK_DIM)) {
+    const size_t few = COARSEN_(few)(&status), cuts = COARSEN_(multiples)(few);
+    const size_t room = processors * (2048 / BLOCK_DIM); // for blocks
+    const size_t n = arrays.n, segments = arrays.segments, mean = n / segments;
+    const bool is_few = COARSEN_(is_few)(n, segments, few);
+    const bool is_long = COARSEN_FEW > 0 && segments < 0x70000000 &&
+                         mean >= (segments <= 8 * room ? 2 : 8) * BLOCK_DIM;
+    unsigned long long *const words = (unsigned long long *)scratch;
+    if (COARSEN_ITEMS > 1)
+        arrays.skip = (size_t)arrays.in % sizeof(COARSEN_(vector)) / sizeof(*arrays.in);
+    if (status == cudaSuccess && (is_few || is_long)) {
+        const size_t each = is_long || segments <= room ? 1 : coarsen_ceil_div(segments, 2 * few);
+        const size_t groups = coarsen_ceil_div(segments, each);
+        // Where a long segment is cut. If most are shorter than a tile, four tiles take no longer than blocks that meet;
+        // and of many elements blocks need not be so many.
+        unsigned int tile_log = 0;
+        while ((size_t)2 << tile_log <= COARSEN_TILE)
+            tile_log++;
+        tile_log += mean <= COARSEN_TILE ? 2 : 0;
+        for (unsigned int k = 0; k < 3 && (size_t)1 << tile_log < n / (4 * processors); k++)
+            tile_log++;
+        while ((size_t)1 << tile_log < coarsen_ceil_div(n, cuts))
+            tile_log++;
+        const size_t tile = each > 1 ? COARSEN_TILE : (size_t)1 << tile_log;
+        const size_t bytes = COARSEN_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector)) +
+                             (each > 1 ? (BLOCK_DIM + COARSEN_WARPS) * sizeof(COARSEN_ACC) : 0);
+        const void *const kernel =
+            each > 1 ? (const void *)COARSEN_(group_kernel) : (const void *)COARSEN_(few_kernel);
+        const size_t multiples = n > 0 ? (n - 1) / tile : 0;
         const cudaLaunchConfig_t config =
-            coarsen_launch_config(arrays.segments, BLOCK_DIM, 0, stream);
-        return cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays);
+            coarsen_launch_config(groups + multiples, BLOCK_DIM, bytes, stream);
+        status = coarsen_let_share(kernel, bytes, COARSEN_WARPS * sizeof(COARSEN_ACC) + 256);
+        if (status == cudaSuccess)
+            status = each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(group_kernel), arrays,
+                                                   (unsigned int)groups, each, words + 2)
+                              : cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays,
+                                                   (unsigned int)groups, tile_log, words + 2);
+        return status;
     }
     if (status == cudaSuccess)
         status =
@@ -624,11 +1048,10 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
         coarsen_ceil_div(arrays.n + COARSEN_CHARGE * (arrays.segments + 1), COARSEN_RUN);
     const size_t blocks = coarsen_min(coarsen_ceil_div(tiles, COARSEN_WARPS),
                                       processors * (size_t)(resident > 0 ? resident : 1));
-    if (COARSEN_ITEMS > 1)
-        arrays.skip = (size_t)arrays.in % sizeof(COARSEN_(vector)) / sizeof(*arrays.in);
     const cudaLaunchConfig_t config =
         coarsen_launch_config(blocks, BLOCK_DIM, shared_bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, (unsigned long long *)scratch);
+    return cudaLaunchKernelEx(&config, COARSEN_(kernel), arrays, words,
+                              words + cuts * COARSEN_(words_of_cut));
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n,
@@ -666,6 +1089,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_LENGTH
 #undef COARSEN_PLACES
 #undef COARSEN_RUN
+#undef COARSEN_TILE
+#undef COARSEN_THREADS
+#undef COARSEN_RESIDENT
+#undef COARSEN_FEW
 
 #define COARSEN_END
 #include "../base.h"

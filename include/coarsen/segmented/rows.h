@@ -42,7 +42,7 @@
 //     a short row     a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
 //                     once, a vector of each. Its lanes then exchange half of their sums for the half
 //                     that another has of the other rows, so a warp ends with a row per lane.
-//     up to 16 vectors per lane   a warp, one row at a time
+//     up to 32 vectors per lane   a warp, one row at a time
 //     longer          a block
 //     longer, and too few for all multiprocessors   several blocks, whose sums meet in slots
 // Where a wave has room for all rows at once, each gets more threads: a short row of more than a vector per
@@ -76,7 +76,9 @@
 #include "../block/vector.h"
 
 #define COARSEN_SHORT  (4 * 32)  // vectors of a row, up to which a warp takes several rows at once
-#define COARSEN_MEDIUM (16 * 32) // and up to which it takes one
+#define COARSEN_MEDIUM (32 * 32) // and up to which it takes one
+#define COARSEN_PIECE                                                                              \
+    16 // tiles, at the least, where rows fill the device: blocks that meet take longer
 // Of elements so small nvcc takes a vector apart where it was loaded, and waits for it there, if that is in a branch.
 #define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
 // Vectors of a lane by which narrow rows are staged: 32 KiB for a block. 0: there is no room.
@@ -348,8 +350,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 COARSEN_HOST size_t COARSEN_(pieces)(size_t rows, size_t width, size_t resident)
 {
     const size_t tiles = coarsen_ceil_div(width, (size_t)COARSE_FACTOR * BLOCK_DIM * COARSEN_ITEMS);
-    return coarsen_min(tiles, rows <= resident / 2 ? resident / rows
-                                                   : coarsen_ceil_div(8 * resident, rows));
+    return rows <= resident / 2 ? coarsen_min(tiles, resident / rows)
+                                : coarsen_min(coarsen_ceil_div(tiles, COARSEN_PIECE),
+                                              coarsen_ceil_div(8 * resident, rows));
 }
 
 // For as many pieces as there may be: fewer than 16 for each block that the device can hold.
@@ -428,6 +431,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
 #endif
 #undef COARSEN_SHORT
 #undef COARSEN_MEDIUM
+#undef COARSEN_PIECE
 #undef COARSEN_SMALL
 #undef COARSEN_FIT
 #undef COARSEN_STAGED

@@ -44,10 +44,11 @@
 // know of those before it comes by look-back, as in scan.h, while it sorts its tile. And the counts of all digits are
 // taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
 // the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. With
-// fewer keys than 96 such tiles have, tiles are shorter. With 131072 or fewer, launches would take longer than the sort:
+// fewer keys than 48 such tiles have, there are 96 shorter ones. A digit that all keys have in common needs no pass, and a
+// tile in which all keys have one digit is copied. With 131072 or fewer, launches would take longer than the sort:
 // 16 blocks do all passes in one, and meet twice per pass; up to 4096 keys (2048 bytes), one block sorts alone.
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
-// Cost: n keys read, and per digit n read and n written; scratch for n keys and values, and 2 KiB per tile. Few keys need
+// Cost: n keys read, and per digit in which they differ n read and n written; scratch for n keys and values, and 2 KiB per tile. Few keys need
 // no more than 49 KiB of scratch.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
@@ -124,7 +125,8 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
 #define COARSEN_COUNTS      2 // after the tickets, and the counters of blocks and meetings
 #define COARSEN_STARTS      (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
-#define COARSEN_SLOTS       (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
+#define COARSEN_LIVE        (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
+#define COARSEN_SLOTS       (COARSEN_LIVE + 2)
 
 #define COARSEN_ALONE       (sizeof(COARSEN_TYPE) == 1 ? 2048 : 4096) // keys, for one block
 #define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)        // of shared memory, or fewer
@@ -150,11 +152,24 @@ COARSEN_DEVICE void COARSEN_(tally)(unsigned int *counts, COARSEN_TYPE key, unsi
                       1u);
 }
 
+// Of passes, those in which not all keys have one digit, as bits. The others leave all keys in their places, and are not
+// done, except one where the sum of all would end in the wrong array. in_place: whether the keys are where they are to
+// end; an even number of passes leaves them there.
+COARSEN_DEVICE unsigned int COARSEN_(live_of)(unsigned int live, unsigned int passes, bool in_place)
+{
+    while (live == 0 || (in_place && (__popc(live) + passes) % 2 != 0)) {
+        const unsigned int idle = ~live & ((1u << passes) - 1);
+        live |= idle & -idle;
+    }
+    return live;
+}
+
 // Leaves, for each digit of each pass, where its first key goes.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(counts_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
-                            unsigned int width, unsigned long long *scratch)
+                            unsigned int width, bool in_place, unsigned long long *scratch)
 {
+    __shared__ unsigned int live;
     __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
     const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
     const unsigned int copy = threadIdx.x % COARSEN_COPIES;
@@ -164,11 +179,19 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    for (size_t v = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; v < parts.vectors; v += threads) {
-        const COARSEN_(vector) load = parts.first[v];
+    for (size_t v = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; v < parts.vectors;
+         v += 4 * threads) {
+        COARSEN_(vector) load[4];
 #pragma unroll
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            COARSEN_(tally)(counts + copy, load.item[j], first, width);
+        for (unsigned int k = 0; k < 4; k++)
+            if (v + k * threads < parts.vectors)
+                load[k] = parts.first[v + k * threads];
+#pragma unroll
+        for (unsigned int k = 0; k < 4; k++)
+            if (v + k * threads < parts.vectors)
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    COARSEN_(tally)(counts + copy, load[k].item[j], first, width);
     }
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
         COARSEN_(tally)(counts + copy, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
@@ -183,18 +206,26 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
     if (!COARSEN_(last_block)((unsigned int *)(scratch + 1)))
         return;
+    if (threadIdx.x == 0)
+        live = 0;
+    __syncthreads();
     // A warp per pass, in which each lane scans some neighbours.
     const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
     for (unsigned int bin = threadIdx.x / 32 * COARSEN_RADIX; bin < bins;
          bin += BLOCK_DIM / 32 * COARSEN_RADIX) {
         volatile unsigned long long *const mine = scratch + COARSEN_COUNTS + bin + lane * each;
         unsigned long long sum[COARSEN_RADIX / 32], total = 0;
+        bool all = false;
 #pragma unroll
         for (unsigned int j = 0; j < each; j++) {
+            const unsigned long long its = mine[j];
             sum[j] = total;
-            total += mine[j];
+            total += its;
+            all |= its == n;
             mine[j] = 0; // for the next launch
         }
+        if (!__any_sync(0xffffffff, all) && lane == 0)
+            atomicOr(&live, 1u << bin / COARSEN_RADIX);
         unsigned long long upto = total;
 #pragma unroll
         for (unsigned int delta = 1; delta < 32; delta *= 2) {
@@ -205,6 +236,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         for (unsigned int j = 0; j < each; j++)
             scratch[COARSEN_STARTS + bin + lane * each + j] = upto - total + sum[j];
     }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        scratch[COARSEN_LIVE] = COARSEN_(live_of)(live, bins / COARSEN_RADIX, in_place);
 }
 
 // ---- a pass ---------------------------------------------------------------------------------------------
@@ -248,14 +282,15 @@ typedef struct {
     unsigned long long offsets[COARSEN_RADIX]; // from places in the tile to those in the array
     unsigned long long ticket;
     unsigned int tile;
+    bool live;               // whether the pass is to be done
+    COARSEN_(arrays) arrays; // of this pass
 } COARSEN_(shared);
 
 // A tile of `count` keys, which begins with key `begin`. whole: all of its rows are, and there are COARSE_FACTOR.
-COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, COARSEN_(arrays) arrays, size_t begin,
-                                   unsigned int count, unsigned int rows, bool whole,
-                                   unsigned int first, unsigned int width,
-                                   const unsigned long long *starts, unsigned long long *next,
-                                   unsigned long long *slots)
+COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsigned int count,
+                                   unsigned int rows, bool whole, unsigned int first,
+                                   unsigned int width, const unsigned long long *starts,
+                                   unsigned long long *next, unsigned long long *slots)
 {
     COARSEN_(ranking) *const ranking = &shared->ranking;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
@@ -263,13 +298,13 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, COARSEN_(arrays) a
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
-            key[k] = arrays.in[begin + COARSEN_(mine)(rows, k)];
+            key[k] = shared->arrays.in[begin + COARSEN_(mine)(rows, k)];
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++)
         if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
-            value[k] = arrays.in_values[begin + COARSEN_(mine)(rows, k)];
+            value[k] = shared->arrays.in_values[begin + COARSEN_(mine)(rows, k)];
 #endif
     COARSEN_(clear)(ranking);
 #pragma unroll
@@ -285,35 +320,51 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, COARSEN_(arrays) a
         unsigned long long *const slot = slots + (size_t)tile * COARSEN_RADIX + d;
         COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
     }
-    COARSEN_(begins)(ranking);
+    const bool one = COARSEN_(alike)(ranking, count); // then they stay in their order
     first = COARSEN_(opaque)(first); // so that digits are taken anew, and not all kept in registers
 #ifdef COARSEN_VALUE
     COARSEN_VALUE *const values = (COARSEN_VALUE *)(keys + BLOCK_DIM * rows);
 #endif
+    if (one) {
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        if (k >= rows)
-            break;
-        const bool there = whole || COARSEN_(mine)(rows, k) < count;
-        // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
-        const unsigned int to = COARSEN_(place)(
-            ranking, there ? COARSEN_(digit)(key[k], first, width) : (1u << width) - 1);
-        if (there) {
-            keys[to] = key[k];
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (whole || (k < rows && COARSEN_(mine)(rows, k) < count)) {
+                keys[COARSEN_(mine)(rows, k)] = key[k];
 #ifdef COARSEN_VALUE
-            values[to] = value[k];
+                values[COARSEN_(mine)(rows, k)] = value[k];
 #endif
+            }
+    } else {
+        COARSEN_(scan_totals)(ranking);
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (k >= rows)
+                break;
+            const bool there = whole || COARSEN_(mine)(rows, k) < count;
+            // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
+            const unsigned int to = COARSEN_(place)(
+                ranking, there ? COARSEN_(digit)(key[k], first, width) : (1u << width) - 1);
+            if (there) {
+                keys[to] = key[k];
+#ifdef COARSEN_VALUE
+                values[to] = value[k];
+#endif
+            }
         }
     }
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         const unsigned int mine = ranking->totals[d];
         const unsigned long long at = starts[d] + COARSEN_(look_back)(slots + d, tile, flag, mine);
-        shared->offsets[d] = at - ranking->begin[d];
+        shared->offsets[d] = at - (one ? 0 : ranking->begin[d]);
         if (tile == tiles - 1)
             next[d] = at + mine;
     }
     __syncthreads();
 
+    COARSEN_TYPE *const out = shared->arrays.out;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *const out_values = shared->arrays.out_values;
+#endif
     // Neighbours in the tile are neighbours in the array, except where a digit ends.
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
@@ -321,37 +372,59 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, COARSEN_(arrays) a
         if (whole || i < count) {
             const COARSEN_TYPE one = keys[i];
             const size_t to = shared->offsets[COARSEN_(digit)(one, first, width)] + i;
-            arrays.out[to] = one;
+            out[to] = one;
 #ifdef COARSEN_VALUE
-            arrays.out_values[to] = values[i];
+            out_values[to] = values[i];
 #endif
         }
     }
 }
 
+// p: which pass, of those that are counted in scratch. spare: the other array. done: keys of the array before these n.
 // starts: where the next key of each digit goes. next: where to leave that for the keys behind these n.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
-    COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, size_t n, unsigned int rows, unsigned int first,
-                          unsigned int width, const unsigned long long *starts,
-                          unsigned long long *next, unsigned long long *scratch)
+    COARSEN_(pass_kernel)(COARSEN_(arrays) arrays, COARSEN_(arrays) spare, size_t done, size_t n,
+                          unsigned int rows, unsigned int p, unsigned int first, unsigned int width,
+                          const unsigned long long *starts, unsigned long long *next,
+                          unsigned long long *scratch)
 {
     __shared__ COARSEN_(shared) shared;
     COARSEN_(follow)();
     COARSEN_(let_next)();
+    if (threadIdx.x == BLOCK_DIM - 1) { // while the first one waits for the ticket
+        const unsigned int live = (unsigned int)scratch[COARSEN_LIVE];
+        const bool ends = __popc(live >> p) % 2 != 0; // at arrays.out
+        if ((live & ((1u << p) - 1)) != 0) {
+            arrays.in = ends ? spare.out : arrays.out;
+#ifdef COARSEN_VALUE
+            arrays.in_values = ends ? spare.out_values : arrays.out_values;
+#endif
+        }
+        arrays.in += done;
+        arrays.out = ends ? arrays.out : spare.out;
+#ifdef COARSEN_VALUE
+        arrays.in_values += done;
+        arrays.out_values = ends ? arrays.out_values : spare.out_values;
+#endif
+        shared.live = live >> p & 1;
+        shared.arrays = arrays;
+    }
     if (threadIdx.x == 0) {
         shared.ticket = COARSEN_(take)(scratch);
         shared.tile = COARSEN_(tile_of)(scratch, shared.ticket, gridDim.x);
     }
     __syncthreads();
+    if (!shared.live)
+        return;
     const size_t begin = (size_t)shared.tile * rows * BLOCK_DIM;
     const unsigned int count = (unsigned int)coarsen_min(n - begin, rows * BLOCK_DIM);
     unsigned long long *const slots = scratch + COARSEN_SLOTS;
     if (count == COARSE_FACTOR * BLOCK_DIM) {
         COARSEN_(pass)
-        (&shared, arrays, begin, count, COARSE_FACTOR, true, first, width, starts, next, slots);
+        (&shared, begin, count, COARSE_FACTOR, true, first, width, starts, next, slots);
     } else {
         COARSEN_(pass)
-        (&shared, arrays, begin, count, rows, false, first, width, starts, next, slots);
+        (&shared, begin, count, rows, false, first, width, starts, next, slots);
     }
 }
 
@@ -485,10 +558,12 @@ COARSEN_HOST size_t COARSEN_(most_rows)(cudaError_t *status)
     return bytes < other ? 0 : coarsen_min((bytes - other) / row, COARSE_FACTOR);
 }
 
-// With fewer keys, there is a tile for each of some blocks.
+// With fewer keys than half of COARSEN_SPREAD such tiles have, there are so many, of fewer rows.
 COARSEN_HOST size_t COARSEN_(rows_of)(size_t n, size_t most)
 {
-    return coarsen_min(coarsen_ceil_div(n, COARSEN_SPREAD * BLOCK_DIM), most);
+    return n / BLOCK_DIM >= COARSEN_SPREAD / 2 * most
+               ? most
+               : coarsen_ceil_div(n, COARSEN_SPREAD * BLOCK_DIM);
 }
 
 COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
@@ -570,11 +645,22 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     if (status == cudaSuccess)
         status = coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
     if (status == cudaSuccess) // before in is overwritten
-        status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width, words);
+        status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width,
+                                    COARSEN_(in_place)(arrays), words);
     if (status == cudaSuccess)
         status = COARSEN_(begin)(arrays, spare, n, passes, stream);
+    COARSEN_(arrays) from = arrays, others = arrays;
+    others.out = (COARSEN_TYPE *)spare;
+#ifdef COARSEN_VALUE
+    others.out_values = (COARSEN_VALUE *)((char *)spare + COARSEN_(spare_bytes)(n, false));
+#endif
+    if (COARSEN_(in_place)(arrays) && passes % 2 == 1) {
+        from.in = others.out;
+#ifdef COARSEN_VALUE
+        from.in_values = others.out_values;
+#endif
+    }
     for (unsigned int p = 0; p < passes; p++) {
-        COARSEN_(arrays) pass = COARSEN_(arrays_of)(arrays, spare, n, p, passes);
         unsigned long long *starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
         unsigned long long *next = starts + (size_t)COARSEN_PASSES * COARSEN_RADIX;
         for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
@@ -584,13 +670,10 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
             cudaLaunchAttribute attribute;
             status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(pass_kernel));
             if (status == cudaSuccess)
-                status = cudaLaunchKernelEx(
-                    &config, COARSEN_(pass_kernel), pass, here, (unsigned int)rows, first + 8 * p,
-                    COARSEN_(width_of)(p, width), (const unsigned long long *)starts, next, words);
-            pass.in += here;
-#ifdef COARSEN_VALUE
-            pass.in_values += here;
-#endif
+                status = cudaLaunchKernelEx(&config, COARSEN_(pass_kernel), from, others, done,
+                                            here, (unsigned int)rows, p, first + 8 * p,
+                                            COARSEN_(width_of)(p, width),
+                                            (const unsigned long long *)starts, next, words);
             unsigned long long *const used = starts;
             starts = next, next = used;
         }
@@ -620,6 +703,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_COUNTS
 #undef COARSEN_STARTS
 #undef COARSEN_SLOTS
+#undef COARSEN_LIVE
 #undef COARSEN_OTHER_BYTES
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_BACK
