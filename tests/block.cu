@@ -893,25 +893,33 @@ static void check_vector(const char *name, size_t items,
 #define COARSEN_MAP(a) ((short)-(a))
 #include <coarsen/block/inputs.h>
 
-// With a head that is more than n, by vectors from element 0 on.
+// The arrays are read from a head on, at which all are aligned; from any head on, where what is around a vector must be in the
+// arrays, so that the first and the last go by items; or from element 0 on, anywhere.
+enum { ALIGNED, AROUND, ANY };
 #define INPUTS_KERNEL(name, T)                                                                     \
-    static __global__ void name##_kernel(name##_inputs in, T *out, size_t n, size_t head)          \
+    static __global__ void name##_kernel(name##_inputs in, T *out, size_t n, size_t head, int how) \
     {                                                                                              \
-        const bool any = head > n;                                                                 \
-        if (any)                                                                                   \
-            head = 0;                                                                              \
-        const size_t vectors = (n - head) / name##_items, step = gridDim.x * blockDim.x;           \
+        const size_t all = (n - head) / name##_items, step = gridDim.x * blockDim.x;               \
         const size_t first = blockIdx.x * blockDim.x + threadIdx.x;                                \
-        for (size_t v = first; v < vectors; v += step) {                                           \
-            const name##_loads load =                                                              \
-                any ? name##_load_any(in, vectors, v) : name##_load(in, head, v);                  \
+        const size_t begin = how == AROUND ? 1 : 0,                                                \
+                     end = how == AROUND && all > 0 ? all - 1 : all;                               \
+        const size_t from = head + begin * name##_items, to = head + end * name##_items;           \
+        for (size_t v = begin + first; v < end; v += step) {                                       \
+            name##_loads load;                                                                     \
+            if (how == AROUND)                                                                     \
+                load = name##_between(name##_load_raw(in, head, v, false), in, head, false);       \
+            else if (how == ANY)                                                                   \
+                load = name##_load_any(in, all, v);                                                \
+            else if (name##_items > 1 && v % 2)                                                    \
+                load = name##_between(name##_load_raw(in, head, v, true), in, head, true);         \
+            else                                                                                   \
+                load = name##_load(in, head, v);                                                   \
             for (unsigned int j = 0; j < name##_items; j++)                                        \
                 out[head + v * name##_items + j] = name##_map(&load, j, in);                       \
         }                                                                                          \
-        for (size_t r = first; r < n - vectors * name##_items; r += step) {                        \
-            const size_t i = r < head ? r : r + vectors * name##_items;                            \
-            out[i] = name##_map_at(in, i);                                                         \
-        }                                                                                          \
+        for (size_t i = first; i < n; i += step)                                                   \
+            if (i < from || i >= to)                                                               \
+                out[i] = name##_map_at(in, i);                                                     \
     }
 
 INPUTS_KERNEL(blend, double)
@@ -939,12 +947,11 @@ static void check_inputs(void)
     }
     bool right = true, boundary = true;
     for (size_t n = 0; n <= most; n = n < 10 ? n + 1 : n * 3 / 2)
-        for (size_t at = 0; at < 2 * 3 * 3 * 3 * 3; at++) {
-            const bool any = at % 2 != 0;
-            const bare_array in_a(n, at / 2 % 3), in_b(n * 4, at / 6 % 3 * 4);
-            const bare_array in_c(n * 2, at / 18 % 3 * 2);
-            const bare_array in_t(n * 12, at / 2 % 3 * 4), in_u(n * 4, at / 6 % 3 * 4);
-            const test_array out(n * 8, at / 54 * 8), out_t(n * 12), out_c(n * 2, at / 54 * 2);
+        for (size_t at = 0; at < 3 * 3 * 3 * 3 * 3; at++) {
+            const bare_array in_a(n, at / 3 % 3), in_b(n * 4, at / 9 % 3 * 4);
+            const bare_array in_c(n * 2, at / 27 % 3 * 2);
+            const bare_array in_t(n * 12, at / 3 % 3 * 4), in_u(n * 4, at / 9 % 3 * 4);
+            const test_array out(n * 8, at / 81 * 8), out_t(n * 12), out_c(n * 2, at / 81 * 2);
             if (n > 0) {
                 in_a.fill(a.data());
                 in_b.fill(b.data());
@@ -960,23 +967,26 @@ static void check_inputs(void)
             // Bytes 2, 8, 4 and 16 at once: the first place that is right for all.
             size_t want = n;
             for (size_t h = 0; h < 2 && h < n && want == n; h++)
-                if ((at / 2 % 3 + h) % 2 == 0 && (at / 6 % 3 + h) % 2 == 0 &&
-                    (at / 18 % 3 + h) % 2 == 0 && (at / 54 + h) % 2 == 0)
+                if ((at / 3 % 3 + h) % 2 == 0 && (at / 9 % 3 + h) % 2 == 0 &&
+                    (at / 27 % 3 + h) % 2 == 0 && (at / 81 + h) % 2 == 0)
                     want = h;
             boundary = boundary && head == want && pairs_head(two, NULL, n) == 0;
             // Without an array that is written, that one is no matter.
             boundary = boundary &&
-                       negated_head(one, NULL, n) == std::min(n, (size_t)(8 - at / 18 % 3) % 8);
+                       negated_head(one, NULL, n) == std::min(n, (size_t)(8 - at / 27 % 3) % 8);
             const cudaLaunchConfig_t config = config_of(dim3(2), dim3(32));
-            right =
-                right && went_well(cudaLaunchKernelEx(&config, blend_kernel, in,
-                                                      (double *)out.get(), n, any ? n + 1 : head));
+            const int how = (int)(at % 3);
+            const size_t some = how == AROUND ? std::min(n, at % 5) : 0;
+            right = right &&
+                    went_well(cudaLaunchKernelEx(&config, blend_kernel, in, (double *)out.get(), n,
+                                                 how == ALIGNED ? head : some, how));
             right = right &&
                     went_well(cudaLaunchKernelEx(&config, pairs_kernel, two, (triple *)out_t.get(),
-                                                 n, any ? n + 1 : (size_t)0));
-            right = right && went_well(cudaLaunchKernelEx(
-                                 &config, negated_kernel, one, (short *)out_c.get(), n,
-                                 any ? n + 1 : negated_head(one, (short *)out_c.get(), n)));
+                                                 n, (size_t)0, how == ANY ? ANY : ALIGNED));
+            right = right &&
+                    went_well(cudaLaunchKernelEx(
+                        &config, negated_kernel, one, (short *)out_c.get(), n,
+                        how == ALIGNED ? negated_head(one, (short *)out_c.get(), n) : some, how));
             std::vector<double> got(n);
             std::vector<triple> got_t(n);
             std::vector<short> got_c(n);

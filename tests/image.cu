@@ -264,9 +264,9 @@ static void check_distances(const rung &r)
             }
     // Rows with warps that are far from both ends.
     const size_t wide = 1504 / r.channels;
-    const place aligned = {0, 0}, odd = {3, 1};
+    const place aligned = {0, 0}, odd = {3, 1}, other = {20, 6};
     if (!right_at(r, wide, 40, aligned, aligned, RANDOM) ||
-        !right_at(r, wide, 40, odd, odd, RANDOM)) {
+        !right_at(r, wide, 40, odd, odd, RANDOM) || !right_at(r, wide, 40, odd, other, RANDOM)) {
         tap_ok(0, "%s: %zu x 40: %s", r.name, wide, cudaGetErrorString(cudaGetLastError()));
         return;
     }
@@ -284,6 +284,46 @@ static void check_distances(const rung &r)
         }
     tap_ok(1, "%s: right to the bit at every distance from a boundary", r.name);
 }
+
+#if TESTED(blur_rolling)
+
+// How a picture is cut into strips: as many as fill the device, and no more waves than that takes.
+static void check_cuts(void)
+{
+    static const size_t columns[] = {1, 2, 3, 17, 528, 5000},
+                        heights[] = {1, 7, 9, 100, 8192, 99999};
+    static const size_t waves[] = {1, 40, 528, 3168};
+    for (size_t t = 0; t < 6 * 6 * 4 * 2; t++) {
+        const size_t c = columns[t % 6], h = heights[t / 6 % 6], wave = waves[t / 36 % 4];
+        const bool aligned = t / 144;
+        const rolling_5_1_cut cut =
+            rolling_5_1_cut_image(c, h, wave, aligned); // COARSE_FACTOR is 48
+        const size_t ends = aligned ? 0 : std::min(c, (size_t)2), halves = 2 * c + ends;
+        const size_t rows = cut.rows, end_rows = cut.end_rows, most = (h + 7) / 8;
+        const size_t least = (halves + 2 * wave - 1) / (2 * wave),
+                     full = c * ((h + 47) / 48) / wave;
+        const size_t room = (aligned ? std::max(least, full) : least) * wave;
+        const size_t warps =
+            ends * ((h + end_rows - 1) / end_rows) + (c - ends) * ((h + rows - 1) / rows);
+        bool ok = cut.columns == c && cut.ends == ends && rows >= 1 && rows <= h && end_rows >= 1 &&
+                  end_rows <= rows;
+        ok = ok && cut.end_warps == ends * ((h + end_rows - 1) / end_rows) &&
+             (h + rows - 1) / rows <= most;
+        // No more than there is room for, but that there are whole strips; and with one row fewer there would be.
+        ok = ok && warps <= room + ends;
+        ok = ok && (rows == 1 || (h + rows - 2) / (rows - 1) > std::min(most, 2 * room / halves));
+        ok = ok && (end_rows == 1 || 3 * (end_rows - 1) < 2 * rows);
+        if (!ok) {
+            tap_ok(0,
+                   "rolling: %zu columns, %zu rows, %zu at once, aligned %d: strips of %zu and %zu",
+                   c, h, wave, aligned, rows, end_rows);
+            return;
+        }
+    }
+    tap_ok(1, "rolling: strips fill the device, and are no shorter");
+}
+
+#endif
 
 // More rows than a grid has, so that blocks go round.
 static void check_tall(const rung &r)
@@ -348,13 +388,13 @@ static cudaError_t count_rolling_32_launch(const unsigned char *in, size_t in_pi
                                            unsigned char *out, size_t out_pitch, size_t width,
                                            size_t height, cudaStream_t stream)
 {
-    const unsigned int columns = 2, rows = 32;
+    const count_rolling_cut cut = {2, 32, 0, 32, 0}; // two columns, strips of 32 rows
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
     config.blockDim = dim3(128);
     config.stream = stream;
     return cudaLaunchKernelEx(&config, count_rolling_kernel, in, in_pitch, out, out_pitch, width,
-                              height, columns, rows);
+                              height, cut);
 }
 #endif
 
@@ -466,6 +506,9 @@ int main(void)
 #endif
 #if TESTED(blur_tiled)
     check_tall(BLUR(tiled_1_1, 1, 1));
+#endif
+#if TESTED(blur_rolling)
+    check_cuts();
 #endif
 #ifdef SIMT
     check_counts();

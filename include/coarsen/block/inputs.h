@@ -29,11 +29,11 @@
 //     NAME_items    elements of a load: as many as are 16 bytes of the widest type, or one if a size is
 //                   no power of two
 //     NAME_loads    as many elements of each array
+//     NAME_raw      the words that these are in, if NAME_items is more than one
 //     COARSEN_OUT NAME_map_at(NAME_inputs in, size_t i)                  of elements i; device
 //     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)       vector v after the head; device
-//     NAME_around NAME_load_around(NAME_inputs in, size_t head, size_t v)     the same, wherever it begins: the
-//                                                vectors of each array that it is part of; device
-//     NAME_loads  NAME_between(const NAME_around *around, NAME_inputs in, size_t head)      and from these; device
+//     NAME_raw    NAME_load_raw(NAME_inputs in, size_t head, size_t v, bool aligned)        that, in words; device
+//     NAME_loads  NAME_between(NAME_raw raw, NAME_inputs in, size_t head, bool aligned)     and from them; device
 //     NAME_loads  NAME_load_any(NAME_inputs in, size_t vectors, size_t v)     vector v of so many from elements 0 on,
 //                                                aligned or not; nothing outside of the arrays is read; device
 //     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)   of item j; device
@@ -41,7 +41,9 @@
 //     bool        NAME_inputs_ok(NAME_inputs in, size_t n)    no null, misaligned or overflowing array; host
 // The head is the elements before the first at which every array is at a vector's boundary; all n
 // if none is. out, if not null, is one more: an array that is written the same way. The vectors are
-// (n - head) / NAME_items; what is before and after them goes by NAME_map_at.
+// (n - head) / NAME_items; what is before and after them goes by NAME_map_at. aligned is a constant: unless it
+// is set, vectors may begin anywhere in each array, and the words around them must be in it. Small elements take many
+// fewer instructions in words than by NAME_load.
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MAP
 #include "../base.h"
@@ -99,79 +101,108 @@ COARSEN_DEVICE COARSEN_(loads) COARSEN_(load)(COARSEN_(inputs) in, size_t head, 
     return load;
 }
 
+// Two neighbours, of which the second is not always there. As items, the compiler would take many small ones apart and put
+// them together again.
 typedef struct {
-    COARSEN_(loads) low, high;
-} COARSEN_(around);
-
-// How far behind a vector's boundary that is.
-COARSEN_DEVICE unsigned int COARSEN_(after)(const void *from, size_t alignment)
-{
-    return (unsigned int)((size_t)from % alignment);
-}
-
-COARSEN_DEVICE COARSEN_(around) COARSEN_(load_around)(COARSEN_(inputs) in, size_t head, size_t v)
-{
-    COARSEN_(around) around;
-    const unsigned int after_a = COARSEN_(after)(in.a + head, COARSEN_ALIGN(COARSEN_TYPE));
-    const COARSEN_(vector_a) *const a =
-        (const COARSEN_(vector_a) *)((const char *)(in.a + head) - after_a);
-    around.low.a = a[v];
-    around.high.a =
-        a[v + (after_a > 0)]; // itself, if one is enough: the next may be another thread's to write
+    unsigned int a[8];
 #if COARSEN_INPUTS >= 2
-    const unsigned int after_b = COARSEN_(after)(in.b + head, COARSEN_ALIGN(COARSEN_TYPE_B));
-    const COARSEN_(vector_b) *const b =
-        (const COARSEN_(vector_b) *)((const char *)(in.b + head) - after_b);
-    around.low.b = b[v];
-    around.high.b = b[v + (after_b > 0)];
+    unsigned int b[8];
 #endif
 #if COARSEN_INPUTS >= 3
-    const unsigned int after_c = COARSEN_(after)(in.c + head, COARSEN_ALIGN(COARSEN_TYPE_C));
-    const COARSEN_(vector_c) *const c =
-        (const COARSEN_(vector_c) *)((const char *)(in.c + head) - after_c);
-    around.low.c = c[v];
-    around.high.c = c[v + (after_c > 0)];
+    unsigned int c[8];
 #endif
-    return around;
+} COARSEN_(raw);
+
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
+    unsigned int word[4];
+} COARSEN_(four_words);
+typedef struct COARSEN_ALIGNED(8) COARSEN_MAY_ALIAS {
+    unsigned int word[2];
+} COARSEN_(two_words);
+typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
+    unsigned int word;
+} COARSEN_(one_word);
+typedef struct COARSEN_ALIGNED(2) COARSEN_MAY_ALIAS {
+    unsigned short word;
+} COARSEN_(half_word);
+
+// How far behind the boundary of a vector of so many bytes that is.
+COARSEN_DEVICE unsigned int COARSEN_(after)(const void *from, unsigned int bytes)
+{
+    return (unsigned int)((size_t)from % bytes);
 }
 
-// Of two vectors of so many bytes, the one that begins after so many of the first.
-COARSEN_INLINE void COARSEN_(join)(void *low, const void *high, unsigned int bytes,
+COARSEN_INLINE void COARSEN_(load_part)(unsigned int *words, const char *from, unsigned int bytes)
+{
+    if (bytes == 16) {
+        const COARSEN_(four_words) part = *(const COARSEN_(four_words) *)from;
+        memcpy(words, &part, sizeof(part));
+    } else if (bytes == 8) {
+        const COARSEN_(two_words) part = *(const COARSEN_(two_words) *)from;
+        memcpy(words, &part, sizeof(part));
+    } else if (bytes == 4) {
+        words[0] = ((const COARSEN_(one_word) *)from)->word;
+    } else if (bytes == 2) {
+        const COARSEN_(half_word) part = *(const COARSEN_(half_word) *)from;
+        memcpy(words, &part, sizeof(part));
+    }
+}
+
+// The vector that this is in, and the next unless it begins there: that may be another thread's to write.
+COARSEN_INLINE void COARSEN_(load_parts)(unsigned int *words, const void *from, unsigned int bytes,
+                                         const bool aligned)
+{
+    const unsigned int after = aligned ? 0 : COARSEN_(after)(from, bytes);
+    const char *const low = (const char *)from - after;
+    COARSEN_(load_part)(words, low, bytes);
+    if (after > 0)
+        COARSEN_(load_part)((unsigned int *)((char *)words + bytes), low + bytes, bytes);
+}
+
+COARSEN_INLINE COARSEN_(raw)
+    COARSEN_(load_raw)(COARSEN_(inputs) in, size_t head, size_t v, const bool aligned)
+{
+    const size_t i = head + v * COARSEN_ITEMS;
+    COARSEN_(raw) raw = {};
+    COARSEN_(load_parts)(raw.a, in.a + i, sizeof(COARSEN_(vector_a)), aligned);
+#if COARSEN_INPUTS >= 2
+    COARSEN_(load_parts)(raw.b, in.b + i, sizeof(COARSEN_(vector_b)), aligned);
+#endif
+#if COARSEN_INPUTS >= 3
+    COARSEN_(load_parts)(raw.c, in.c + i, sizeof(COARSEN_(vector_c)), aligned);
+#endif
+    return raw;
+}
+
+COARSEN_INLINE void COARSEN_(join)(void *to, unsigned int *words, unsigned int bytes,
                                    unsigned int after)
 {
-    unsigned int words[8] = {};
-    memcpy(words, low, bytes);
-    memcpy((char *)words + bytes, high, bytes);
+    bytes = coarsen_min(bytes, 16); // always, but for one item of another size, which has no words
     COARSEN_(shift)(words, (bytes + 3) / 4, after);
-    memcpy(low, words, bytes);
+    memcpy(to, words, bytes);
 }
 
 COARSEN_INLINE COARSEN_(loads)
-    COARSEN_(between)(const COARSEN_(around) * around, COARSEN_(inputs) in, size_t head)
+    COARSEN_(between)(COARSEN_(raw) raw, COARSEN_(inputs) in, size_t head, const bool aligned)
 {
-    COARSEN_(loads) load = around->low;
-    COARSEN_(join)
-    ((void *)&load.a, (const void *)&around->high.a, sizeof(load.a),
-     COARSEN_(after)(in.a + head, COARSEN_ALIGN(COARSEN_TYPE)));
+    COARSEN_(loads) load;
+    const unsigned int after_a = aligned ? 0 : COARSEN_(after)(in.a + head, sizeof(load.a));
+    COARSEN_(join)((void *)&load.a, raw.a, sizeof(load.a), after_a);
 #if COARSEN_INPUTS >= 2
-    COARSEN_(join)
-    ((void *)&load.b, (const void *)&around->high.b, sizeof(load.b),
-     COARSEN_(after)(in.b + head, COARSEN_ALIGN(COARSEN_TYPE_B)));
+    const unsigned int after_b = aligned ? 0 : COARSEN_(after)(in.b + head, sizeof(load.b));
+    COARSEN_(join)((void *)&load.b, raw.b, sizeof(load.b), after_b);
 #endif
 #if COARSEN_INPUTS >= 3
-    COARSEN_(join)
-    ((void *)&load.c, (const void *)&around->high.c, sizeof(load.c),
-     COARSEN_(after)(in.c + head, COARSEN_ALIGN(COARSEN_TYPE_C)));
+    const unsigned int after_c = aligned ? 0 : COARSEN_(after)(in.c + head, sizeof(load.c));
+    COARSEN_(join)((void *)&load.c, raw.c, sizeof(load.c), after_c);
 #endif
     return load;
 }
 
 COARSEN_INLINE COARSEN_(loads) COARSEN_(load_any)(COARSEN_(inputs) in, size_t vectors, size_t v)
 {
-    if (v > 0 && v + 1 < vectors) {
-        const COARSEN_(around) around = COARSEN_(load_around)(in, 0, v);
-        return COARSEN_(between)(&around, in, 0);
-    }
+    if (COARSEN_ITEMS > 1 && v > 0 && v + 1 < vectors)
+        return COARSEN_(between)(COARSEN_(load_raw)(in, 0, v, false), in, 0, false);
     COARSEN_(loads) load; // what is around it may reach out of the arrays
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {

@@ -24,17 +24,31 @@
 #ifndef COARSEN_MADE_SHIFT
 #define COARSEN_MADE_SHIFT
 
-COARSEN_INLINE void COARSEN_(shift)(unsigned int *words, unsigned int count, unsigned int after)
+// Words `apart` words on, and in them `after` bytes.
+COARSEN_INLINE void COARSEN_(shift_by)(unsigned int *words, unsigned int count, unsigned int apart,
+                                       unsigned int after)
 {
 #pragma unroll
-    for (unsigned int apart = 2; apart > 0; apart--) // words, and then, below, bytes
-#pragma unroll
-        for (unsigned int i = 0; i < count + apart; i++)
-            if (after & 4 * apart)
-                words[i] = words[i + apart];
-#pragma unroll
     for (unsigned int i = 0; i < count; i++)
-        words[i] = __funnelshift_r(words[i], words[i + 1], 8 * after);
+        words[i] = __funnelshift_r(words[i + apart], words[i + apart + 1], 8 * after);
+}
+
+// A branch, as choosing each word costs more: words are in registers, which have no index.
+COARSEN_INLINE void COARSEN_(shift)(unsigned int *words, unsigned int count, unsigned int after)
+{
+    switch (after / 4) {
+    case 0:
+        COARSEN_(shift_by)(words, count, 0, after);
+        break;
+    case 1:
+        COARSEN_(shift_by)(words, count, 1, after);
+        break;
+    case 2:
+        COARSEN_(shift_by)(words, count, 2, after);
+        break;
+    default:
+        COARSEN_(shift_by)(words, count, 3, after);
+    }
 }
 #endif
 

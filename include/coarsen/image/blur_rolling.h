@@ -20,9 +20,9 @@
 // | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 7              |
 // | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
 // | BLOCK_DIM        | 128      | threads per block: a multiple of 32 from 32 to 128              |
-// | COARSE_FACTOR    | 48       | about how many rows per thread, of 16 columns, from 1 to 1024   |
-// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height, columns, rows), NAME_any_kernel
-// (the same for any alignment) and
+// | COARSE_FACTOR    | 48       | rows per thread, of 16 columns, or some more, from 1 to 1024    |
+// Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height, cut), where cut is a
+// NAME_cut, NAME_any_kernel (the same for any alignment) and
 //     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
 //                             unsigned char *out, size_t out_pitch,
 //                             size_t width, size_t height, cudaStream_t stream)
@@ -37,12 +37,14 @@
 // row that leaves is subtracted, whatever the radius. The last 2 COARSEN_RADIUS + 1 rows wait in
 // shared memory, where each thread uses only its own 16 columns, and the next ones are copied there
 // meanwhile. Shuffles bring the neighbours' column sums. Two sums share a register, which limits
-// the radius. Rows that are not aligned are copied and written as the aligned words that hold them,
-// and shifted in between.
+// the radius. Rows that are not aligned are copied and written as the aligned vectors that hold
+// them, and shifted in between.
 // Price paid: 16 bytes of shared memory per thread and waiting row; the lanes at the ends of a
 // warp, which only help, except at the ends of a row; and 2 COARSEN_RADIUS rows read before the
-// first is made, so a small COARSE_FACTOR reads many rows twice. For rows that are not aligned,
-// four accesses of 4 bytes in place of one of 16, and two more ways through shared memory.
+// first is made. Neighbouring strips are walked towards each other, or apart, so that they read
+// their common rows at the same time, and memory once. For rows that are not aligned, one lane more
+// that only helps, two shifts and two more ways through shared memory; their strips are as long as
+// fill the device once.
 // Cost: every sample is read about 1 + 2 COARSEN_RADIUS / COARSE_FACTOR times and written once.
 // Source: running sums are those of M. J. McDonnell, Box-filtering techniques (1981).
 
@@ -67,16 +69,20 @@
 #endif
 
 #include "../block/copy.h"
+#include "../block/shift.h"
 
-#define COARSEN_SIDE   (2 * COARSEN_RADIUS + 1)
-#define COARSEN_BOX    (COARSEN_SIDE * COARSEN_SIDE)
-#define COARSEN_REACH  (COARSEN_RADIUS * COARSEN_CHANNELS) // samples on each side
-#define COARSEN_WORDS  ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
-#define COARSEN_HALO   ((COARSEN_REACH + 18) / 16)    // the same and 3, for a shift, in lanes of 16
-#define COARSEN_SPAN   (16 * (32 - 2 * COARSEN_HALO)) // samples per warp and row
-#define COARSEN_AHEAD  3                              // rows on their way
-#define COARSEN_SLOTS  (COARSEN_SIDE + COARSEN_AHEAD)
-#define COARSEN_PLACES 6
+#define COARSEN_SIDE     (2 * COARSEN_RADIUS + 1)
+#define COARSEN_BOX      (COARSEN_SIDE * COARSEN_SIDE)
+#define COARSEN_REACH    (COARSEN_RADIUS * COARSEN_CHANNELS) // samples on each side
+#define COARSEN_WORDS    ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
+#define COARSEN_HALO     ((COARSEN_REACH + 15) / 16)         // the same, in lanes of 16
+// The same on the right unless aligned, where the vectors that are written hold means of the next lane.
+#define COARSEN_HALO_ANY ((COARSEN_REACH + 30) / 16)
+#define COARSEN_AHEAD    3 // rows on their way
+#define COARSEN_SLOTS    (COARSEN_SIDE + COARSEN_AHEAD)
+// Vectors of a warp and row: 32 and the next. An even number, as a copy to 16 bytes behind a multiple of 32 is two requests.
+#define COARSEN_RING     34
+#define COARSEN_PLACES   6
 
 typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
@@ -84,12 +90,13 @@ typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
 
 // A thread's part of its warp's strip, which is 32 vectors wide. Rows are numbered from the first that the strip needs.
 typedef struct {
-    size_t in_pitch, out_pitch;
-    long long x, samples; // of the thread's first word; of a row
-    int b;                // the samples that the row has of its vector: the first b
-    bool made;            // whether the thread's vector is written, not only of use to the others
-    unsigned int reads;   // unless aligned, bits for words lane, lane + 32, lane + 64, lane + 96:
-    unsigned int writes, ends;  // those it copies, it writes, and it writes a part of
+    long long in_pitch, out_pitch; // from one row to the next that is walked
+    long long samples;             // of a row
+    int b;                         // the samples that the row has of its vector: the first b
+    bool made;           // whether the thread's vector is written, not only of use to the others
+    int left, warp_left; // samples up to the row's end, from the thread's and the warp's first
+    int made_begin, made_end;   // the lanes whose vectors are written
+    bool starts;                // whether the row begins with the warp's
     int begin, end;             // the rows that exist
     int inner_begin, inner_end; // the rows around which as much as a vector may be read
     int full_begin;             // from here on, boxes have all their rows
@@ -100,13 +107,13 @@ typedef struct {
 typedef struct {
     const unsigned char *from; // the row to be copied next
     unsigned char *to;
-    unsigned int bits;              // 8 times the distance of the row that enters from a word
+    unsigned int after;             // bytes, of the row that enters, after a vector's boundary
     unsigned int entering, leaving; // slots
     unsigned int whole[4], odd[4];  // the column sums
 } COARSEN_(state);
 
-// Begins to copy a row to a slot: as the aligned vectors, or the aligned words, that hold its
-// samples. rows, columns: as in step.
+// Begins to copy a row to a slot. Unless aligned, as the vectors that hold its samples, of which there is one more. rows,
+// columns: as in step.
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char *from,
                                     const COARSEN_(strip) * strip, int row, const bool rows,
                                     const bool columns, const bool aligned)
@@ -120,35 +127,37 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char 
         if (columns || strip->b > 0)
             COARSEN_(copy_async)(own, from, 16);
     } else if (!aligned && inner) {
-        COARSEN_(vector) *const first = own - lane + lane / 4;
-        const unsigned char *const words = (const unsigned char *)((size_t)from / 4 * 4);
-#pragma unroll
-        for (unsigned int j = 0; j < 4; j++) {
-            unsigned int *const to = &first[8 * j].word[lane % 4];
-            if (columns)
-                COARSEN_(copy_async)(to, words + 128 * j, 4);
-            else
-                COARSEN_(copy_part_async)(to, words + 128 * j, 4, 4 * (strip->reads >> j & 1));
-        }
+        const unsigned int after = (unsigned int)((size_t)from % 16);
+        if (columns || -strip->left < (int)after)
+            COARSEN_(copy_async)(own, from - after, 16);
+        if (lane == 0 && (columns || 512 - strip->left < (int)after))
+            COARSEN_(copy_async)(own + 32, from - after + 512, 16);
     } else {
-        const unsigned char *const first = from + (aligned ? 0 : 12 * lane);
         unsigned char *const to = (unsigned char *)own;
         *own = nothing;
 #pragma unroll 1
         for (int j = 0; j < strip->b; j++)
-            to[j] = first[j];
+            to[j] = from[j];
     }
     COARSEN_(copies_end)();
 }
 
-// A vector that begins so many bits behind a word, of which the thread has 4 words and its neighbour the next.
-COARSEN_DEVICE COARSEN_(vector) COARSEN_(shift_down)(COARSEN_(vector) words, unsigned int bits)
+// The vector that begins so many bytes after the thread's, of which it has the first and its neighbour the next.
+COARSEN_INLINE COARSEN_(vector) COARSEN_(between)(const COARSEN_(vector) * own, unsigned int after)
 {
-    const unsigned int next = __shfl_down_sync(0xffffffff, words.word[0], 1);
+    const COARSEN_(vector) low = own[0], high = own[1];
+    COARSEN_(vector) made;
+    unsigned int words[8];
+#pragma unroll
+    for (int w = 0; w < 4; w++) {
+        words[w] = low.word[w];
+        words[4 + w] = high.word[w];
+    }
+    COARSEN_(shift)(words, 4, after);
 #pragma unroll
     for (int w = 0; w < 4; w++)
-        words.word[w] = __funnelshift_r(words.word[w], w < 3 ? words.word[w + 1] : next, bits);
-    return words;
+        made.word[w] = words[w];
+    return made;
 }
 
 // Zeros for the samples that the row has not.
@@ -175,43 +184,30 @@ COARSEN_DEVICE void COARSEN_(store)(unsigned char *to, int b, COARSEN_(vector) m
                 to[4 * w + j] = (unsigned char)(means.word[w] >> 8 * j);
 }
 
-// Writes the warp's vectors to a row at any distance from a word: as the aligned words that hold them, by way of shared
-// memory, so that neighbours write neighbours.
-COARSEN_INLINE void COARSEN_(store_words)(unsigned char *to, COARSEN_(vector) means,
-                                          const COARSEN_(strip) * strip, const bool columns)
+// Writes the warp's vectors to a row at any distance from a boundary: as the aligned vectors that hold them, by way of
+// shared memory. Only where the row begins and ends is it bytes.
+COARSEN_INLINE void COARSEN_(store_any)(COARSEN_(vector) (*rows)[33], unsigned char *to,
+                                        COARSEN_(vector) means, const COARSEN_(strip) * strip,
+                                        const bool columns)
 {
-    __shared__ COARSEN_(vector) row[BLOCK_DIM];
-    const unsigned int lane = threadIdx.x % 32, before = (unsigned int)((size_t)to % 4);
-    const unsigned int last = __shfl_up_sync(0xffffffff, means.word[3], 1);
-    COARSEN_(vector) words;
-#pragma unroll
-    for (int w = 0; w < 4; w++)
-        words.word[w] =
-            __funnelshift_l(w > 0 ? means.word[w - 1] : last, means.word[w], 8 * before);
-    row[threadIdx.x] = words;
+    const unsigned int lane = threadIdx.x % 32, after = (0u - (unsigned int)(size_t)to) % 16;
+    COARSEN_(vector) *const row = rows[threadIdx.x / 32];
+    row[lane] = means;
     __syncwarp();
-    const COARSEN_(vector) *const first = &row[threadIdx.x - lane + lane / 4];
-    unsigned char *const word_to = to - before;
-#pragma unroll
-    for (unsigned int j = 0; j < 4; j++)
-        words.word[j] = first[8 * j].word[lane % 4];
-#pragma unroll
-    for (unsigned int j = 0; j < 4; j++)
-        if ((columns && (j == 1 || j == 2)) || strip->writes >> j & 1)
-            *(COARSEN_(words_1) *)(word_to + 128 * j) = COARSEN_(words_1){words.word[j]};
-    if (columns)
-        return;
-#pragma unroll 1
-    for (unsigned int ends = strip->ends; ends != 0;
-         ends &= ends - 1) { // one at most, nearly always
-        const int j = __ffs((int)ends) - 1;
-        const unsigned int word = first[8 * j].word[lane % 4];
-        const long long x = strip->x + 128 * j - before;
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            if (x + k >= 0 && x + k < strip->samples)
-                word_to[128 * j + k] = (unsigned char)(word >> 8 * k);
+    const COARSEN_(vector) made = COARSEN_(between)(row + lane, after);
+    if (strip->made && (columns || strip->left - (int)after >= 16))
+        *(COARSEN_(vector) *)(to + after) = made;
+    if (!columns) {
+        const unsigned char *const bytes = (const unsigned char *)row;
+        unsigned char *const first = to - 16 * lane;
+        if (strip->starts && lane < after && (int)lane < strip->warp_left)
+            first[lane] = bytes[lane];
+        const int left = strip->warp_left - (int)after, tail = left / 16;
+        if (left >= 0 && tail >= strip->made_begin && tail < strip->made_end &&
+            (int)lane < left % 16)
+            first[after + 16 * tail + lane] = bytes[after + 16 * tail + lane];
     }
+    __syncwarp(); // before the next row is written there
 }
 
 // The column sums at samples p and p + 2, packed. even[k] holds the sums at samples 4k and 4k + 2,
@@ -228,7 +224,8 @@ COARSEN_DEVICE unsigned int COARSEN_(pair)(const unsigned int *even, const unsig
 COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_even,
                                    const unsigned int *mine_odd, const bool columns)
 {
-    unsigned int even[4 + 2 * COARSEN_WORDS], odd[4 + 2 * COARSEN_WORDS];
+    unsigned int even[5 + 2 * COARSEN_WORDS], odd[5 + 2 * COARSEN_WORDS];
+    even[4 + 2 * COARSEN_WORDS] = odd[4 + 2 * COARSEN_WORDS] = 0; // in no box
 #pragma unroll
     for (int w = 0; w < 4; w++) {
         even[COARSEN_WORDS + w] = mine_even[w];
@@ -247,6 +244,13 @@ COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
         if (!columns && threadIdx.x % 32 >= 32 - lanes)
             even[right] = odd[right] = 0;
     }
+    // Of two neighbours: a box is one column and COARSEN_RADIUS of these.
+    unsigned int two_even[4 + 2 * COARSEN_WORDS], two_odd[4 + 2 * COARSEN_WORDS];
+#pragma unroll
+    for (int w = 0; w < 4 + 2 * COARSEN_WORDS; w++) {
+        two_even[w] = even[w] + COARSEN_(pair)(even, odd, 4 * w + COARSEN_CHANNELS);
+        two_odd[w] = odd[w] + COARSEN_(pair)(even, odd, 4 * w + 1 + COARSEN_CHANNELS);
+    }
 #pragma unroll
     for (int h = 0; h < 8; h++) {
         const int x = h / 2 * 4 + h % 2, p = x + 4 * COARSEN_WORDS;
@@ -257,10 +261,10 @@ COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
                       COARSEN_(pair)(even, odd, p - COARSEN_REACH - COARSEN_CHANNELS);
             continue;
         }
-        sums[h] = 0;
+        sums[h] = COARSEN_(pair)(even, odd, p - COARSEN_REACH);
 #pragma unroll
-        for (int d = -COARSEN_REACH; d <= COARSEN_REACH; d += COARSEN_CHANNELS)
-            sums[h] += COARSEN_(pair)(even, odd, p + d);
+        for (int d = COARSEN_CHANNELS - COARSEN_REACH; d < COARSEN_REACH; d += 2 * COARSEN_CHANNELS)
+            sums[h] += COARSEN_(pair)(two_even, two_odd, p + d);
     }
 }
 
@@ -277,11 +281,16 @@ COARSEN_DEVICE unsigned int COARSEN_(mean)(unsigned int sum, unsigned int count,
 COARSEN_DEVICE unsigned int COARSEN_(word)(const unsigned int *sums, int w)
 {
     const unsigned int reciprocal = (1u << 24) / COARSEN_BOX + 1;
-    const unsigned int m0 = COARSEN_(mean)(sums[2 * w] & 0xffff, COARSEN_BOX, reciprocal);
-    const unsigned int m1 = COARSEN_(mean)(sums[2 * w + 1] & 0xffff, COARSEN_BOX, reciprocal);
-    const unsigned int m2 = COARSEN_(mean)(sums[2 * w] >> 16, COARSEN_BOX, reciprocal);
-    const unsigned int m3 = COARSEN_(mean)(sums[2 * w + 1] >> 16, COARSEN_BOX, reciprocal);
-    return __byte_perm(__byte_perm(m0, m1, 0x0073), __byte_perm(m2, m3, 0x0073), 0x5410);
+    unsigned int low[2], high[2]; // the means in the halves
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        const unsigned int both = sums[2 * w + j], upper = both >> 16;
+        high[j] = COARSEN_(mean)(upper, COARSEN_BOX, reciprocal);
+        // The upper sum is taken away by a multiplication: of other instructions there are more than of these.
+        low[j] = COARSEN_(mean)(both, COARSEN_BOX, reciprocal) - upper * (reciprocal << 16);
+    }
+    return __byte_perm(__byte_perm(low[0], low[1], 0x0073), __byte_perm(high[0], high[1], 0x0073),
+                       0x5410);
 }
 
 // The same with a factor and a rounding term for each sample.
@@ -336,7 +345,9 @@ COARSEN_DEVICE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd, COARS
 }
 
 typedef struct {
-    COARSEN_(vector) ring[COARSEN_SLOTS][BLOCK_DIM]; // the summed rows, and the next
+    COARSEN_(vector)
+    ring[COARSEN_SLOTS][BLOCK_DIM / 32][COARSEN_RING]; // the summed rows, and the next
+    COARSEN_(vector) made[BLOCK_DIM / 32][33];         // unless aligned: see store_any
     unsigned int reciprocals[COARSEN_BOX + 1];
     COARSEN_(vector) factors[COARSEN_PLACES][8]; // see find_factors
     unsigned long long widths[BLOCK_DIM];        // for the border; saves registers
@@ -379,29 +390,29 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
                                    const COARSEN_(strip) * strip, int i, const bool rows,
                                    const bool columns, const bool aligned)
 {
-    COARSEN_(vector) *const slots = &shared->ring[0][threadIdx.x];
+    COARSEN_(vector) *const slots = &shared->ring[0][threadIdx.x / 32][threadIdx.x % 32];
     COARSEN_(copies_wait)(COARSEN_AHEAD - 1);
     if (!aligned)
         __syncwarp();
     const COARSEN_(vector) leaves = slots[state->leaving];
     COARSEN_(vector) enters = slots[state->entering];
-    if (!aligned)
-        enters = COARSEN_(shift_down)(
-            enters, rows || (i >= strip->inner_begin && i < strip->inner_end) ? state->bits : 0);
+    if (!aligned) {
+        const bool inner = rows || (i >= strip->inner_begin && i < strip->inner_end);
+        enters = COARSEN_(between)(slots + state->entering, inner ? state->after : 0);
+        __syncwarp(); // before its place is taken
+    }
     if (!columns && strip->b < 16)
         enters = COARSEN_(keep)(enters, strip->b);
     if (!aligned || (!columns && strip->b < 16))
         slots[state->entering] = enters;
     COARSEN_(roll)(state->whole, state->odd, enters, leaves);
-    if (!aligned)
-        __syncwarp(); // before other lanes write where this one has read
     COARSEN_(fetch)
     (slots + state->leaving, state->from, strip, i + COARSEN_AHEAD, rows, columns, aligned);
     state->from += strip->in_pitch;
-    state->bits += (unsigned int)strip->in_pitch * 8;
-    const unsigned int last = (COARSEN_SLOTS - 1) * BLOCK_DIM;
-    state->entering = state->entering < last ? state->entering + BLOCK_DIM : 0;
-    state->leaving = state->leaving < last ? state->leaving + BLOCK_DIM : 0;
+    state->after = (state->after + (unsigned int)strip->in_pitch) % 16;
+    const unsigned int slot = BLOCK_DIM / 32 * COARSEN_RING, last = (COARSEN_SLOTS - 1) * slot;
+    state->entering = state->entering < last ? state->entering + slot : 0;
+    state->leaving = state->leaving < last ? state->leaving + slot : 0;
     if (!rows && i < 2 * COARSEN_RADIUS)
         return;
 
@@ -433,16 +444,22 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
                 COARSEN_(border_word)(sums, w, shared->reciprocals, widths, (unsigned int)high);
     }
     if (!aligned)
-        COARSEN_(store_words)(state->to, means, strip, columns);
+        COARSEN_(store_any)(shared->made, state->to, means, strip, columns);
     else if (strip->made)
         COARSEN_(store)(state->to, columns ? 16 : strip->b, means);
     state->to += strip->out_pitch;
 }
 
+// How an image is cut into strips.
+typedef struct {
+    unsigned int columns, rows; // rows: of a strip
+    unsigned int ends;          // the columns that are at an end of the rows, if they are set apart
+    unsigned int end_rows, end_warps;
+} COARSEN_(cut);
+
 // The work of a thread: 16 samples of each row of its warp's strip. aligned: rows begin at multiples of 16 bytes.
 COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, unsigned char *out,
-                                   size_t out_pitch, size_t width, size_t height,
-                                   unsigned int columns, unsigned int strip_rows,
+                                   size_t out_pitch, size_t width, size_t height, COARSEN_(cut) cut,
                                    const bool aligned)
 {
     __shared__ COARSEN_(shared) shared;
@@ -454,21 +471,30 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     // The shuffle tells the compiler that all lanes have the same value.
     const unsigned int warp =
         blockIdx.x * (BLOCK_DIM / 32) + __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
-    const size_t first = (size_t)(warp / columns) * strip_rows;
+    const bool at_end = warp < cut.end_warps;
+    const unsigned int inner = cut.columns - cut.ends, other = warp - cut.end_warps;
+    if (!at_end && inner == 0)
+        return;
+    const unsigned int column =
+        at_end ? warp % cut.ends * (cut.columns - 1) : (cut.ends > 0) + other % inner;
+    const unsigned int strip_index = at_end ? warp / cut.ends : other / inner;
+    const unsigned int strip_rows = at_end ? cut.end_rows : cut.rows;
+    const size_t first = (size_t)strip_index * strip_rows;
     if (first >= height) // the same for the whole warp
         return;
     const int lane = threadIdx.x % 32;
     const long long samples = (long long)(width * COARSEN_CHANNELS);
-    const long long warp_x = (long long)(warp % columns) * COARSEN_SPAN;
+    const int right = aligned ? COARSEN_HALO : COARSEN_HALO_ANY;
+    const long long warp_x = (long long)column * (16 * (32 - COARSEN_HALO - right));
     // At an end of the row, the lanes there have nothing to help.
-    const int made_begin = warp % columns == 0 ? 0 : COARSEN_HALO;
-    const int made_end = warp % columns == columns - 1 ? 32 : 32 - COARSEN_HALO;
+    const int made_begin = column == 0 ? 0 : COARSEN_HALO;
+    const int made_end = column == cut.columns - 1 ? 32 : 32 - right;
     const long long x = warp_x + 16 * lane;
 
     COARSEN_(strip) strip = {};
-    strip.in_pitch = in_pitch;
-    strip.out_pitch = out_pitch;
-    strip.x = warp_x + (aligned ? 16 : 4) * lane;
+    const bool up = strip_index % 2 == 1;
+    strip.in_pitch = up ? -(long long)in_pitch : (long long)in_pitch;
+    strip.out_pitch = up ? -(long long)out_pitch : (long long)out_pitch;
     strip.samples = samples;
     const int b = x >= samples ? 0 : samples - x < 16 ? (int)(samples - x) : 16;
     const unsigned int place = COARSEN_(find_place)(x, samples);
@@ -477,53 +503,51 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     if (!inside)
         widths = COARSEN_(widths)(x, b, width);
     shared.widths[threadIdx.x] = widths;
-    unsigned int reads = 0, writes = 0, ends = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const int word = lane + 32 * j;
-        const bool made = word >= 4 * made_begin && word < 4 * made_end;
-        // Rows begin up to 3 bytes behind a word's boundary, and so words up to 3 samples before this one.
-        const long long s = warp_x + 4 * lane + 128 * j;
-        const bool inner = s >= 3 && s + 4 <= samples;
-        reads |= (unsigned int)(s < samples + 3) << j;
-        writes |= (unsigned int)(made && inner) << j;
-        ends |= (unsigned int)(made && !inner && s < samples + 3) << j;
-    }
     // The shuffles are for the compiler, which would otherwise find these anew in each row.
     strip.b = __shfl_sync(0xffffffff, b, lane);
     strip.made = __shfl_sync(0xffffffff, lane >= made_begin && lane < made_end && b > 0, lane);
-    strip.reads = __shfl_sync(0xffffffff, reads, lane);
-    strip.writes = __shfl_sync(0xffffffff, writes, lane);
-    strip.ends = __shfl_sync(0xffffffff, ends, lane);
+    const long long most = samples - x < 1024 ? samples - x : 1024;
+    strip.left = __shfl_sync(0xffffffff, (int)(most > -1024 ? most : -1024), lane);
+    strip.warp_left = __shfl_sync(0xffffffff, strip.left, 0);
+    strip.made_begin = made_begin;
+    strip.made_end = made_end;
+    strip.starts = column == 0;
 
-    // Step i adds row first - COARSEN_RADIUS + i of the image.
+    // Step i adds row i - COARSEN_RADIUS, counted from the strip's first that is walked.
     const int made = (int)coarsen_min(height - first, strip_rows);
+    const size_t start = up ? first + (size_t)made - 1 : first; // the first that is walked
+    const size_t under = height - first - (size_t)made;
+    const size_t before = up ? under : first, behind = up ? first : under;
     // Around so many rows at each end of the image there may be no 15 bytes of it.
     const int outer = in_pitch < 15 ? 15 : 1;
     const int steps = made + 2 * COARSEN_RADIUS;
-    strip.begin = COARSEN_RADIUS - (int)coarsen_min(first, COARSEN_RADIUS);
-    strip.end =
-        steps - COARSEN_RADIUS + (int)coarsen_min(height - first - (size_t)made, COARSEN_RADIUS);
+    strip.begin = COARSEN_RADIUS - (int)coarsen_min(before, COARSEN_RADIUS);
+    strip.end = steps - COARSEN_RADIUS + (int)coarsen_min(behind, COARSEN_RADIUS);
     strip.inner_begin =
-        COARSEN_RADIUS + outer - (int)coarsen_min(first, (size_t)(COARSEN_RADIUS + outer));
+        COARSEN_RADIUS + outer - (int)coarsen_min(before, (size_t)(COARSEN_RADIUS + outer));
     strip.inner_end =
-        (int)coarsen_min(height - first + COARSEN_RADIUS, (size_t)(steps + outer)) - outer;
+        steps - COARSEN_RADIUS - outer + (int)coarsen_min(behind, (size_t)(COARSEN_RADIUS + outer));
     strip.full_begin = strip.begin + 2 * COARSEN_RADIUS;
     strip.place = __shfl_sync(0xffffffff, place, lane);
 
     COARSEN_(state) state = {};
-    state.from = in + (long long)(first - COARSEN_RADIUS) * (long long)in_pitch + strip.x;
-    state.to = out + (long long)(first * out_pitch) + strip.x;
-    state.bits = (unsigned int)(size_t)state.from * 8;
-    state.leaving = COARSEN_AHEAD * BLOCK_DIM;
+    state.from = in + (long long)(start * in_pitch) - COARSEN_RADIUS * strip.in_pitch + x;
+    state.to = out + (long long)(start * out_pitch) + x;
+    state.after = (unsigned int)((size_t)state.from % 16);
+    state.leaving = COARSEN_AHEAD * (BLOCK_DIM / 32 * COARSEN_RING);
     const COARSEN_(vector) nothing = {};
     for (int i = 0; i < COARSEN_SLOTS; i++)
-        shared.ring[i][threadIdx.x] = nothing;
-    if (!aligned)
+        for (int j = lane; j < COARSEN_RING; j += 32)
+            shared.ring[i][threadIdx.x / 32][j] = nothing;
+    if (!aligned) {
+        if (lane == 0)
+            shared.made[threadIdx.x / 32][32] = nothing;
         __syncwarp();
+    }
     for (int i = 0; i < COARSEN_AHEAD; i++) {
-        COARSEN_(fetch)(&shared.ring[i][threadIdx.x], state.from, &strip, i, false, false, aligned);
-        state.from += in_pitch;
+        COARSEN_(fetch)
+        (&shared.ring[i][threadIdx.x / 32][lane], state.from, &strip, i, false, false, aligned);
+        state.from += strip.in_pitch;
     }
     // Most rows go by a loop that need not ask where it is. A row of few samples is at both ends at once.
     const bool columns_inside = __all_sync(0xffffffff, inside);
@@ -531,13 +555,13 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
         strip.full_begin > strip.inner_begin ? strip.full_begin : strip.inner_begin;
     const int rows_end = samples < 16 * COARSEN_PLACES ? 0 : strip.inner_end - COARSEN_AHEAD;
     for (int i = 0; i < steps; i++) {
-        if (columns_inside)
+        if (i >= rows_begin && columns_inside)
 #pragma unroll 1
-            for (; i >= rows_begin && i < rows_end; i++)
+            for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, true, aligned);
-        else
+        else if (i >= rows_begin)
 #pragma unroll 1
-            for (; i >= rows_begin && i < rows_end; i++)
+            for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, false, aligned);
         COARSEN_(step)(&state, &shared, &strip, i, false, false, aligned);
     }
@@ -548,21 +572,43 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
 // rows: per thread. in, out and the pitches are multiples of 16.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
-                     size_t width, size_t height, unsigned int columns, unsigned int rows)
+                     size_t width, size_t height, COARSEN_(cut) cut)
 {
-    COARSEN_(walk)(in, in_pitch, out, out_pitch, width, height, columns, rows, true);
+    COARSEN_(walk)(in, in_pitch, out, out_pitch, width, height, cut, true);
 }
 
 // The same for any alignment.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(any_kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out,
-                         size_t out_pitch, size_t width, size_t height, unsigned int columns,
-                         unsigned int rows)
+                         size_t out_pitch, size_t width, size_t height, COARSEN_(cut) cut)
 {
-    COARSEN_(walk)(in, in_pitch, out, out_pitch, width, height, columns, rows, false);
+    COARSEN_(walk)(in, in_pitch, out, out_pitch, width, height, cut, false);
 }
 
 #ifndef __CUDACC_RTC__
+// How an image is cut, if so many warps run at once. Where rows are aligned, memory binds, and multiprocessors seem not
+// to get equal shares of it: several waves of strips of COARSE_FACTOR rows, or of more to make the last wave a full one.
+// Elsewhere instructions bind, of which they do: one wave, whose strips are long, as the rows that start a strip cost too.
+// A row takes longer at its ends, so there a strip has two thirds of the rows, and those come first, so that all
+// multiprocessors have as many. Strips are not short either if there are too few to fill the device.
+COARSEN_HOST COARSEN_(cut)
+    COARSEN_(cut_image)(size_t columns, size_t height, size_t wave, bool aligned)
+{
+    const size_t ends = aligned ? 0 : coarsen_min(columns, 2);
+    const size_t halves =
+        2 * columns + ends; // a strip of each column, and half of one more at an end
+    const size_t least = coarsen_ceil_div(halves, 2 * wave);
+    const size_t full = aligned ? columns * coarsen_ceil_div(height, COARSE_FACTOR) / wave : 0;
+    const size_t strips = (full > least ? full : least) * wave * 2 / halves;
+    const size_t most = coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8));
+    const size_t rows = coarsen_ceil_div(height, coarsen_min(strips, most));
+    const size_t end_rows = coarsen_ceil_div(2 * rows, 3);
+    const COARSEN_(cut)
+        cut = {(unsigned int)columns, (unsigned int)rows, (unsigned int)ends,
+               (unsigned int)end_rows, (unsigned int)(ends * coarsen_ceil_div(height, end_rows))};
+    return cut;
+}
+
 COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
                                           unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
@@ -586,26 +632,19 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    // A strip has COARSE_FACTOR rows, or more to make the last wave of blocks a full one. It has
-    // fewer if the device would not be full once, but not too few: the rows that start it cost too.
-    // Unless aligned, the last word of a row may begin up to 3 samples before its end. At both ends of a row, a column
-    // makes more than its span.
-    const size_t most_x = aligned ? samples : samples + 3, both = 32 * COARSEN_HALO;
-    const size_t columns = most_x > both ? coarsen_ceil_div(most_x - both, COARSEN_SPAN) : 1;
-    const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
-    const size_t most = coarsen_ceil_div(height, COARSE_FACTOR < 8 ? COARSE_FACTOR : 8);
-    if (columns > 0x7fffffff / most)
+    // At both ends of a row, a column makes more than its span.
+    const size_t both = 16 * (COARSEN_HALO + (aligned ? COARSEN_HALO : COARSEN_HALO_ANY));
+    const size_t columns = samples > both ? coarsen_ceil_div(samples - both, 512 - both) : 1;
+    if (columns + 1 > 0x7fffffff / coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8)))
         return cudaErrorInvalidValue;
-    size_t waves = columns * coarsen_ceil_div(height, COARSE_FACTOR) / wave;
-    waves = waves > 0 ? waves : 1;
-    const size_t strips = coarsen_min(most, waves * wave / columns);
-    const size_t rows = coarsen_ceil_div(height, strips > 0 ? strips : 1);
-    const size_t warps = columns * coarsen_ceil_div(height, rows);
+    const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
+    const COARSEN_(cut) cut = COARSEN_(cut_image)(columns, height, wave, aligned);
+    const size_t warps =
+        cut.end_warps + (columns - cut.ends) * coarsen_ceil_div(height, (size_t)cut.rows);
     const cudaLaunchConfig_t config =
         coarsen_launch_config(coarsen_ceil_div(warps, BLOCK_DIM / 32), BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, aligned ? COARSEN_(kernel) : COARSEN_(any_kernel), in,
-                              in_pitch, out, out_pitch, width, height, (unsigned int)columns,
-                              (unsigned int)rows);
+                              in_pitch, out, out_pitch, width, height, cut);
 }
 #endif
 
@@ -614,9 +653,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
 #undef COARSEN_REACH
 #undef COARSEN_WORDS
 #undef COARSEN_HALO
-#undef COARSEN_SPAN
+#undef COARSEN_HALO_ANY
 #undef COARSEN_AHEAD
 #undef COARSEN_SLOTS
+#undef COARSEN_RING
 #undef COARSEN_PLACES
 #define COARSEN_END
 #include "../base.h"

@@ -78,31 +78,33 @@ COARSEN_INLINE void COARSEN_(vectors)(COARSEN_(inputs) in, COARSEN_MAPPED *out, 
     const size_t rest = n - vectors * COARSEN_ITEMS;
     const size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
 
+    COARSEN_(raw) raw[COARSE_FACTOR];
     COARSEN_(loads) load[COARSE_FACTOR];
-    COARSEN_(around) around[COARSE_FACTOR];
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
-        if (v < vectors && aligned)
-            load[k] = COARSEN_(load)(in, head, v);
+        if (v < vectors && COARSEN_ITEMS > 1)
+            raw[k] = COARSEN_(load_raw)(in, head, v, aligned);
         else if (v < vectors)
-            around[k] = COARSEN_(load_around)(in, head, v);
+            load[k] = COARSEN_(load)(in, head, v);
     }
 #pragma unroll
     for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
         const size_t v = first + k * BLOCK_DIM;
         if (v < vectors) {
             COARSEN_(vector) made;
-            if (!aligned)
-                load[k] = COARSEN_(between)(&around[k], in, head);
+            if (COARSEN_ITEMS > 1)
+                load[k] = COARSEN_(between)(raw[k], in, head, aligned);
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 made.item[j] = COARSEN_(map)(&load[k], j, in);
             ((COARSEN_(vector) *)(out + head))[v] = made;
         }
     }
-    for (size_t r = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; r < rest;
-         r += (size_t)gridDim.x * BLOCK_DIM) {
+    // By the last threads, which seldom have a vector to wait for.
+    const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
+    for (size_t r = threads - 1 - ((size_t)blockIdx.x * BLOCK_DIM + threadIdx.x); r < rest;
+         r += threads) {
         const size_t i = r < head ? r : r + vectors * COARSEN_ITEMS;
         out[i] = COARSEN_(map_at)(in, i);
     }
