@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
-// and a device copy. With --sweep: every pair of knobs of the three rungs that have a COARSE_FACTOR.
+// and a device copy; reduce.h with a fixed tree; the greatest and where it is, beside cub::DeviceReduce::ArgMax; and
+// sums of views, beside one of an array as long. With --sweep: every pair of knobs of the three rungs that have a COARSE_FACTOR.
 //
 // The file includes itself, once for each type (the rungs with their default knobs) and once for each
 // pair of knobs.
@@ -74,6 +75,12 @@ RUNG(single_pass, "single_pass", false, 40);
 #include <coarsen/reduce.h>
 RUNG(reduce, "reduce.h", false, 40);
 
+#define COARSEN_NAME       COARSEN_JOIN(fixed_, REDUCE_TYPE)
+#define COARSEN_TYPE       REDUCE_TYPE
+#define COARSEN_FIXED_TREE 1
+#include <coarsen/reduce.h>
+RUNG(fixed, "fixed tree", false, 40);
+
 #undef REDUCE_TYPE
 
 #else // ---- the bench ------------------------------------------------------------------------------
@@ -83,6 +90,7 @@ RUNG(reduce, "reduce.h", false, 40);
 #include <coarsen/base.h>
 #include <cub/device/device_reduce.cuh>
 
+#include <algorithm>
 #include <cmath>
 
 template <typename T> struct rung {
@@ -116,6 +124,21 @@ template <typename T> struct rung {
 #include "reduce.cu"
 #define REDUCE_TYPE int
 #include "reduce.cu"
+
+#define COARSEN_NAME   argmax_32
+#define COARSEN_TYPE   float
+#define COARSEN_ARGMAX unsigned int
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME   argmax_64
+#define COARSEN_TYPE   float
+#define COARSEN_ARGMAX size_t
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME view
+#define COARSEN_TYPE float
+#define COARSEN_VIEW 1
+#include <coarsen/reduce.h>
 
 #define SWEEP_VARIANT "reduce.cu"
 #include "sweep.h"
@@ -254,6 +277,137 @@ static void sums(bench &b, const char *type, const std::vector<rung<T>> &list,
     }
 }
 
+// The greatest of floats, of which many are equal, and where the first of them is.
+template <typename At, typename Index>
+static bench_entry greatest(const char *kernel, size_t n, At *out, Index At::*index, Index wanted,
+                            std::function<cudaError_t(cudaStream_t)> launch)
+{
+    bench_entry entry;
+    entry.kernel = kernel;
+    entry.bytes = n * sizeof(float);
+    entry.launch = launch;
+    entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, sizeof(At))); };
+    entry.check = [=](std::string *why) {
+        At got;
+        BENCH_CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost));
+        *why = std::to_string(got.*index) + ", not " + std::to_string(wanted);
+        return got.*index == wanted;
+    };
+    return entry;
+}
+
+#pragma GCC diagnostic push // CUB has another form too, which gives value and index apart
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void args(bench &b, const std::vector<int> &exponents)
+{
+    typedef cub::KeyValuePair<int, float> pair;
+    for (int e : exponents) {
+        const size_t n = (size_t)1 << e;
+        if (e > 30 || !b.fits(n * 4.0, "argmax"))
+            continue;
+        const std::shared_ptr<void> input = bench_alloc(n * sizeof(float)),
+                                    result = bench_alloc(16);
+        float *const in = (float *)input.get();
+        bench_fill(in, n, 1);
+        std::vector<float> host(n);
+        BENCH_CHECK(cudaMemcpy(host.data(), in, n * sizeof(float), cudaMemcpyDeviceToHost));
+        const size_t at = (size_t)(std::max_element(host.begin(), host.end()) - host.begin());
+        bench_contest contest("argmax", "float", n);
+        contest.copy = "CUB";
+        size_t cub_bytes = 0;
+        pair *const to = (pair *)result.get();
+        BENCH_CHECK(cub::DeviceReduce::ArgMax(nullptr, cub_bytes, (const float *)in, to, (int)n));
+        const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
+        contest.entries.push_back(
+            greatest("CUB", n, to, &pair::key, (int)at, [=](cudaStream_t stream) {
+                size_t bytes = cub_bytes;
+                return cub::DeviceReduce::ArgMax(cub_scratch.get(), bytes, (const float *)in, to,
+                                                 (int)n, stream);
+            }));
+        const size_t bytes_32 = argmax_32_scratch_bytes(n), bytes_64 = argmax_64_scratch_bytes(n);
+        const std::shared_ptr<void> scratch_32 = bench_zeroed(bytes_32),
+                                    scratch_64 = bench_zeroed(bytes_64);
+        argmax_32_at *const to_32 = (argmax_32_at *)result.get();
+        argmax_64_at *const to_64 = (argmax_64_at *)result.get();
+        contest.entries.push_back(
+            greatest("reduce.h, unsigned int", n, to_32, &argmax_32_at::index, (unsigned int)at,
+                     [=](cudaStream_t stream) {
+                         return argmax_32_launch(in, to_32, n, scratch_32.get(), bytes_32, stream);
+                     }));
+        contest.entries.push_back(greatest(
+            "reduce.h, size_t", n, to_64, &argmax_64_at::index, at, [=](cudaStream_t stream) {
+                return argmax_64_launch(in, to_64, n, scratch_64.get(), bytes_64, stream);
+            }));
+        b.run(contest);
+    }
+}
+
+#pragma GCC diagnostic pop
+
+__global__ void view_reference_kernel(const float *in, size_t pitch, size_t rows, size_t width,
+                                      double *sum)
+{
+    double mine = 0;
+    for (size_t row = blockIdx.x; row < rows; row += gridDim.x)
+        for (size_t column = threadIdx.x; column < width; column += blockDim.x)
+            mine += in[row * pitch + column];
+    atomicAdd(sum, mine);
+}
+
+static void views(bench &b)
+{
+    static const struct {
+        size_t rows, width, pitch;
+    } shapes[] = {{16384, 16380, 16384}, {16384, 16383, 16385}, {1 << 18, 1000, 1024},
+                  {1 << 18, 1000, 1001}, {1 << 22, 60, 64},     {1 << 22, 57, 59},
+                  {1024, 1000, 1024}};
+    if (!b.fits((double)(1 << 30), "views"))
+        return;
+    const std::shared_ptr<void> input = bench_alloc((size_t)1 << 30 | 1 << 17),
+                                result = bench_alloc(4);
+    float *const in = (float *)input.get(), *const out = (float *)result.get();
+    bench_fill(in, ((size_t)1 << 28) + (1 << 15), 1);
+    for (const auto &v : shapes) {
+        const size_t n = v.rows * v.width, bytes = view_scratch_bytes(n);
+        const std::shared_ptr<void> scratch = bench_zeroed(bytes);
+        const double whole = exact(in, n);
+        double wanted = 0;
+        const std::shared_ptr<void> sum = bench_zeroed(sizeof(double));
+        view_reference_kernel<<<1024, 256>>>(in, v.pitch, v.rows, v.width, (double *)sum.get());
+        BENCH_CHECK(cudaGetLastError());
+        BENCH_CHECK(cudaMemcpy(&wanted, sum.get(), sizeof wanted, cudaMemcpyDeviceToHost));
+        bench_contest contest("view", "float", n);
+        contest.data = std::to_string(v.rows) + " x " + std::to_string(v.width) + ", pitch " +
+                       std::to_string(v.pitch);
+        contest.peer = contest.copy = "one array";
+        bench_entry entry;
+        entry.bytes = n * sizeof(float);
+        entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, 4)); };
+        const auto check = [=](double sum) {
+            return [=](std::string *why) {
+                float got;
+                BENCH_CHECK(cudaMemcpy(&got, out, 4, cudaMemcpyDeviceToHost));
+                *why = std::to_string(got) + ", not " + std::to_string(sum);
+                return right(got, sum, n);
+            };
+        };
+        entry.check = check(whole);
+        entry.kernel = "one array";
+        entry.launch = [=](cudaStream_t stream) {
+            return view_launch(in, out, n, scratch.get(), bytes, stream);
+        };
+        contest.entries.push_back(entry);
+        entry.check = check(wanted);
+        entry.kernel = "view";
+        entry.launch = [=](cudaStream_t stream) {
+            return view_launch_view(in, v.pitch, v.rows, v.width, out, scratch.get(), bytes,
+                                    stream);
+        };
+        contest.entries.push_back(entry);
+        b.run(contest);
+    }
+}
+
 int main(int argc, char **argv)
 {
     bench b(argc, argv,
@@ -263,6 +417,8 @@ int main(int argc, char **argv)
     } else {
         sums(b, "float", bench_rungs<rung<float>>(), b.exponents(2));
         sums(b, "int", bench_rungs<rung<int>>(), b.exponents(2));
+        args(b, b.exponents(4));
+        views(b);
     }
     return b.finish();
 }

@@ -292,6 +292,22 @@ typedef struct {
 #define COARSEN_WEIGHT(x) ((x) / 3)
 #include <coarsen/histogram/per_lane.h>
 
+#define COARSEN_NAME view_u8
+#define COARSEN_TYPE unsigned char
+#define NUM_BINS     100
+#define COARSEN_VIEW 1
+#define BLOCK_DIM    64
+#define CFACTOR      3
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME view_65536
+#define COARSEN_TYPE unsigned int
+#define NUM_BINS     65536
+#define COARSEN_BIN  BIN_WORD
+#define COARSEN_VIEW 1
+#define BLOCK_DIM    256
+#include <coarsen/histogram.h>
+
 #define COARSEN_NAME histogram_u64
 #define COARSEN_TYPE unsigned long long
 #define NUM_BINS     1000
@@ -721,6 +737,68 @@ static void check_counted_errors(void)
            "counted on the device: wrong arguments");
 }
 
+// Between a view's rows, before and behind it nothing is written, so that simt reports who reads there.
+template <class T, class Launch, class Bin>
+static bool view_is_right(const std::vector<T> &x, size_t at, size_t pitch, size_t rows,
+                          size_t width, size_t bins, Launch launch, Bin bin)
+{
+    const test_array counts(bins * 4, 4);
+    std::vector<unsigned int> want(bins);
+    T *room = NULL;
+    CHECK(cudaMalloc((void **)&room,
+                     (at + (rows > 0 ? (rows - 1) * pitch + width : 0) + 1) * sizeof(T)));
+    for (size_t r = 0; r < rows && width > 0; r++)
+        CHECK(cudaMemcpy(room + at + r * pitch, x.data() + r * width, width * sizeof(T),
+                         cudaMemcpyHostToDevice));
+    for (size_t i = 0; i < rows * width; i++)
+        if (bin(x[i]) < (long long)bins)
+            want[bin(x[i])]++;
+    const bool ok =
+        launch(room + at, pitch, rows, width, (unsigned int *)counts.get(), 0) == cudaSuccess &&
+        cudaDeviceSynchronize() == cudaSuccess && counts.holds(want) && counts.intact();
+    CHECK(cudaFree(room));
+    return ok;
+}
+
+static void check_view(void)
+{
+    static const size_t widths[] = {0,  1,  2,  3,  4,   7,   8,    15,  16,
+                                    17, 31, 33, 64, 100, 257, 1021, 4099};
+    bool ok = true;
+    for (size_t w = 0; ok && w < sizeof(widths) / sizeof(*widths); w++)
+        for (size_t k = 0; ok && k < 10; k++) {
+            const size_t width = widths[w], rows = k == 0 ? 0 : k * k * k * 20 / (width + 1) + 1;
+            const size_t pitch = width + (k * 5 + w) % 19;
+            std::vector<unsigned char> x(rows * width);
+            std::vector<unsigned int> y(rows * width);
+            for (size_t i = 0; i < rows * width; i++) {
+                x[i] = (unsigned char)test_random(w, i);
+                y[i] = (unsigned int)test_random(w, i);
+            }
+            const char *const order = test_order((int)((w + k) % test_order_count()));
+            ok = view_is_right(x, k, pitch, rows, width, 100, view_u8_launch_view, bin_byte) &&
+                 (k % 5 != 3 ||
+                  view_is_right(y, k, pitch, rows, width, 65536, view_65536_launch_view, bin_word));
+            if (!ok)
+                tap_ok(0, "view: %zu rows of %zu, pitch %zu, offset %zu, %s", rows, width, pitch, k,
+                       order);
+        }
+    test_order(0);
+    if (ok)
+        tap_ok(1, "view: right for rows of any width and pitch, at any alignment");
+    const test_array in(400), counts(400);
+    const unsigned char *const x = (unsigned char *)in.get();
+    unsigned int *const y = (unsigned int *)counts.get();
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(view_u8_launch_view(NULL, 20, 10, 20, y, 0) == wrong &&
+               view_u8_launch_view(x, 19, 10, 20, y, 0) == wrong &&
+               view_u8_launch_view(x, SIZE_MAX / 4, 10, 20, y, 0) == wrong &&
+               view_u8_launch_view(x, 20, 10, 20, NULL, 0) == wrong &&
+               view_u8_launch_view(x, 20, 10, 20, (unsigned int *)((char *)y + 1), 0) == wrong &&
+               counts.untouched(),
+           "view: wrong arguments");
+}
+
 #ifdef SIMT
 static void check_too_many(void)
 {
@@ -1101,6 +1179,7 @@ int main(void)
           [](short x) { return x - x / 5 * 5 - 2; });
     check(COUNTED(per_lane_65536, u32, u32, 65536), most, any_word, bin_word);
     check_counted_errors();
+    check_view();
     check(RUNG(weighted_u64, u32, u64, 10000), most, any_word, bin_word,
           [](u32 x) { return (u64)x * 0x200000; });
     check(RUNG(weighted_f32, colour, float, 256), all, any_colour, bin_luma,

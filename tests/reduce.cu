@@ -325,6 +325,34 @@
 
 #endif
 
+#if TESTED(single_pass) || TESTED(view)
+
+#define COARSEN_NAME       view_short // small elements, and their index
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        long long
+#define COARSEN_LIFT(x, i) ((long long)(x) * (x) + 7 * (long long)(i))
+#define COARSEN_VIEW       1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      3
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME     view_triple
+#define COARSEN_TYPE     triple
+#define COARSEN_OP       triple_add
+#define COARSEN_IDENTITY (triple{0, 0, 0})
+#define COARSEN_VIEW     1
+#define BLOCK_DIM        32
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       view_fixed
+#define COARSEN_TYPE       float
+#define COARSEN_FIXED_TREE 1
+#define COARSEN_VIEW       1
+#define BLOCK_DIM          128
+#include <coarsen/reduce.h>
+
+#endif
+
 #if TESTED(last_block)
 
 #define COARSEN_NAME  last_i32
@@ -739,6 +767,102 @@ static void check_counted(const rung<float, float> &r, counted_launch *launch_co
            "%s: counted on the device: wrong arguments", r.name);
 }
 
+#if TESTED(single_pass) || TESTED(view)
+
+// One sum of a view; between its rows, before and behind it nothing is written, so that simt reports who reads there.
+template <class T, class A, class Launch>
+static A sum_of_view(const std::vector<T> &x, size_t at, size_t pitch, size_t rows, size_t width,
+                     size_t bytes, cudaError_t (*init)(void *, size_t, cudaStream_t), Launch launch,
+                     bool *ok)
+{
+    const test_array out(sizeof(A), 16), scratch(bytes);
+    T *room = NULL;
+    A got;
+    memset((void *)&got, 0, sizeof(got));
+    CHECK(cudaMalloc((void **)&room,
+                     (at + (rows > 0 ? (rows - 1) * pitch + width : 0) + 1) * sizeof(T)));
+    CHECK(init(scratch.get(), bytes, 0));
+    for (size_t r = 0; r < rows && width > 0; r++)
+        CHECK(cudaMemcpy(room + at + r * pitch, x.data() + r * width, width * sizeof(T),
+                         cudaMemcpyHostToDevice));
+    *ok = *ok &&
+          launch(room + at, pitch, rows, width, (A *)out.get(), scratch.get(), bytes, 0) ==
+              cudaSuccess &&
+          cudaDeviceSynchronize() == cudaSuccess;
+    out.read(&got);
+    *ok = *ok && out.intact() && scratch.intact();
+    CHECK(cudaFree(room));
+    return got;
+}
+
+static void check_view(void)
+{
+    static const size_t widths[] = {0,  1,  2,  3,  4,  5,   7,   8,    9,
+                                    15, 17, 31, 33, 64, 100, 257, 1021, 4099};
+    bool ok = true, bits_ok = true;
+    for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++)
+        for (size_t k = 0; ok && bits_ok && k < 8; k++) {
+            const size_t width = widths[w], rows = k == 0 ? 0 : k * k * k * 40 / (width + 1) + 1;
+            const size_t pitch = width + (k * 5 + w) % 11, n = rows * width;
+            std::vector<short> x(n);
+            std::vector<triple> y(n);
+            std::vector<float> z(n);
+            long long want = 0;
+            triple want_y = {0, 0, 0};
+            for (size_t i = 0; i < n; i++) {
+                const uint64_t bits = test_random(w, i);
+                x[i] = (short)bits;
+                y[i] = triple{(unsigned int)bits, (unsigned int)(bits >> 16),
+                              (unsigned int)(bits >> 32)};
+                z[i] = (float)((double)(int64_t)bits * 1e-19);
+                want += (long long)x[i] * x[i] + 7 * (long long)i;
+                want_y = triple_add(want_y, y[i]);
+            }
+            const char *const order = test_order((int)((w + k) % test_order_count()));
+            const long long got =
+                sum_of_view<short, long long>(x, k, pitch, rows, width, view_short_scratch_bytes(n),
+                                              view_short_scratch_init, view_short_launch_view, &ok);
+            const triple got_y =
+                sum_of_view<triple, triple>(y, k, pitch, rows, width, view_triple_scratch_bytes(n),
+                                            view_triple_scratch_init, view_triple_launch_view, &ok);
+            ok = ok && got == want && got_y == want_y;
+            // With a fixed tree, wherever the rows begin.
+            const float one = sum_of_view<float, float>(
+                z, 0, (width + 3) / 4 * 4, rows, width, view_fixed_scratch_bytes(n),
+                view_fixed_scratch_init, view_fixed_launch_view, &ok);
+            const float other =
+                sum_of_view<float, float>(z, k, pitch, rows, width, view_fixed_scratch_bytes(n),
+                                          view_fixed_scratch_init, view_fixed_launch_view, &ok);
+            bits_ok = memcmp(&one, &other, 4) == 0;
+            if (!ok || !bits_ok)
+                tap_ok(
+                    0,
+                    "view: %zu rows of %zu, pitch %zu, offset %zu, %s: %lld, not %lld; %a and %a",
+                    rows, width, pitch, k, order, got, want, one, other);
+        }
+    test_order(0);
+    if (ok && bits_ok)
+        tap_ok(1, "view: right for rows of any width and pitch, at any alignment");
+    const test_array in(4000), out(8), scratch(view_short_scratch_bytes(2000));
+    const short *const from = (short *)in.get();
+    long long *const to = (long long *)out.get();
+    void *const room = scratch.get();
+    const size_t bytes = scratch.bytes;
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    tap_ok(view_short_launch_view(NULL, 20, 10, 20, to, room, bytes, 0) == wrong &&
+               view_short_launch_view((short *)((char *)from + 1), 20, 10, 20, to, room, bytes,
+                                      0) == wrong &&
+               view_short_launch_view(from, 19, 10, 20, to, room, bytes, 0) == wrong &&
+               view_short_launch_view(from, SIZE_MAX / 8, 10, 20, to, room, bytes, 0) == wrong &&
+               view_short_launch_view(from, 20, SIZE_MAX / 20, 20, to, room, bytes, 0) == wrong &&
+               view_short_launch_view(from, 20, 10, 20, NULL, room, bytes, 0) == wrong &&
+               view_short_launch_view(from, 20, 10, 20, to, room, 8, 0) == wrong &&
+               out.untouched() && scratch.untouched(),
+           "view: wrong arguments");
+}
+
+#endif
+
 #if defined(SIMT) && TESTED(single_pass)
 static void check_too_many(void)
 {
@@ -1151,6 +1275,9 @@ int main(void)
                 all ^= x[i];
             return all;
         });
+#endif
+#if TESTED(single_pass) || TESTED(view)
+    check_view();
 #endif
 #if TESTED(single_pass)
     check_errors(READY(reduce_f32, float, float));

@@ -406,7 +406,7 @@ COARSEN_HOST_DEVICE COARSEN_(at) COARSEN_(at_best)(COARSEN_(at) a, COARSEN_(at) 
     const bool first = sizeof(a.index) > 4
                            ? (unsigned long long)b.index < (unsigned long long)a.index
                            : (unsigned int)b.index < (unsigned int)a.index; // -1 is the last
-    const bool same = (a.value == b.value) | (a_nan & b_nan);
+    const bool same = (a.value == b.value) | b_nan;
     return better | (b_nan & !a_nan) | (same & first) ? b : a;
 }
 #define COARSEN_ACC        COARSEN_(at)
@@ -618,6 +618,14 @@ COARSEN_DEVICE void COARSEN_(unlock)(unsigned int *lock)
 #define COARSEN_COUNTED 0
 #elif COARSEN_COUNTED != 0 && COARSEN_COUNTED != 1
 #error "coarsen: COARSEN_COUNTED must be 0 or 1"
+#endif
+#endif
+
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#ifndef COARSEN_VIEW
+#define COARSEN_VIEW 0
+#elif COARSEN_VIEW != 0 && COARSEN_VIEW != 1
+#error "coarsen: COARSEN_VIEW must be 0 or 1"
 #endif
 #endif
 
@@ -1481,6 +1489,9 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
     COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
 #undef COARSEN_COUNTED
 #endif
+#if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_HISTOGRAM
+#undef COARSEN_VIEW
+#endif
 #if COARSEN_PATTERN == COARSEN_PATTERN_REDUCE || COARSEN_PATTERN == COARSEN_PATTERN_FUSE
 #undef COARSEN_FIXED_TREE
 #undef COARSEN_TREE_THREADS
@@ -1598,6 +1609,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_TENSOR16
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
+#undef COARSEN_MADE_VIEW
 #undef COARSEN_MADE_MERGE
 #undef COARSEN_WITH_WORK // matmul/launch.h
 #undef COARSEN_PIECE

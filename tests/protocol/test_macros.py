@@ -12,7 +12,7 @@ INCLUDES = {
 }
 # The preprocessor looks at the values of these only.
 NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": "64",
-           "COARSEN_EXCLUSIVE": "1", "COARSEN_FIXED_TREE": "1", "COARSEN_COUNTED": "1", "COARSEN_INPUTS": "2", "COARSEN_RADIUS": "2", "COARSEN_CHANNELS": "2",
+           "COARSEN_EXCLUSIVE": "1", "COARSEN_FIXED_TREE": "1", "COARSEN_COUNTED": "1", "COARSEN_VIEW": "1", "COARSEN_INPUTS": "2", "COARSEN_RADIUS": "2", "COARSEN_CHANNELS": "2",
            "COARSEN_PARTITION": "1", "COARSEN_RED": "65536", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0",
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
            "COARSEN_SLICES": "1", "COARSEN_STAGES": "2", "COARSEN_AXIS": "0",

@@ -77,6 +77,7 @@ BASE = {
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_COUNTED must be": ({"REDUCE", "MAP", "HISTOGRAM"}, [{"COARSEN_COUNTED": value} for value in ("2", "-1", "3 - 1")]),
+    "COARSEN_VIEW must be": ({"REDUCE", "HISTOGRAM"}, [{"COARSEN_VIEW": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_ARGMIN and COARSEN_ARGMAX are two": ({"REDUCE"}, [{"COARSEN_ARGMIN": "int", "COARSEN_ARGMAX": "int"}]),
     "COARSEN_ARGMIN and _ARGMAX go": ({"REDUCE"}, [
         {arg: "int", name: "(1)"} for arg in ("COARSEN_ARGMIN", "COARSEN_ARGMAX")

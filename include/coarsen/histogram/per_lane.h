@@ -19,6 +19,7 @@
 // | COARSEN_COUNT  | unsigned int  | type of a count: unsigned int or unsigned long long; with COARSEN_WEIGHT also int, float or double |
 // | COARSEN_WEIGHT(x) | 1          | what x adds to its bin, as a COARSEN_COUNT; also evaluated for an x that has none |
 // | COARSEN_COUNTED | 0            | 1: there is NAME_launch_counted too                          |
+// | COARSEN_VIEW   | 0             | 1: there is NAME_launch_view too                             |
 // | BLOCK_DIM      | 1024 or tuned | threads per block: a multiple of 32 from 32 to 1024          |
 // | CFACTOR        | 4 or tuned    | 16-byte loads in flight per thread, from 1 to 32             |
 // tuned: COARSEN_HISTOGRAM_BLOCK_DIM and _CFACTOR if defined, as by a header from coarsen-tune.
@@ -29,9 +30,13 @@
 //                             cudaStream_t stream)
 //     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
 //                             const unsigned long long *n, size_t most, cudaStream_t stream)
-// The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
-// when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`.
+//     cudaError_t NAME_launch_view(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width,
+//                             COARSEN_COUNT *counts, cudaStream_t stream)
 //     cudaError_t NAME_plan(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n, NAME_planned *plan)
+// The second, with COARSEN_COUNTED, is for what another kernel counted, as select.h does: *n, in device memory, is read
+// when the kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most`. The
+// third, with COARSEN_VIEW, is for a part of a matrix: rows of width elements, which begin pitch elements apart, width
+// or more; what is between them is not read.
 // NAME_plan says what NAME_launch launches, as data, for those who launch it, once they have set the counts to zero:
 // plan->kernel<<<plan->grid, plan->block, plan->shared_bytes, stream>>>(in, counts, n, plan->full_width).
 // in: n elements in device memory, unchanged. counts: NUM_BINS counts, apart from in; overwritten.
@@ -87,6 +92,9 @@
 
 #include "../block/overlap.h"
 #include "../block/vector.h"
+#if COARSEN_VIEW
+#include "../block/view.h"
+#endif
 
 // The counters that a block has room for on every device; the columns of counters in a block of so
 // many threads; and the threads of a block that counts a small array.
@@ -131,9 +139,16 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int w
     return bin >> 32 != 0 || row > width ? width : row;
 }
 
+// What is in no row of this block is added to one more, which nobody reads.
+COARSEN_INLINE void COARSEN_(count_one)(COARSEN_(counter) * column, const unsigned int copies,
+                                        unsigned int first_bin, unsigned int width, COARSEN_TYPE x)
+{
+    const unsigned int row = COARSEN_(row)(first_bin, width, x);
+    atomicAdd(column + COARSEN_(slot)(copies, row), COARSEN_(weight)(x));
+}
+
 // Counts vectors, one in every `threads` from v on, as long as there are `loads` of them at a time;
-// and returns the first that is left. What is in no row of this block is added to one more, which
-// nobody reads.
+// and returns the first that is left.
 COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads,
                                              const unsigned int loads, COARSEN_(counter) * column,
                                              const unsigned int copies, unsigned int first_bin,
@@ -149,15 +164,40 @@ COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, si
 #pragma unroll
         for (unsigned int k = 0; k < loads; k++)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const unsigned int row = COARSEN_(row)(first_bin, width, load[k].item[j]);
-                atomicAdd(column + COARSEN_(slot)(copies, row), COARSEN_(weight)(load[k].item[j]));
-            }
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
     }
     return v;
 }
 
-// The whole kernel, for blocks of block_dim threads. block_dim and copies are constants.
+// What a block of block_dim threads begins with, and ends with. block_dim and copies are constants.
+COARSEN_INLINE void COARSEN_(zero_counters)(COARSEN_(counter) * copy, unsigned int width,
+                                            const unsigned int block_dim, const unsigned int copies)
+{
+    const unsigned int slots = (width * copies + copies + 31) / 32 * 32;
+    for (unsigned int slot = threadIdx.x; slot < slots; slot += block_dim)
+        copy[slot] = 0;
+    __syncthreads();
+}
+
+COARSEN_INLINE void COARSEN_(add_counters)(const COARSEN_(counter) * copy, COARSEN_COUNT *counts,
+                                           unsigned int width, const unsigned int block_dim,
+                                           const unsigned int copies)
+{
+    __syncthreads();
+    COARSEN_(follow)(); // the zeros in counts
+    for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
+        // The threads of a warp start at different columns, in 32 different banks.
+        COARSEN_(counter) count = 0;
+#pragma unroll 8
+        for (unsigned int k = 0; k < copies; k++)
+            count += copy[COARSEN_(slot)(copies, row) + (k + row / (32 / copies)) % copies];
+        if (count != 0)
+            atomicAdd(counts + row, (COARSEN_COUNT)count);
+    }
+}
+
+// The whole kernel, for blocks of block_dim threads.
 COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                         unsigned int full_width, const unsigned int block_dim,
                                         const unsigned int copies)
@@ -179,32 +219,17 @@ COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *c
     if (v < parts.vectors)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(parts.first + v));
 #endif
-    const unsigned int slots = (width * copies + copies + 31) / 32 * 32;
-    for (unsigned int slot = threadIdx.x; slot < slots; slot += block_dim)
-        copy[slot] = 0;
-    __syncthreads();
+    COARSEN_(zero_counters)(copy, width, block_dim, copies);
 
     v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR, column, copies, first_bin, width);
     v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR < 2 ? 1 : 2, column, copies, first_bin,
                                width);
     COARSEN_(count_rounds)(parts, v, threads, 1, column, copies, first_bin, width);
-    if (block == blocks - 1 && threadIdx.x < parts.rest) {
-        const COARSEN_TYPE x = in[COARSEN_(rest)(parts, threadIdx.x)];
-        atomicAdd(column + COARSEN_(slot)(copies, COARSEN_(row)(first_bin, width, x)),
-                  COARSEN_(weight)(x));
-    }
+    if (block == blocks - 1 && threadIdx.x < parts.rest)
+        COARSEN_(count_one)
+    (column, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
-    __syncthreads();
-    COARSEN_(follow)(); // the zeros in counts
-    for (unsigned int row = threadIdx.x; row < width; row += block_dim) {
-        // The threads of a warp start at different columns, in 32 different banks.
-        COARSEN_(counter) count = 0;
-#pragma unroll 8
-        for (unsigned int k = 0; k < copies; k++)
-            count += copy[COARSEN_(slot)(copies, row) + (k + row / (32 / copies)) % copies];
-        if (count != 0)
-            atomicAdd(counts + first_bin + row, (COARSEN_COUNT)count);
-    }
+    COARSEN_(add_counters)(copy, counts + first_bin, width, block_dim, copies);
 }
 
 // Before the others, which may start at once, and wait for it before they add to counts.
@@ -251,6 +276,53 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 }
 #endif
 
+#if COARSEN_VIEW
+// A view: the threads of all blocks of a range take its slots in turn.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
+{
+    const unsigned int copies = COARSEN_COPIES(BLOCK_DIM);
+    COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
+    COARSEN_(counter) *const column = copy + threadIdx.x % copies;
+    const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
+    const unsigned int first_bin = blockIdx.x % ranges * full_width;
+    const unsigned int width =
+        NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
+    const size_t slots = COARSEN_(slots)(of), threads = gridDim.x / ranges * (size_t)BLOCK_DIM;
+    const COARSEN_(place) step = COARSEN_(step)(of, threads);
+    size_t s = blockIdx.x / ranges * (size_t)BLOCK_DIM + threadIdx.x;
+    COARSEN_(place) at = COARSEN_(find)(of, s);
+    COARSEN_(zero_counters)(copy, width, BLOCK_DIM, copies);
+
+#pragma unroll 1
+    for (; s < slots; s += CFACTOR * threads) {
+        COARSEN_(place) place[CFACTOR];
+        COARSEN_(vector) load[CFACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++, COARSEN_(advance)(of, &at, step)) {
+            place[k] = at;
+            if (s + k * threads < slots && COARSEN_(whole)(of, at))
+                load[k] = COARSEN_(load_slot)(of, at);
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++) {
+            if (s + k * threads >= slots)
+                continue;
+            if (COARSEN_(whole)(of, place[k]))
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
+            else
+                for (size_t c = COARSEN_(column)(of, place[k]); c < COARSEN_(end)(of, place[k]);
+                     c++)
+                    COARSEN_(count_one)
+            (column, copies, first_bin, width, of.in[place[k].row * of.pitch + c]);
+        }
+    }
+    COARSEN_(add_counters)(copy, counts + first_bin, width, BLOCK_DIM, copies);
+}
+#endif
+
 #ifndef __CUDACC_RTC__
 typedef struct {
     void (*kernel)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
@@ -260,8 +332,9 @@ typedef struct {
     unsigned int full_width;
 } COARSEN_(planned);
 
-COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
-                                        COARSEN_(planned) * plan)
+// may_be_few: whether COARSEN_(small_kernel) may do it.
+COARSEN_HOST cudaError_t COARSEN_(divide)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                          bool may_be_few, COARSEN_(planned) * plan)
 {
     // As few ranges as possible, of equal width except the last; and as many blocks as the device
     // holds. A block's counters have 32 bits, so a block gets fewer than 2^32 elements.
@@ -279,6 +352,7 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *c
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const bool small =
+        may_be_few &&
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
     const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
     const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
@@ -317,13 +391,21 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *c
     return cudaSuccess;
 }
 
-// count: where n is in device memory, or NULL; then n is the most that it may be.
+COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
+                                        COARSEN_(planned) * plan)
+{
+    return COARSEN_(divide)(in, counts, n, true, plan);
+}
+
+// count: where n is in device memory, or NULL; then n is the most that it may be. view: a NAME_rows of n elements in
+// all, or NULL.
 COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
-                                         COARSEN_UNUSED const unsigned long long *count, size_t n,
+                                         COARSEN_UNUSED const unsigned long long *count,
+                                         COARSEN_UNUSED const void *view, size_t n,
                                          cudaStream_t stream)
 {
     COARSEN_(planned) plan;
-    cudaError_t status = COARSEN_(plan)(in, counts, n, &plan);
+    cudaError_t status = COARSEN_(divide)(in, counts, n, !view, &plan);
     if (status != cudaSuccess)
         return status;
     const cudaLaunchConfig_t zero =
@@ -336,6 +418,10 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
     if (status == cudaSuccess && count)
         status = coarsen_let_share((const void *)COARSEN_(counted_kernel), plan.shared_bytes, 0);
 #endif
+#if COARSEN_VIEW
+    if (status == cudaSuccess && view)
+        status = coarsen_let_share((const void *)COARSEN_(view_kernel), plan.shared_bytes, 0);
+#endif
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
     if (status != cudaSuccess || n == 0)
@@ -345,6 +431,11 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
         return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, counts, count, n,
                                   plan.full_width);
 #endif
+#if COARSEN_VIEW
+    if (view)
+        return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), *(const COARSEN_(rows) *)view,
+                                  counts, plan.full_width);
+#endif
     if (plan.kernel == COARSEN_(small_kernel))
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n, plan.full_width);
     return cudaLaunchKernelEx(&config, COARSEN_(kernel), in, counts, n, plan.full_width);
@@ -353,7 +444,7 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                           cudaStream_t stream)
 {
-    return COARSEN_(begin)(in, counts, NULL, n, stream);
+    return COARSEN_(begin)(in, counts, NULL, NULL, n, stream);
 }
 
 #if COARSEN_COUNTED
@@ -361,8 +452,21 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSE
                                                   const unsigned long long *n, size_t most,
                                                   cudaStream_t stream)
 {
-    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, counts, n, most, stream)
+    return coarsen_array_ok(n, 1) ? COARSEN_(begin)(in, counts, n, NULL, most, stream)
                                   : cudaErrorInvalidValue;
+}
+#endif
+
+#if COARSEN_VIEW
+COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
+                                               size_t width, COARSEN_COUNT *counts,
+                                               cudaStream_t stream)
+{
+    const COARSEN_(rows) of = {in, pitch, rows, width};
+    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))
+        return cudaErrorInvalidValue;
+    return COARSEN_(begin)(in, counts, NULL, pitch == width ? NULL : &of,
+                           width > 0 ? rows * width : 0, stream);
 }
 #endif
 #endif

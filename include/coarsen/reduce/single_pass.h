@@ -17,11 +17,12 @@
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) as a COARSEN_ACC     |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative and commutative operator on COARSEN_ACC   |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
-// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSEN_ARGMIN       | none             | in place of these four: type of an index. out is a NAME_at, the least element and its index |
 // | COARSEN_ARGMAX       | none             | the same for the greatest                            |
-// | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
 // | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
+// | COARSEN_COUNTED      | 0                | 1: there is NAME_launch_counted too                  |
+// | COARSEN_VIEW         | 0                | 1: there is NAME_launch_view too                     |
+// | BLOCK_DIM            | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight, from 1 to 32   |
 // tuned: COARSEN_REDUCE_BLOCK_DIM and COARSEN_REDUCE_COARSE_FACTOR, if they are defined, as they
 // are by a header that coarsen-tune wrote.
@@ -36,13 +37,18 @@
 //     cudaError_t NAME_launch_counted(const COARSEN_TYPE *in, COARSEN_ACC *out,
 //                             const unsigned long long *n, size_t most, void *scratch,
 //                             size_t scratch_bytes, cudaStream_t stream)     with COARSEN_COUNTED
-// The last is for what another kernel counted, as select.h does: *n, in device memory, is read when the kernel runs,
-// and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and the scratch is
-// for as many. The bits are those of NAME_launch with that n.
+//     cudaError_t NAME_launch_view(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width,
+//                             COARSEN_ACC *out, void *scratch, size_t scratch_bytes,
+//                             cudaStream_t stream)                           with COARSEN_VIEW
 // NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
 // plan->shared_bytes, stream>>>(in, out, n, plan->tile, scratch), with plan->scratch_bytes of scratch. NAME_kernel takes
 // any n, any number of blocks, which have 8 bytes of scratch per word of a COARSEN_ACC besides 16, and a tile of
 // COARSE_FACTOR * BLOCK_DIM; with COARSEN_FIXED_TREE, only an in at a 16-byte boundary.
+// NAME_launch_counted is for what another kernel counted, as select.h does: *n, in device memory, is read when the
+// kernel runs, and is `most` or less, or the launch ends with an error (__trap). in has room for `most` elements, and
+// the scratch is for as many. The bits are those of NAME_launch with that n. NAME_launch_view is for a part of a
+// matrix: rows of width elements, which begin pitch elements apart, width or more; what is between them is not read.
+// The index that LIFT gets is row width + column, and the scratch is for rows width elements. Else, of all launches:
 // in: n elements in device memory, at any element's alignment (its size, if that divides 16), not changed. out: one COARSEN_ACC,
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
@@ -54,7 +60,7 @@
 // before all others; of no elements the index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
 // Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
 // any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
-// and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
+// (of a view: rows and width) and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
 // and perhaps the version. What is yours to see to: COARSEN_LIFT and COARSEN_OP must round alike on both, and nvcc
 // makes of a product that is added up one operation, unless it has -fmad=false or the product is __fmul_rn(a, b).
 //
@@ -87,6 +93,9 @@
 
 #include "../block/reduce.h"
 #include "../block/vector.h"
+#if COARSEN_VIEW
+#include "../block/view.h"
+#endif
 
 #define COARSEN_SMALL_ITEMS 8 // of a small array, elements per thread
 #define COARSEN_SMALL_ROWS  4 // of one that is no more for all multiprocessors, vectors per thread
@@ -285,6 +294,48 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 #endif
 
+#if COARSEN_VIEW
+// A view: the threads of all blocks take its slots in turn, tile by tile.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
+{
+    unsigned long long ticket = 0;
+    COARSEN_(enter)(scratch, &ticket);
+    const size_t slots = COARSEN_(slots)(of), tile = COARSE_FACTOR * BLOCK_DIM;
+    const COARSEN_(place) step = COARSEN_(step)(of, BLOCK_DIM);
+    const COARSEN_(place) jump = COARSEN_(step)(of, (gridDim.x - 1) * tile);
+    size_t s = blockIdx.x * tile + threadIdx.x;
+    COARSEN_(place) at = COARSEN_(find)(of, s);
+    COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll 1
+    for (; s < slots; s += gridDim.x * tile, COARSEN_(advance)(of, &at, jump)) {
+        COARSEN_(place) place[COARSE_FACTOR];
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++, COARSEN_(advance)(of, &at, step)) {
+            place[k] = at;
+            if (s + k * BLOCK_DIM < slots && COARSEN_(whole)(of, at))
+                load[k] = COARSEN_(load_slot)(of, at);
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            if (s + k * BLOCK_DIM >= slots)
+                continue;
+            const size_t column = COARSEN_(column)(of, place[k]), i = place[k].row * of.width;
+            if (COARSEN_(whole)(of, place[k]))
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j], i + column + j));
+            else
+                for (size_t c = column; c < COARSEN_(end)(of, place[k]); c++)
+                    sum = COARSEN_(op)(sum,
+                                       COARSEN_(lift)(of.in[place[k].row * of.pitch + c], i + c));
+        }
+    }
+    COARSEN_(grid)(sum, out, scratch, &ticket);
+}
+#endif
+
 #ifndef __CUDACC_RTC__
 // The most blocks of a device with so many multiprocessors: as it can hold, so that there is one wave; or as a fixed tree has.
 COARSEN_HOST size_t COARSEN_(most_blocks)(size_t processors, cudaError_t *status)
@@ -390,6 +441,41 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, COARSE
         coarsen_launch_config(coarsen_min(blocks, most_blocks), BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(counted_kernel), in, out, n, most, processors,
                               most_blocks, (unsigned long long *)scratch);
+}
+#endif
+
+#if COARSEN_VIEW
+COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
+                                               size_t width, COARSEN_ACC *out, void *scratch,
+                                               size_t scratch_bytes, cudaStream_t stream)
+{
+    const COARSEN_(rows) of = {in, pitch, rows, width};
+    const size_t n = width > 0 ? rows * width : 0;
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    int resident = 0; // per multiprocessor
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(view_kernel),
+                                                               BLOCK_DIM, 0);
+    const size_t most =
+        COARSEN_FIXED_TREE ? COARSEN_TREE_THREADS / BLOCK_DIM : processors * (size_t)resident;
+    if (status != cudaSuccess)
+        return status;
+    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||
+        !COARSEN_(arguments_ok)(width > 0 ? in : NULL, out, n, scratch, scratch_bytes,
+                                COARSEN_(scratch_bytes)(n)))
+        return cudaErrorInvalidValue;
+    if (pitch == width && !COARSEN_FIXED_TREE)
+        return COARSEN_(launch)(in, out, n, scratch, scratch_bytes, stream);
+    // No more blocks than the scratch has slots for, where rows are of few elements.
+    const size_t tiles = coarsen_ceil_div(COARSEN_(slots)(of), COARSE_FACTOR * BLOCK_DIM);
+    const size_t full = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
+    const size_t blocks = coarsen_min(coarsen_min(tiles, full), most);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const cudaLaunchConfig_t config = coarsen_launch_config(blocks + !blocks, BLOCK_DIM, 0, stream);
+    if (blocks == 0)
+        return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, n, 0u, words);
+    return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), of, out, words);
 }
 #endif
 #endif
