@@ -951,7 +951,7 @@ COARSEN_HOST size_t COARSEN_(multiples)(size_t few)
 
 COARSEN_HOST bool COARSEN_(is_few)(size_t n, size_t segments, size_t few)
 {
-    const size_t most = few * COARSEN_TILE, weight = COARSEN_WEIGHT * (segments + 1);
+    const size_t most = few * COARSEN_TILE, weight = COARSEN_CHARGE * (segments + 1);
     return weight <= most && n <= most - weight;
 }
 
