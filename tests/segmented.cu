@@ -18,13 +18,13 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 
 #if TESTED(offsets)
 
-// COARSEN_FEW 0: runs, however few elements there are.
-#define COARSEN_NAME   offsets_sum
-#define COARSEN_TYPE   int
-#define COARSEN_OFFSET unsigned int
-#define COARSEN_FEW    0
-#define BLOCK_DIM      64
-#define COARSE_FACTOR  1
+// COARSEN_FEW_TILES 0: runs, however few elements there are.
+#define COARSEN_NAME      offsets_sum
+#define COARSEN_TYPE      int
+#define COARSEN_OFFSET    unsigned int
+#define COARSEN_FEW_TILES 0
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
 #include <coarsen/segmented/offsets.h>
 
 // A tile of 64 elements, and few warps: so each warp has many tiles one after the other.
@@ -33,27 +33,27 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        0
+#define COARSEN_FEW_TILES  0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
-#define COARSEN_NAME     offsets_last
-#define COARSEN_TYPE     int
-#define COARSEN_OP       last_of
-#define COARSEN_IDENTITY 7
-#define COARSEN_FEW      0
-#define BLOCK_DIM        64
-#define COARSE_FACTOR    2
+#define COARSEN_NAME      offsets_last
+#define COARSEN_TYPE      int
+#define COARSEN_OP        last_of
+#define COARSEN_IDENTITY  7
+#define COARSEN_FEW_TILES 0
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     2
 #include <coarsen/segmented/offsets.h>
 
 // Groups of segments, and many tiles of each.
-#define COARSEN_NAME   offsets_few
-#define COARSEN_TYPE   int
-#define COARSEN_OFFSET unsigned int
-#define COARSEN_FEW    64
-#define BLOCK_DIM      64
-#define COARSE_FACTOR  1
+#define COARSEN_NAME      offsets_few
+#define COARSEN_TYPE      int
+#define COARSEN_OFFSET    unsigned int
+#define COARSEN_FEW_TILES 64
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
 #include <coarsen/segmented/offsets.h>
 
 // Long segments of more elements than are few.
@@ -62,7 +62,7 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        1
+#define COARSEN_FEW_TILES  1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
 #include <coarsen/segmented/offsets.h>
@@ -72,18 +72,18 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        64
+#define COARSEN_FEW_TILES  64
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
-#define COARSEN_NAME     offsets_few_last
-#define COARSEN_TYPE     int
-#define COARSEN_OP       last_of
-#define COARSEN_IDENTITY 7
-#define COARSEN_FEW      64
-#define BLOCK_DIM        32
-#define COARSE_FACTOR    2
+#define COARSEN_NAME      offsets_few_last
+#define COARSEN_TYPE      int
+#define COARSEN_OP        last_of
+#define COARSEN_IDENTITY  7
+#define COARSEN_FEW_TILES 64
+#define BLOCK_DIM         32
+#define COARSE_FACTOR     2
 #include <coarsen/segmented/offsets.h>
 
 #ifndef TEST_FIRST
