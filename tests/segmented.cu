@@ -18,13 +18,13 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 
 #if TESTED(offsets)
 
-// COARSEN_FEW 0: runs, however few elements there are.
-#define COARSEN_NAME   offsets_sum
-#define COARSEN_TYPE   int
-#define COARSEN_OFFSET unsigned int
-#define COARSEN_FEW    0
-#define BLOCK_DIM      64
-#define COARSE_FACTOR  1
+// COARSEN_FEW_TILES 0: runs, however few elements there are.
+#define COARSEN_NAME      offsets_sum
+#define COARSEN_TYPE      int
+#define COARSEN_OFFSET    unsigned int
+#define COARSEN_FEW_TILES 0
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
 #include <coarsen/segmented/offsets.h>
 
 // A tile of 64 elements, and few warps: so each warp has many tiles one after the other.
@@ -33,27 +33,27 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        0
+#define COARSEN_FEW_TILES  0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
-#define COARSEN_NAME     offsets_last
-#define COARSEN_TYPE     int
-#define COARSEN_OP       last_of
-#define COARSEN_IDENTITY 7
-#define COARSEN_FEW      0
-#define BLOCK_DIM        64
-#define COARSE_FACTOR    2
+#define COARSEN_NAME      offsets_last
+#define COARSEN_TYPE      int
+#define COARSEN_OP        last_of
+#define COARSEN_IDENTITY  7
+#define COARSEN_FEW_TILES 0
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     2
 #include <coarsen/segmented/offsets.h>
 
 // Groups of segments, and many tiles of each.
-#define COARSEN_NAME   offsets_few
-#define COARSEN_TYPE   int
-#define COARSEN_OFFSET unsigned int
-#define COARSEN_FEW    64
-#define BLOCK_DIM      64
-#define COARSE_FACTOR  1
+#define COARSEN_NAME      offsets_few
+#define COARSEN_TYPE      int
+#define COARSEN_OFFSET    unsigned int
+#define COARSEN_FEW_TILES 64
+#define BLOCK_DIM         64
+#define COARSE_FACTOR     1
 #include <coarsen/segmented/offsets.h>
 
 // Long segments of more elements than are few.
@@ -62,9 +62,28 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        1
+#define COARSEN_FEW_TILES  1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
+#include <coarsen/segmented/offsets.h>
+
+// A block has several segments of few elements, or of many.
+#define COARSEN_NAME      offsets_group
+#define COARSEN_TYPE      int
+#define COARSEN_OFFSET    unsigned int
+#define COARSEN_FEW_TILES 8
+#define BLOCK_DIM         256
+#define COARSE_FACTOR     1
+#include <coarsen/segmented/offsets.h>
+
+#define COARSEN_NAME       offsets_group_lifted
+#define COARSEN_TYPE       affine
+#define COARSEN_LIFT(x, i) affine_at(x, i)
+#define COARSEN_OP         affine_then
+#define COARSEN_IDENTITY   (affine{1, 0})
+#define COARSEN_FEW_TILES  8
+#define BLOCK_DIM          256
+#define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
 #define COARSEN_NAME       offsets_few_lifted
@@ -72,18 +91,18 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSEN_LIFT(x, i) affine_at(x, i)
 #define COARSEN_OP         affine_then
 #define COARSEN_IDENTITY   (affine{1, 0})
-#define COARSEN_FEW        64
+#define COARSEN_FEW_TILES  64
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      1
 #include <coarsen/segmented/offsets.h>
 
-#define COARSEN_NAME     offsets_few_last
-#define COARSEN_TYPE     int
-#define COARSEN_OP       last_of
-#define COARSEN_IDENTITY 7
-#define COARSEN_FEW      64
-#define BLOCK_DIM        32
-#define COARSE_FACTOR    2
+#define COARSEN_NAME      offsets_few_last
+#define COARSEN_TYPE      int
+#define COARSEN_OP        last_of
+#define COARSEN_IDENTITY  7
+#define COARSEN_FEW_TILES 64
+#define BLOCK_DIM         32
+#define COARSE_FACTOR     2
 #include <coarsen/segmented/offsets.h>
 
 #ifndef TEST_FIRST
@@ -184,6 +203,16 @@ static const lengths all_lengths[] = {
     {"one of many tiles between none",
      [](uint64_t, size_t s, size_t tile) { return s == 70 ? tile * 40 + 5 : (size_t)0; }},
 };
+
+// Of groups of two and three: some fill tiles of a block to the last element, some go on in the next tile but one.
+static const lengths group_lengths[] = {
+    {"a tile, and others",
+     [](uint64_t bits, size_t s, size_t tile) { return s % 12 == 6 ? tile : (size_t)(bits % 3); }},
+    {"two tiles and more",
+     [](uint64_t bits, size_t s, size_t tile) {
+         return s % 13 == 5 ? 2 * tile + bits % tile : (size_t)(bits % 3);
+     }},
+    {"0 to 100", [](uint64_t bits, size_t, size_t) { return (size_t)(bits % 101); }}};
 
 template <class A> struct reduced {
     cudaError_t status;
@@ -454,18 +483,35 @@ static void check_none_counted(const kind<int, int, unsigned int> &k)
     tap_ok(ok && out.untouched(), "%s: no segments, counted on the device", k.name);
 }
 
+// Segments that share blocks.
+template <class T, class A, class O> static void check_groups(const kind<T, A, O> &k)
+{
+    int processors = 0;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    bool ok = true;
+    for (const lengths &of : group_lengths)
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            ok =
+                ok && check_lengths(k, of, (size_t)processors * (16 + 8 * (seed % 2)) + seed, seed);
+    test_order(0);
+    if (ok)
+        tap_ok(1, "%s: segments that share blocks", k.name);
+}
+
 #ifdef SIMT
 // What is not true of offsets ends the launch, and nothing is read or written out of bounds.
-static void check_wrong_offsets(const kind<int, int, unsigned int> &k, size_t n)
+// behind: so many empty segments more.
+static void check_wrong_offsets(const kind<int, int, unsigned int> &k, size_t n, size_t behind = 0)
 {
-    const std::vector<std::vector<unsigned int>> lists = {
+    std::vector<std::vector<unsigned int>> lists = {
         {0, 5, 4, (unsigned int)n},
         {0, 5, (unsigned int)n + 1},
         {0, 0xffffffffu, 7},
         {(unsigned int)n, 0},
         {0, 3 * (unsigned int)n / 5, 7, 4 * (unsigned int)n / 5}};
     simt_print_reports(0);
-    for (const std::vector<unsigned int> &offsets : lists) {
+    for (std::vector<unsigned int> &offsets : lists) {
+        offsets.insert(offsets.end(), behind, offsets.back());
         void *scratch = NULL, *at = NULL;
         const size_t segments = offsets.size() - 1, bytes = k.scratch_bytes(n, segments);
         CHECK(cudaMalloc(&scratch, bytes));
@@ -563,12 +609,19 @@ int main(void)
     const kind<int, int, unsigned int> few =
         KIND(offsets_few, int, int, unsigned int, 64 * 4, 0, plus<int>, itself<int>,
              [](uint64_t bits) { return (int)(bits % 2001) - 1000; });
+    const kind<int, int, unsigned int> group =
+        KIND(offsets_group, int, int, unsigned int, 256 * 4 - 4, 0, plus<int>, itself<int>,
+             [](uint64_t bits) { return (int)(bits % 2001) - 1000; });
     check_one_scratch(few);
+    check_groups(group);
+    check_groups(KIND(offsets_group_lifted, affine, affine, int, 256 * 2 - 2, {1, 0}, affine_then,
+                      affine_at, affine_of));
     check_none_counted(few);
 #ifdef SIMT
     check_wrong_offsets(sum, 5 * sum.tile);
     check_wrong_offsets(few, 5 * few.tile);
     check_wrong_offsets(few, few.tile / 2);
+    check_wrong_offsets(group, 1000, 200);
 #endif
     check(few);
     const kind<affine, affine, int> longs = KIND(offsets_long, affine, affine, int, 32 * 3 * 2,

@@ -20,7 +20,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
-// | COARSEN_FEW          | 2                | few elements: so many tiles of a block per multiprocessor, from 0 to 64; 0: none are, nor are segments long |
+// | COARSEN_FEW_TILES    | 2                | few elements: so many tiles of a block per multiprocessor, from 0 to 64; 0: none are, nor are segments long |
 // tuned: COARSEN_OFFSETS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; NAME_few_kernel, a
 // block per segment, and NAME_group_kernel, a block per group of segments; and
@@ -83,11 +83,11 @@
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/segmented: COARSE_FACTOR must be from 1 to 16"
 #endif
-#ifndef COARSEN_FEW
-#define COARSEN_FEW 2
+#ifndef COARSEN_FEW_TILES
+#define COARSEN_FEW_TILES 2
 #endif
-static_assert(COARSEN_FEW >= 0 && COARSEN_FEW <= 64,
-              "coarsen/segmented: COARSEN_FEW must be from 0 to 64");
+static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
+              "coarsen/segmented: COARSEN_FEW_TILES must be from 0 to 64");
 
 #include "../block/copy.h"
 #include "../block/look_back.h"
@@ -940,13 +940,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1024 / BLOCK_DIM)
 // So many times COARSEN_TILE is few.
 COARSEN_HOST size_t COARSEN_(few)(cudaError_t *status)
 {
-    return COARSEN_FEW * coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+    return COARSEN_FEW_TILES * coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
 }
 
 // Multiples of a tile's size that an array has, at the most.
 COARSEN_HOST size_t COARSEN_(multiples)(size_t few)
 {
-    return COARSEN_FEW > 0 && COARSEN_FEW < 32 ? few / COARSEN_FEW * 32 : few;
+    return COARSEN_FEW_TILES > 0 && COARSEN_FEW_TILES < 32 ? few / COARSEN_FEW_TILES * 32 : few;
 }
 
 COARSEN_HOST bool COARSEN_(is_few)(size_t n, size_t segments, size_t few)
@@ -1001,7 +1001,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     const size_t room = processors * (2048 / BLOCK_DIM); // for blocks
     const size_t n = arrays.n, segments = arrays.segments, mean = n / segments;
     const bool is_few = COARSEN_(is_few)(n, segments, few);
-    const bool is_long = COARSEN_FEW > 0 && segments < 0x70000000 &&
+    const bool is_long = COARSEN_FEW_TILES > 0 && segments < 0x70000000 &&
                          mean >= (segments <= 8 * room ? 2 : 8) * BLOCK_DIM;
     unsigned long long *const words = (unsigned long long *)scratch;
     if (COARSEN_ITEMS > 1)
@@ -1092,7 +1092,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_TILE
 #undef COARSEN_THREADS
 #undef COARSEN_RESIDENT
-#undef COARSEN_FEW
+#undef COARSEN_FEW_TILES
 
 #define COARSEN_END
 #include "../base.h"
