@@ -435,7 +435,7 @@ struct shape {
 template <class T> static T poison()
 {
     T x;
-    memset(&x, 0xff, sizeof(x));
+    memset((void *)&x, 0xff, sizeof(x));
     return x;
 }
 

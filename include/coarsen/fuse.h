@@ -186,7 +186,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
                                           size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan)(COARSEN_EACH(a, b, c), n COARSEN_ALSO(scalar), &plan);
     if (status != cudaSuccess)
         return status;

@@ -498,7 +498,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(const COARSEN_(planned) * plan, v
 
 COARSEN_HOST cudaError_t COARSEN_(pass)(COARSEN_(arrays) arrays, void *scratch, cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan_pass)(arrays, &plan);
     return status != cudaSuccess ? status : COARSEN_(launch_plan)(&plan, scratch, stream);
 }

@@ -404,7 +404,7 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
                                          COARSEN_UNUSED const void *view, size_t n,
                                          cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     cudaError_t status = COARSEN_(divide)(in, counts, n, !view, &plan);
     if (status != cudaSuccess)
         return status;

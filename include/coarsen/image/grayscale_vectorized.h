@@ -180,7 +180,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
                                           unsigned char *out, size_t out_pitch, size_t width,
                                           size_t height, cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan)(in, in_pitch, out, out_pitch, width, height, &plan);
     if (status != cudaSuccess || plan.grid.x == 0)
         return status;

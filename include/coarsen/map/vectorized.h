@@ -178,7 +178,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_MAPPED *out,
                                           size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
                                           cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status =
         COARSEN_(plan)(COARSEN_EACH(a, b, c), out, n COARSEN_ALSO(scalar), &plan);
     if (status != cudaSuccess || n == 0)
@@ -195,7 +195,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(COARSEN_ARRAYS, COARSEN_MAPPED
                                                   size_t most COARSEN_ALSO(COARSEN_SCALAR scalar),
                                                   cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status =
         coarsen_array_ok(n, 1)
             ? COARSEN_(plan)(COARSEN_EACH(a, b, c), out, most COARSEN_ALSO(scalar), &plan)

@@ -403,7 +403,7 @@ COARSEN_HOST bool COARSEN_(arguments_ok)(const COARSEN_TYPE *in, const COARSEN_A
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan)(in, n, &plan);
     if (status != cudaSuccess)
         return status;

@@ -248,7 +248,7 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_ACC *out
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                           void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan)(in, out, n, &plan);
     if (status != cudaSuccess || plan.grid.x == 0)
         return status;

@@ -373,7 +373,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_TYPE *
                                           size_t ny, size_t nz, size_t pitch, size_t slice_pitch,
                                           cudaStream_t stream)
 {
-    COARSEN_(planned) plan;
+    COARSEN_(planned) plan = {};
     const cudaError_t status = COARSEN_(plan)(in, out, nx, ny, nz, pitch, slice_pitch, &plan);
     if (status != cudaSuccess || plan.grid.x == 0)
         return status;
