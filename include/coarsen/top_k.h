@@ -108,12 +108,30 @@ typedef COARSEN_INDEX COARSEN_(index);
 static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
               "coarsen/top_k: COARSEN_INDEX must be an integer type");
 
+#include "block/overlap.h"
 #include "block/vector.h"
 
-#define COARSEN_MOST_K     1024                // the greatest k
-#define COARSEN_SHORT      32                  // the longest row of which each lane has one number
-#define COARSEN_BLOCKS     32                  // of a multiprocessor, at the most
-#define COARSEN_ENOUGH(k)  ((k) + (k) / 4 + 8) // threads that may pass: fewer would take more steps
+#define COARSEN_MOST_K 1024 // the greatest k
+#define COARSEN_SHORT  32   // the longest row of which each lane has one number
+#define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
+#define COARSEN_ENOUGH(k)                                                                          \
+    ((k) + (k) / 4 + 8)     // that may pass in place of k: fewer would take more steps
+#define COARSEN_FANOUT   16 // parts of a part, at the least
+#define COARSEN_BIN_BITS 11 // of a digit
+#define COARSEN_BINS     (1 << COARSEN_BIN_BITS)
+#define COARSEN_LEVELS   16
+#define COARSEN_STATE    (2 * COARSEN_LEVELS + 1) // words
+#define COARSEN_KEYS     8                        // of a list that a thread loads at once
+#define COARSEN_ROWS                                                                               \
+    (COARSE_FACTOR >= 32   ? 32                                                                    \
+     : COARSE_FACTOR >= 16 ? 16                                                                    \
+     : COARSE_FACTOR >= 8  ? 8                                                                     \
+     : COARSE_FACTOR >= 4  ? 4                                                                     \
+     : COARSE_FACTOR >= 2  ? 2                                                                     \
+                           : 1)
+#ifndef COARSEN_EARLY
+#define COARSEN_EARLY 1
+#endif
 #define COARSEN_AT_ONCE    4  // short rows that a lane has; candidates that it looks at
 #define COARSEN_FEW        64 // candidates that are sorted by counting
 // Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
@@ -127,11 +145,6 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 // Warps of a block, and warps of a multiprocessor, at the least, for which there are registers.
 #define COARSEN_WARPS      (BLOCK_DIM < 128 ? BLOCK_DIM / 32 : 4)
 #define COARSEN_RESIDENT   (64 / (unsigned int)sizeof(COARSEN_(word)))
-// Vectors of a thread that a mask of 32 bits has.
-#define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
-// Of scratch, for each block: a counter, and two words.
-#define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
-
 // An unsigned number for a number's bits: of 4 bytes, if they are enough. All of its bits that may be set.
 enum { COARSEN_(ones) = sizeof(COARSEN_TYPE) <= 4 ? 0xffffffff : ~0ULL };
 typedef decltype(+COARSEN_(ones)) COARSEN_(word);
@@ -166,87 +179,377 @@ COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) 
     return a < b ? a : b;
 }
 
-// ---- a part of a row, by a block ----------------------------------------------------------------------
+// ---- an edge ------------------------------------------------------------------------------------------
 
-// Elements [from, to) of a tile, whose first one would be in[first]. A thread has COARSE_FACTOR vectors of it.
+// Numbers to take the first k of, or parts of a row, each of which has the key of its first number. i has the number
+// i or, where there are numbers, numbers[i >> log] and the last `log` bits of i.
 typedef struct {
-    const COARSEN_TYPE *in;
-    size_t first;
-    unsigned int from, to;
-} COARSEN_(tile);
+    const COARSEN_(word) * keys;
+    const unsigned long long *numbers;
+    unsigned int log, count;
+} COARSEN_(keyed);
 
-// Of a tile that `threads` have: the least bits of the elements of the thread's vectors c with the same c % each, or all
-// ones.
-COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, unsigned int thread, unsigned int threads,
-                                    COARSEN_(word) * least, const unsigned int each)
+// What is up to an edge has a lesser key, or the same and a number that is not greater.
+typedef struct {
+    COARSEN_(word) key;
+    unsigned long long number;
+} COARSEN_(edge);
+
+typedef struct {
+    unsigned int bins[COARSEN_BINS], sums[32];
+    unsigned long long low[32], high[32];
+    unsigned int bin, before, inside; // see NAME_pick
+    unsigned int count, base;
+    bool is_last;
+} COARSEN_(shared);
+
+COARSEN_DEVICE unsigned long long COARSEN_(number_of)(COARSEN_(keyed) list, unsigned int i)
 {
-    const unsigned int stride = threads * COARSEN_ITEMS, mine = thread * COARSEN_ITEMS;
+    return list.numbers ? list.numbers[i >> list.log] << list.log | (i & ((1u << list.log) - 1))
+                        : i;
+}
+
+COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
+                                   unsigned long long number)
+{
+    return key < edge.key || (key == edge.key && number <= edge.number);
+}
+
+// Keys first, first + blockDim.x ... of a list, COARSEN_KEYS, so that as many loads are in flight.
+COARSEN_DEVICE void COARSEN_(load_keys)(COARSEN_(keyed) list, unsigned int first,
+                                        COARSEN_(word) * keys)
+{
 #pragma unroll
-    for (unsigned int i = 0; i < each; i++)
-        least[i] = COARSEN_ALL;
-    const COARSEN_(vector) *const vectors =
-        (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
-    COARSEN_(vector) load[COARSE_FACTOR];
-    if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
+    for (unsigned int r = 0; r < COARSEN_KEYS; r++)
+        if (first + r * blockDim.x < list.count)
+            keys[r] = list.keys[first + r * blockDim.x];
+}
+
+// The least and the greatest of what all threads have.
+COARSEN_DEVICE void COARSEN_(bounds)(COARSEN_(shared) * shared, unsigned long long *low,
+                                     unsigned long long *high)
+{
 #pragma unroll
-        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-            load[c] = vectors[c * threads];
-#pragma unroll
-        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
-        return;
+    for (int delta = 16; delta > 0; delta /= 2) {
+        const unsigned long long least = __shfl_xor_sync(0xffffffff, *low, delta);
+        const unsigned long long greatest = __shfl_xor_sync(0xffffffff, *high, delta);
+        *low = least < *low ? least : *low;
+        *high = greatest > *high ? greatest : *high;
     }
-    // A warp waits for all at once. A block has few tiles that are not full, and few registers.
-#pragma unroll
-    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
-        const unsigned int e = c * stride + mine;
-        if (each > 1 && e >= tile.from && e + COARSEN_ITEMS <= tile.to)
-            load[c] = vectors[c * threads];
+    if (threadIdx.x % 32 == 0) {
+        shared->low[threadIdx.x / 32] = *low;
+        shared->high[threadIdx.x / 32] = *high;
     }
-#pragma unroll
-    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
-        const unsigned int e = c * stride + mine;
-        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            if (each == 1)
-                load[c] = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
-        } else if (e < tile.to) { // where the part begins or ends
-#pragma unroll 1
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (e + j >= tile.from && e + j < tile.to)
-                    least[c % each] = COARSEN_(lesser)(
-                        least[c % each], COARSEN_(key)(tile.in[tile.first + (e + j)]));
-        }
+    __syncthreads();
+    for (unsigned int w = 0; w < blockDim.x / 32; w++) {
+        *low = shared->low[w] < *low ? shared->low[w] : *low;
+        *high = shared->high[w] > *high ? shared->high[w] : *high;
     }
 }
 
-// Of the thread's vectors from c on, as many as have 32 elements: a bit for each element up to the edge.
-COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c, COARSEN_(word) edge)
+// Finds the bin that has the k-th, how many the bins before it have, and how many it has.
+COARSEN_DEVICE void COARSEN_(pick)(COARSEN_(shared) * shared, unsigned int k)
+{
+    const unsigned int each = (COARSEN_BINS + blockDim.x - 1) / blockDim.x;
+    unsigned int bin = threadIdx.x * each, sum = 0;
+    for (unsigned int b = bin; b < bin + each && b < COARSEN_BINS; b++)
+        sum += shared->bins[b];
+    unsigned int before = sum;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int other = __shfl_up_sync(0xffffffff, before, delta);
+        before += threadIdx.x % 32 >= delta ? other : 0;
+    }
+    if (threadIdx.x % 32 == 31)
+        shared->sums[threadIdx.x / 32] = before;
+    __syncthreads();
+    before -= sum;
+    for (unsigned int w = 0; w < threadIdx.x / 32; w++)
+        before += shared->sums[w];
+    if (before < k && before + sum >= k) {
+        while (before + shared->bins[bin] < k)
+            before += shared->bins[bin++];
+        shared->bin = bin;
+        shared->before = before;
+        shared->inside = shared->bins[bin];
+    }
+    __syncthreads();
+}
+
+// An edge up to which k of a list are, or a few more, but not more than `enough`: by the keys' leading digits, among what
+// has the same digits by the next ones, and so on; and among equal keys by those of the numbers. Of the range that there is, so
+// that the first digit tells most.
+COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
+    COARSEN_(find)(COARSEN_(shared) * shared, COARSEN_(keyed) list, unsigned int k,
+                   unsigned int enough)
+{
+    COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
+    bool found = list.count <= enough;
+    for (bool ties = false; !found; ties = true) {
+        unsigned long long low = ~0ULL, high = 0;
+        for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
+            COARSEN_(word) keys[COARSEN_KEYS];
+            COARSEN_(load_keys)(list, i, keys);
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+                const unsigned int at = i + r * blockDim.x;
+                if (at < list.count && (!ties || keys[r] == edge.key)) {
+                    const unsigned long long value = ties ? COARSEN_(number_of)(list, at) : keys[r];
+                    low = value < low ? value : low;
+                    high = value > high ? value : high;
+                }
+            }
+        }
+        COARSEN_(bounds)(shared, &low, &high);
+        for (unsigned int shift = 1; shift > 0 && !found;) {
+            const unsigned int bits = 64 - (unsigned int)__clzll((long long)(high - low));
+            shift = bits > COARSEN_BIN_BITS ? bits - COARSEN_BIN_BITS : 0;
+            for (unsigned int b = threadIdx.x; b < COARSEN_BINS; b += blockDim.x)
+                shared->bins[b] = 0;
+            __syncthreads();
+            for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
+                COARSEN_(word) keys[COARSEN_KEYS];
+                COARSEN_(load_keys)(list, i, keys);
+#pragma unroll
+                for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+                    const unsigned int at = i + r * blockDim.x;
+                    if (at < list.count && (!ties || keys[r] == edge.key)) {
+                        const unsigned long long value =
+                            ties ? COARSEN_(number_of)(list, at) : keys[r];
+                        if (value >= low && value <= high)
+                            atomicAdd(&shared->bins[(value - low) >> shift], 1u);
+                    }
+                }
+            }
+            __syncthreads();
+            COARSEN_(pick)(shared, k);
+            low += (unsigned long long)shared->bin << shift;
+            if (high - low > (1ULL << shift) - 1) // high may be the greatest that there is
+                high = low + ((1ULL << shift) - 1);
+            k -= shared->before;
+            enough -= shared->before;
+            found = shared->inside <= enough;
+        }
+        if (ties)
+            edge.number = high;
+        else
+            edge.key = (COARSEN_(word))high;
+    }
+    return edge;
+}
+
+// ---- a row, by blocks ---------------------------------------------------------------------------------
+
+// Where a matrix is, and where its results go.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t pitch, rows, width;
+    COARSEN_TYPE *out;
+    COARSEN_INDEX *out_indices;
+} COARSEN_(matrix);
+
+// What blocks do with it.
+typedef struct {
+    unsigned int k, enough; // see NAME_find
+    unsigned int most;      // keys of a list of parts
+    unsigned int room;      // of candidates
+    unsigned int sorted;    // numbers that a block sorts, a power of two
+    unsigned int first,
+        by; // logarithms of the vectors of a part at level 0, and of what they become less by
+    unsigned int parts; // blocks of a row
+    bool direct;        // whether the row itself is the list
+    unsigned int *states;
+    char *lists;
+    size_t bytes; // of the lists of a row
+} COARSEN_(plan);
+
+// Lists of a row: of parts by level, two that take turns, and of candidates.
+typedef struct {
+    unsigned long long *numbers, *indices;
+    COARSEN_(word) * keys, *candidates;
+    unsigned int *arrived, *found, *chosen; // the latter two by level
+} COARSEN_(lists);
+
+COARSEN_DEVICE COARSEN_(lists) COARSEN_(lists_of)(COARSEN_(plan) plan, size_t slot)
+{
+    COARSEN_(lists) lists;
+    lists.arrived = plan.states + slot * COARSEN_STATE;
+    lists.found = lists.arrived + 1;
+    lists.chosen = lists.found + COARSEN_LEVELS;
+    lists.indices = (unsigned long long *)(plan.lists + slot * plan.bytes);
+    lists.numbers = lists.indices + (plan.direct ? 0 : plan.room);
+    lists.keys = (COARSEN_(word) *)(lists.numbers + (plan.direct ? 0 : 2 * plan.enough));
+    lists.candidates = lists.keys + 2 * plan.most;
+    return lists;
+}
+
+// A row as vectors, of which all but the first and the last are full.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t width, vectors, first, last; // full ones: from first to before last
+    unsigned int lead;                  // elements of vector 0 before the row
+} COARSEN_(row);
+
+COARSEN_DEVICE COARSEN_(row) COARSEN_(row_of)(COARSEN_(matrix) matrix, size_t r)
+{
+    COARSEN_(row) row;
+    row.in = matrix.in + r * matrix.pitch;
+    row.width = matrix.width;
+    row.lead = (unsigned int)((size_t)row.in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE));
+    row.vectors = coarsen_ceil_div(row.lead + row.width, COARSEN_ITEMS);
+    row.first = row.lead > 0;
+    row.last = (row.lead + row.width) / COARSEN_ITEMS;
+    return row;
+}
+
+// What a block reads of a row at a level: parts of 2^log vectors, whose numbers are in shared memory, or, at level 0, every
+// so many tasks of the row.
+typedef struct {
+    const unsigned long long *numbers;
+    size_t vectors;          // of all
+    unsigned int log, child; // logarithms of the vectors of a part, and of a part's parts
+    COARSEN_(word) * keys;   // of these, or NULL
+} COARSEN_(share);
+
+// Vector v of all.
+COARSEN_DEVICE size_t COARSEN_(vector_of)(COARSEN_(share) share, size_t v)
+{
+    return (size_t)share.numbers[v >> share.log] << share.log |
+           (v & (((size_t)1 << share.log) - 1));
+}
+
+// Of a vector, a bit for each element up to the edge.
+COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(row) row, size_t vector, unsigned int log,
+                                           COARSEN_(edge) edge)
 {
     unsigned int mask = 0;
-#pragma unroll
-    for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
-        const unsigned int e = ((c + g) * blockDim.x + threadIdx.x) * COARSEN_ITEMS;
-        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (COARSEN_(key)(load.item[j]) <= edge)
-                    mask |= 1u << (g * COARSEN_ITEMS + j);
-        } else if (e < tile.to) {
 #pragma unroll 1
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (e + j >= tile.from && e + j < tile.to &&
-                    COARSEN_(key)(tile.in[tile.first + (e + j)]) <= edge)
-                    mask |= 1u << (g * COARSEN_ITEMS + j);
-        }
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        const size_t i = vector * COARSEN_ITEMS + j - row.lead;
+        if (i < row.width && COARSEN_(upto)(edge, COARSEN_(key)(row.in[i]), vector >> log))
+            mask |= 1u << j;
     }
     return mask;
 }
+
+// Reads a share, `each` rows of 32 vectors a warp and step: the least key of each part's parts, and, of a list of parts,
+// candidates, as long as there is room. found: counts these.
+COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(share) share, unsigned int part,
+                                   unsigned int parts, COARSEN_(edge) edge, COARSEN_(lists) lists,
+                                   unsigned int *found, unsigned int room, const unsigned int each,
+                                   const bool listed)
+{
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const size_t all = listed ? warps : (size_t)warps * parts;
+    const size_t me = listed ? warp : (size_t)warp * parts + part;
+    const size_t rows = coarsen_ceil_div(share.vectors, 32);
+    const size_t child_rows = share.child > 5 ? (size_t)1 << (share.child - 5) : 1;
+    const unsigned int child_lanes = share.child > 5 ? 32 : 1u << share.child;
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
+    size_t task = each; // rows of a warp, one after the other
+    while (task > 1 && rows < task * all)
+        task /= 2;
+    task = task > child_rows ? task : child_rows;
+    bool full = false;
+    for (size_t t = me; t * task < rows; t += all) {
+        COARSEN_(word) running = COARSEN_ALL;
+        for (size_t done = 0; done < task; done += each) {
+            const size_t first = (t * task + done) * 32;
+            COARSEN_(vector) load[COARSEN_ROWS];
+            COARSEN_(word) least[COARSEN_ROWS];
+            if (!listed && first >= row.first && first + each * 32 <= row.last && each <= task) {
+#pragma unroll
+                for (unsigned int c = 0; c < each; c++)
+                    load[c] = vectors[first + lane + c * 32];
+#pragma unroll
+                for (unsigned int c = 0; c < each; c++) {
+                    least[c] = COARSEN_ALL;
+#pragma unroll
+                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                        least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+                }
+            } else {
+                size_t at[COARSEN_ROWS];
+#pragma unroll
+                for (unsigned int c = 0; c < each; c++) {
+                    const size_t v = first + lane + c * 32;
+                    at[c] = row.vectors; // none
+                    if (done + c < task && v < share.vectors)
+                        at[c] = listed ? COARSEN_(vector_of)(share, v) : v;
+                    if (at[c] >= row.first && at[c] < row.last)
+                        load[c] = vectors[at[c]];
+                }
+#pragma unroll
+                for (unsigned int c = 0; c < each; c++) {
+                    least[c] = COARSEN_ALL;
+                    if (at[c] >= row.first && at[c] < row.last) {
+#pragma unroll
+                        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                            least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+                    } else if (at[c] < row.vectors) { // where the row begins or ends
+#pragma unroll 1
+                        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                            const size_t i = at[c] * COARSEN_ITEMS + j - row.lead;
+                            if (i < row.width)
+                                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(row.in[i]));
+                        }
+                    }
+                }
+            }
+            if (share.keys) {
+#pragma unroll
+                for (unsigned int c = 0; c < each; c++) {
+                    running = share.child > 5 ? COARSEN_(lesser)(running, least[c]) : least[c];
+                    if (done + c < task && ((done + c + 1) & (child_rows - 1)) == 0) {
+                        for (unsigned int delta = child_lanes / 2; delta > 0; delta /= 2)
+                            running = COARSEN_(lesser)(
+                                running, __shfl_xor_sync(0xffffffff, running, (int)delta));
+                        const size_t child = (first + lane + c * 32) >> share.child;
+                        if (lane % child_lanes == 0 && child << share.child < share.vectors)
+                            share.keys[child] = running;
+                        running = COARSEN_ALL;
+                    }
+                }
+            }
+            if (!listed || full)
+                continue;
+            unsigned int count = 0, masks[COARSEN_ROWS];
+#pragma unroll
+            for (unsigned int c = 0; c < each; c++) {
+                const size_t v = first + lane + c * 32;
+                masks[c] = 0;
+                if (done + c < task && v < share.vectors && least[c] <= edge.key)
+                    masks[c] = COARSEN_(mask)(row, COARSEN_(vector_of)(share, v), share.log, edge);
+                count += (unsigned int)__popc(masks[c]);
+            }
+            if (!__any_sync(0xffffffff, count > 0))
+                continue;
+            unsigned int sum = count;
+#pragma unroll
+            for (unsigned int delta = 1; delta < 32; delta *= 2) {
+                const unsigned int other = __shfl_up_sync(0xffffffff, sum, delta);
+                sum += lane >= delta ? other : 0;
+            }
+            unsigned int place = 0;
+            if (lane == 31)
+                place = atomicAdd(found, sum);
+            place = __shfl_sync(0xffffffff, place, 31);
+            full = place + __shfl_sync(0xffffffff, sum, 31) > room;
+            place += sum - count;
+#pragma unroll
+            for (unsigned int c = 0; c < each; c++)
+                for (; masks[c] != 0 && !full; masks[c] &= masks[c] - 1) {
+                    const size_t i =
+                        COARSEN_(vector_of)(share, first + lane + c * 32) * COARSEN_ITEMS +
+                        ((unsigned int)__ffs((int)masks[c]) - 1) - row.lead;
+                    lists.candidates[place] = COARSEN_(key)(row.in[i]);
+                    lists.indices[place++] = i;
+                }
+        }
+    }
+}
+
+// ---- the sort of the first k -------------------------------------------------------------------------
 
 // The steps of a bitonic network over gaps less than 32, of runs from one length up to another, for so many numbers, a
 // multiple of 32: by shuffles.
@@ -309,215 +612,39 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
     }
 }
 
-typedef struct {
-    COARSEN_(word) low[BLOCK_DIM / 32], high[BLOCK_DIM / 32]; // see NAME_bracket
-    unsigned long long other;                                 // see NAME_exchange
-    unsigned int count;                                       // of candidates
-    bool is_last;
-} COARSEN_(shared);
-
-// Bounds of the bits up to which k of the threads that pass have some: the least bits of all; and the greatest of those
-// that fewer than k / warps of their own warp are before, as then each warp has as many up to there, or all ones.
-COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least,
-                                      unsigned int k, COARSEN_(word) * low, COARSEN_(word) * high)
+// Writes the first k of a list of numbers.
+COARSEN_DEVICE void COARSEN_(finish)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
+                                     COARSEN_(keyed) list, COARSEN_(plan) plan,
+                                     COARSEN_(matrix) matrix, size_t row)
 {
-    const unsigned int warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    const unsigned int mine = k <= 32 * warps ? (k + warps - 1) / warps : 32;
-    least = passes ? least : COARSEN_ALL;
-    const unsigned int equal = __match_any_sync(0xffffffff, least);
-    unsigned int place = (unsigned int)__popc(equal & ((1u << threadIdx.x % 32) - 1));
-#pragma unroll 8
-    for (int lane = 0; lane < 32; lane++)
-        place += __shfl_sync(0xffffffff, least, lane) < least;
-    if (place == 0)
-        shared->low[warp] = least;
-    if (place == mine - 1)
-        shared->high[warp] = least;
-    __syncthreads();
-    *low = shared->low[0];
-    *high = shared->high[0];
-    for (unsigned int w = 1; w < warps; w++) {
-        *low = shared->low[w] < *low ? shared->low[w] : *low;
-        *high = shared->high[w] > *high ? shared->high[w] : *high;
-    }
-    __syncthreads();
-}
-
-// Of the threads that pass, k or more with bits up to `edge`, the bits up to which k of them have some, and few others.
-// passing: how many pass; then, how many have some up to there.
-COARSEN_DEVICE COARSEN_(word)
-    COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least, unsigned int k,
-                     COARSEN_(word) edge, unsigned int *passing)
-{
-    COARSEN_(word) low, high;
-    COARSEN_(bracket)(shared, passes, least, k, &low, &high);
-    for (COARSEN_(word) middle = high < edge ? high : edge;; middle = low + (edge - low) / 2) {
-        const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
-        if (some >= k) {
-            edge = middle;
-            *passing = some;
-        } else {
-            low = middle + 1;
-        }
-        if (*passing <= COARSEN_ENOUGH(k) || low >= edge)
-            return edge;
-    }
-}
-
-// The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
-// whose bits are less.
-COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, bool passes,
-                                                        COARSEN_(word) least, unsigned int k,
-                                                        COARSEN_(word) edge)
-{
-    unsigned int first = 0, low = 0, high = tile.to - 1;
-    if (passes && least == edge)
-        for (unsigned int q = 0;; q++) {
-            first =
-                (q / COARSEN_ITEMS * blockDim.x + threadIdx.x) * COARSEN_ITEMS + q % COARSEN_ITEMS;
-            if (first >= tile.from && COARSEN_(key)(tile.in[tile.first + first]) == edge)
-                break;
-        }
-    while (low < high) {
-        const unsigned int middle = low + (high - low) / 2;
-        const bool counts = passes && (least < edge || (least == edge && first <= middle));
-        if ((unsigned int)__syncthreads_count(counts) >= k)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return tile.first + high;
-}
-
-// What blocks that share a row tell each other: inverted, so that 0 is nothing yet, how far k numbers of one block reach,
-// and then the first number of each block. Either bounds the first k of the row.
-COARSEN_DEVICE COARSEN_(word)
-    COARSEN_(exchange)(COARSEN_(shared) * shared, unsigned long long *told, unsigned int part,
-                       unsigned int parts, unsigned int k, COARSEN_(word) first,
-                       COARSEN_(word) upto)
-{
-    COARSEN_(word) low, high;
-    unsigned long long least = 0;
-    COARSEN_(bracket)(shared, true, first, 1, &low, &high);
-    if (threadIdx.x == 0) {
-        if (upto < COARSEN_ALL) // k of the block's are less, or equal to the next
-            atomicMax(told, ~((unsigned long long)upto + 1));
-        atomicMax(told + 1 + part, ~(unsigned long long)low);
-    }
-    for (unsigned int p = threadIdx.x; p < parts; p += blockDim.x) {
-        const unsigned long long word = *(volatile unsigned long long *)(told + 1 + p);
-        least = word > least ? word : least;
-    }
-    const bool has = least != 0;
-    unsigned int count = (unsigned int)__syncthreads_count(has);
-    if (count >= k) {
-        const COARSEN_(word) edge =
-            COARSEN_(narrow)(shared, has, (COARSEN_(word)) ~least, k, COARSEN_ALL, &count);
-        upto = edge < upto ? edge : upto;
-    }
-    if (threadIdx.x == 0)
-        shared->other = *(volatile unsigned long long *)told;
-    __syncthreads();
-    const unsigned long long other = ~shared->other;
-    __syncthreads();
-    return other < upto ? (COARSEN_(word))other : upto;
-}
-
-// Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
-// lets all threads see them. upto: bits up to which k of them are. room: of best, a power of two, more than k. told:
-// what other parts of the row tell, or NULL; then those of them that are not among the first k of the row may be others.
-COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
-                                       unsigned int room, const COARSEN_TYPE *in, size_t begin,
-                                       size_t end, unsigned int k, COARSEN_(word) upto,
-                                       unsigned long long *told, unsigned int part,
-                                       unsigned int parts)
-{
-    const unsigned int stride = blockDim.x * COARSEN_ITEMS;
-    const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
-                                             sizeof(COARSEN_TYPE)); // to a vector's boundary
-    COARSEN_(word) first = COARSEN_ALL;                             // the thread's least bits
+    COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
+    if (list.count > plan.sorted)
+        edge = COARSEN_(find)(shared, list, plan.k, plan.enough);
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
-
-    unsigned int turn = 0;
-    for (size_t done = 0; done < end - begin + lead; done += COARSE_FACTOR * stride, turn++) {
-        COARSEN_(tile) tile;
-        tile.in = in;
-        tile.first = begin - lead + done;
-        tile.from = done == 0 ? lead : 0;
-        tile.to = (unsigned int)coarsen_min(end - begin + lead - done, COARSE_FACTOR * stride);
-        COARSEN_(word) least;
-        COARSEN_(least)(tile, threadIdx.x, blockDim.x, &least, 1);
-        first = COARSEN_(lesser)(first, least);
-        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && least <= upto;
-        unsigned int passing = (unsigned int)__syncthreads_count(passes);
-        if (passing > 0) {
-            // What comes after edge and last is not among the first k.
-            COARSEN_(word) edge = upto;
-            unsigned long long last = ~0ULL;
-            bool known = passing >= k; // that there are k up to there
-            if (known) {
-                edge = COARSEN_(narrow)(shared, passes, least, k, edge, &passing);
-                if (passing > COARSEN_ENOUGH(k))
-                    last = COARSEN_(narrow_ties)(tile, passes, least, k, edge);
+    __syncthreads();
+    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
+        COARSEN_(word) keys[COARSEN_KEYS];
+        COARSEN_(load_keys)(list, i, keys);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+            const unsigned int at = i + r * blockDim.x;
+            if (at < list.count && keys[r] <= edge.key) {
+                const unsigned long long number = COARSEN_(number_of)(list, at);
+                if (COARSEN_(upto)(edge, keys[r], number))
+                    best[atomicAdd(&shared->count, 1u)] = {keys[r], number};
             }
-
-            const bool looks = passes && least <= edge;
-            const unsigned int vectors = (tile.to + stride - 1) / stride; // of a thread
-            unsigned int next = __any_sync(0xffffffff, looks) ? 0 : vectors, mask = 0;
-            bool waits, full; // for a place; of the block
-            do {
-                waits = false;
-                while (!__any_sync(0xffffffff, waits)) {
-                    if (__any_sync(0xffffffff, mask != 0)) {
-                        if (mask != 0) {
-                            const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
-                            const unsigned int v = next - COARSEN_GROUP + q / COARSEN_ITEMS;
-                            COARSEN_(ranked) one;
-                            one.index = tile.first +
-                                        (v * blockDim.x + threadIdx.x) * COARSEN_ITEMS +
-                                        q % COARSEN_ITEMS;
-                            one.bits = COARSEN_(key)(in[one.index]);
-                            if (one.bits < edge || (one.bits == edge && one.index <= last)) {
-                                const unsigned int place = atomicAdd(&shared->count, 1u);
-                                waits = place >= room;
-                                if (!waits)
-                                    best[place] = one;
-                            }
-                            if (!waits)
-                                mask &= mask - 1;
-                        }
-                    } else if (next < vectors) {
-                        mask = looks ? COARSEN_(mask)(tile, next, edge) : 0;
-                        next += COARSEN_GROUP;
-                    } else {
-                        break;
-                    }
-                }
-                full = __syncthreads_or(waits);
-                if (full) {
-                    COARSEN_(order)(best, room);
-                    edge = (COARSEN_(word))best[k - 1].bits;
-                    last = best[k - 1].index;
-                    known = true;
-                    if (threadIdx.x == 0)
-                        shared->count = k;
-                    __syncthreads();
-                }
-            } while (full);
-            // Of equal ones, those behind the tile come after the k.
-            if (known && edge == 0)
-                break;
-            upto = known ? edge - 1 : upto;
         }
-        // After the first and the second tile, once there are k, if there is another tile.
-        if (told && turn < 2 && shared->count >= k &&
-            done + COARSE_FACTOR * stride < end - begin + lead)
-            upto = COARSEN_(exchange)(shared, told, part, parts, k, first, upto);
     }
     __syncthreads();
     COARSEN_(order)(best, shared->count);
+    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
+        const size_t index = best[j].index;
+        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
+        if (matrix.out_indices)
+            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    }
 }
 
 // True in the block that is the last to arrive, of so many that share a row.
@@ -537,73 +664,182 @@ COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int 
     return shared->is_last;
 }
 
-// Where a matrix is, and where its results go.
-typedef struct {
-    const COARSEN_TYPE *in;
-    size_t pitch, rows, width;
-    COARSEN_TYPE *out;
-    COARSEN_INDEX *out_indices;
-} COARSEN_(matrix);
+// The logarithm of the vectors of a part of a row at a level.
+COARSEN_DEVICE unsigned int COARSEN_(log_of)(COARSEN_(plan) plan, unsigned int level)
+{
+    const unsigned int less = level * plan.by;
+    return plan.first > less ? plan.first - less : 0;
+}
 
-// parts: how many blocks share a row. Then there are as many rows as the grid has, and the first k of each part go to
-// lists: their indices, and as an array like in the numbers, of which the last block takes the first k. One block of a
-// multiprocessor may be all: with registers for two, nvcc 13 spills.
+// A level of a row.
+COARSEN_DEVICE void COARSEN_(level)(COARSEN_(shared) * shared, COARSEN_(matrix) matrix, size_t r,
+                                    COARSEN_(plan) plan, COARSEN_(lists) lists, unsigned int part,
+                                    unsigned int level)
+{
+    const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
+    const unsigned int child = COARSEN_(log_of)(plan, level);
+    if (part == 0 && threadIdx.x == 0 && level + 1 < COARSEN_LEVELS)
+        lists.found[level + 1] = lists.chosen[level + 1] = 0;
+    if (level == 0) {
+        const COARSEN_(share) share = {NULL, row.vectors, 0, child, lists.keys};
+        const COARSEN_(edge) none = {0, 0};
+        COARSEN_(read)(row, share, part, plan.parts, none, lists, NULL, 0, COARSEN_ROWS, false);
+        return;
+    }
+    const unsigned int parent = COARSEN_(log_of)(plan, level - 1);
+    COARSEN_(keyed) list = {lists.keys + (1 - level % 2) * plan.most, NULL, 0, 0};
+    if (level == 1) {
+        list.count = (unsigned int)coarsen_ceil_div(row.vectors, (size_t)1 << parent);
+    } else {
+        list.numbers = lists.numbers + (1 - level % 2) * plan.enough;
+        list.log = COARSEN_(log_of)(plan, level - 2) - parent;
+        list.count = *(volatile unsigned int *)(lists.chosen + level - 1) << list.log;
+    }
+    const COARSEN_(edge) edge = COARSEN_(find)(shared, list, plan.k, plan.enough);
+
+    // The block's share of the parts up to the edge.
+    unsigned long long *const numbers = (unsigned long long *)coarsen_shared;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared->count = 0;
+    __syncthreads();
+    for (unsigned int i = part + plan.parts * threadIdx.x; i < list.count;
+         i += plan.parts * blockDim.x) {
+        const COARSEN_(word) key = list.keys[i];
+        if (key <= edge.key) {
+            const unsigned long long number = COARSEN_(number_of)(list, i);
+            if (COARSEN_(upto)(edge, key, number))
+                numbers[atomicAdd(&shared->count, 1u)] = number;
+        }
+    }
+    __syncthreads();
+    const unsigned int count = shared->count;
+    COARSEN_(share) share = {numbers, (size_t)count << parent, parent, child, NULL};
+    if (parent > 0) {
+        if (threadIdx.x == 0)
+            shared->base = atomicAdd(lists.chosen + level, count);
+        __syncthreads();
+        const unsigned int base = shared->base;
+        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x)
+            lists.numbers[level % 2 * plan.enough + base + i] = numbers[i];
+        share.keys = lists.keys + level % 2 * plan.most + ((size_t)base << (parent - child));
+    }
+    COARSEN_(read)
+    (row, share, part, plan.parts, edge, lists, lists.found + level, plan.room,
+     COARSEN_ROWS < 4 ? COARSEN_ROWS : 4, true);
+
+    if (plan.parts > 1 && !COARSEN_(last_part)(shared, lists.arrived, plan.parts))
+        return;
+    __syncthreads();
+    const unsigned int found = *(volatile unsigned int *)(lists.found + level);
+    if (found <= plan.room) {
+        const COARSEN_(keyed) candidates = {lists.candidates, lists.indices, 0, found};
+        COARSEN_(finish)
+        (shared, (COARSEN_(ranked) *)coarsen_shared, candidates, plan, matrix, r);
+    }
+}
+
+// Levels from one to another of each row. One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
-    COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
-                     unsigned int *arrived, unsigned long long *told, unsigned long long *indices,
-                     COARSEN_TYPE *numbers)
+    COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan, unsigned int from,
+                     unsigned int to)
 {
     __shared__ COARSEN_(shared) shared;
-    COARSEN_(ranked) *const best = (COARSEN_(ranked) *)coarsen_shared;
-    const unsigned int part = blockIdx.x % parts;
-    const size_t vectors = matrix.width / COARSEN_ITEMS, each = vectors / parts,
-                 more = vectors % parts; // whole vectors: parts of a row that is aligned are, too
-    for (size_t row = blockIdx.x / parts; row < matrix.rows; row += gridDim.x / parts) {
-        const COARSEN_TYPE *in = matrix.in + row * matrix.pitch;
-        size_t begin = (part * each + coarsen_min(part, more)) * COARSEN_ITEMS;
-        size_t end =
-            part == parts - 1 ? matrix.width : begin + (each + (part < more)) * COARSEN_ITEMS;
-        unsigned long long *const words = told + row * (parts + 1);
-        const unsigned long long *from = NULL; // indices of what in has, if it is the lists
-        COARSEN_(word) upto = COARSEN_ALL;
-        for (;;) {
-            COARSEN_(first_of)
-            (&shared, best, room, in, begin, end, k, upto, parts > 1 && !from ? words : NULL, part,
-             parts);
-            if (parts == 1 || from)
-                break;
-            const size_t lists = row * parts * k;
-            for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
-                indices[lists + part * k + j] = best[j].index;
-                numbers[lists + part * k + j] = in[best[j].index];
+    COARSEN_(follow)();
+    if (COARSEN_EARLY)
+        COARSEN_(let_next)();
+    for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
+        const COARSEN_(lists) lists =
+            COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
+        __syncthreads(); // the row before is done
+        if (plan.direct) {
+            const COARSEN_TYPE *const in = matrix.in + r * matrix.pitch;
+            const unsigned int width = (unsigned int)matrix.width;
+            for (unsigned int i = threadIdx.x; i < width; i += COARSEN_KEYS * blockDim.x) {
+                COARSEN_TYPE number[COARSEN_KEYS];
+#pragma unroll
+                for (unsigned int a = 0; a < COARSEN_KEYS; a++)
+                    if (i + a * blockDim.x < width)
+                        number[a] = in[i + a * blockDim.x];
+#pragma unroll
+                for (unsigned int a = 0; a < COARSEN_KEYS; a++)
+                    if (i + a * blockDim.x < width)
+                        lists.keys[i + a * blockDim.x] = COARSEN_(key)(number[a]);
             }
-            if (!COARSEN_(last_part)(&shared, arrived + row, parts))
-                return;
-            for (unsigned int p = threadIdx.x; p < parts + 1; p += blockDim.x)
-                words[p] = 0; // for the next launch
-            in = numbers + lists;
-            from = indices + lists;
-            begin = 0;
-            end = (size_t)parts * k;
-            // Each list is in order: where k of the lists' first numbers reach, few others do.
-            const unsigned int place = threadIdx.x / parts; // in list threadIdx.x % parts
-            COARSEN_(word) sample = COARSEN_ALL;
-            if (place < k)
-                sample = COARSEN_(key)(in[threadIdx.x % parts * k + place]);
-            unsigned int samples = (unsigned int)__syncthreads_count(place < k);
-            if (samples >= k)
-                upto = COARSEN_(narrow)(&shared, place < k, sample, k, upto, &samples);
+            __syncthreads();
+            const COARSEN_(keyed) list = {lists.keys, NULL, 0, width};
+            COARSEN_(finish)(&shared, (COARSEN_(ranked) *)coarsen_shared, list, plan, matrix, r);
+            continue;
         }
-        for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
-            const size_t index = best[j].index;
-            matrix.out[row * k + j] = in[index];
-            if (matrix.out_indices)
-                matrix.out_indices[row * k + j] = (COARSEN_INDEX)(from ? from[index] : index);
+        for (unsigned int level = from; level <= to; level++) {
+            bool ended = false;
+            for (unsigned int l = 1; l < level && !ended; l++)
+                ended = *(volatile unsigned int *)(lists.found + l) <= plan.room;
+            if (ended)
+                break;
+            COARSEN_(level)(&shared, matrix, r, plan, lists, blockIdx.x % plan.parts, level);
+            __syncthreads();
         }
     }
 }
 
 // ---- a row, by a warp ---------------------------------------------------------------------------------
+
+// Elements [from, to) of a tile, whose first one would be in[first]. A thread has COARSE_FACTOR vectors of it.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t first;
+    unsigned int from, to;
+} COARSEN_(tile);
+
+// Of a tile that `threads` have: the least bits of the elements of the thread's vectors c with the same c % each, or all
+// ones.
+COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, unsigned int thread, unsigned int threads,
+                                    COARSEN_(word) * least, const unsigned int each)
+{
+    const unsigned int stride = threads * COARSEN_ITEMS, mine = thread * COARSEN_ITEMS;
+#pragma unroll
+    for (unsigned int i = 0; i < each; i++)
+        least[i] = COARSEN_ALL;
+    const COARSEN_(vector) *const vectors =
+        (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
+    COARSEN_(vector) load[COARSE_FACTOR];
+    if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+            load[c] = vectors[c * threads];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
+        return;
+    }
+    // A warp waits for all at once. A block has few tiles that are not full, and few registers.
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (each > 1 && e >= tile.from && e + COARSEN_ITEMS <= tile.to)
+            load[c] = vectors[c * threads];
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
+            if (each == 1)
+                load[c] = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
+        } else if (e < tile.to) { // where the part begins or ends
+#pragma unroll 1
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                if (e + j >= tile.from && e + j < tile.to)
+                    least[c % each] = COARSEN_(lesser)(
+                        least[c % each], COARSEN_(key)(tile.in[tile.first + (e + j)]));
+        }
+    }
+}
 
 // Candidates of a row; and of a tile the least bits of each vector, and then which vectors may have candidates.
 typedef struct {
@@ -1008,26 +1244,50 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Bytes of the counters, and with them of so many lists of k.
-COARSEN_HOST size_t COARSEN_(lists_bytes)(size_t processors, size_t lists, size_t k)
+// Bytes of the states of all rows that are in the works.
+COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
 {
-    return processors * COARSEN_BLOCKS * COARSEN_TOLD_BYTES +
-           lists * k * (sizeof(unsigned long long) + sizeof(COARSEN_TYPE));
+    return (processors * COARSEN_BLOCKS * COARSEN_STATE * sizeof(unsigned int) + 15) / 16 * 16;
+}
+
+// The lists of a row, of which as many blocks as there are take a part, if `wide`; or one. Sets their lengths.
+COARSEN_HOST void COARSEN_(plan_lists)(COARSEN_(plan) * plan, size_t width, size_t k, bool wide)
+{
+    plan->k = (unsigned int)k;
+    plan->enough = COARSEN_ENOUGH(plan->k);
+    plan->most = COARSEN_FANOUT * plan->enough;
+    if (wide && plan->most < 4 * COARSEN_PART)
+        plan->most = 4 * COARSEN_PART;
+    plan->room =
+        COARSEN_ITEMS * plan->enough > COARSEN_PART ? COARSEN_ITEMS * plan->enough : COARSEN_PART;
+    plan->direct = width <= plan->most;
+    const size_t keys = plan->direct ? width : 2 * (size_t)plan->most + plan->room;
+    const size_t numbers = plan->direct ? 0 : 2 * (size_t)plan->enough + plan->room;
+    plan->bytes = (keys * sizeof(COARSEN_(word)) + numbers * 8 + 15) / 16 * 16;
+}
+
+// Whether a warp or less has a row.
+COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
+{
+    return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 {
     cudaError_t status;
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t most = processors * COARSEN_BLOCKS, parts = width / COARSEN_PART;
-    if (parts <= 1 || rows == 0)
+    const size_t most = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * COARSEN_BLOCKS;
+    COARSEN_(plan) few = {}, many = {};
+    if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
         return 0;
-    return COARSEN_(lists_bytes)(
-        processors, parts < most && rows < most ? coarsen_min(rows * parts, most) : most,
-        coarsen_min(k, COARSEN_MOST_K));
+    k = coarsen_min(k, COARSEN_MOST_K);
+    COARSEN_(plan_lists)(&few, width, k, true);
+    COARSEN_(plan_lists)(&many, width, k, false);
+    const size_t of_few = coarsen_min(rows, most / 2) * few.bytes;
+    const size_t of_many = coarsen_min(rows, most) * many.bytes;
+    return COARSEN_(states_bytes)(most / COARSEN_BLOCKS) + (of_few > of_many ? of_few : of_many);
 }
 
-// Threads of a block: so many that a tile of theirs has a row, and that, of so many, k say where the first k may be.
+// Threads of a block that has rows: so many that they have a row, and one for each of the k.
 COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
 {
     size_t threads = 32;
@@ -1084,29 +1344,44 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
             coarsen_launch_config(blocks, (unsigned int)warps * 32, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
     }
-    const unsigned int threads = COARSEN_(threads)(width, k);
-    unsigned int room = 64;
-    while (room < 2048 && room < 2 * k + 64)
-        room *= 2;
-    const size_t bytes = room * sizeof(COARSEN_(ranked));
+
+    COARSEN_(plan) plan = {};
+    const bool wide = rows <= processors * COARSEN_BLOCKS / 2;
+    COARSEN_(plan_lists)(&plan, width, k, wide);
+    plan.states = (unsigned int *)scratch;
+    plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
+    plan.sorted = COARSEN_FEW;
+    while (plan.sorted < plan.enough)
+        plan.sorted *= 2;
+    while (plan.enough << (plan.by + 1) <= plan.most)
+        plan.by++;
+    // With the vectors that a row has at the most, wherever it begins.
+    while ((((width + 2 * COARSEN_ITEMS - 2) / COARSEN_ITEMS - 1) >> plan.first) >= plan.most)
+        plan.first++;
+    const unsigned int threads = wide ? BLOCK_DIM : COARSEN_(threads)(width, k);
+    const size_t bytes = plan.sorted * sizeof(COARSEN_(ranked));
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
     if (status != cudaSuccess)
         return status;
     const size_t blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
-    const size_t most = coarsen_min(width / COARSEN_PART, width / (4 * k + COARSEN_ITEMS));
-    const size_t parts =
-        rows <= blocks / 2 && most > 1 ? coarsen_min(blocks / rows, most) : (size_t)1;
-    unsigned int *const arrived = (unsigned int *)scratch;
-    unsigned long long *const told = (unsigned long long *)(arrived + processors * COARSEN_BLOCKS);
-    unsigned long long *const indices =
-        (unsigned long long *)((char *)scratch + COARSEN_(lists_bytes)(processors, 0, 0));
-    COARSEN_TYPE *const numbers = (COARSEN_TYPE *)(indices + (parts > 1 ? rows * parts * k : 0));
-    const cudaLaunchConfig_t config = coarsen_launch_config(
-        parts > 1 ? rows * parts : coarsen_min(rows, blocks), threads, bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, (unsigned int)k, room,
-                              (unsigned int)parts, arrived, told, indices, numbers);
+    plan.parts = 1;
+    if (wide && !plan.direct)
+        plan.parts = (unsigned int)coarsen_min(blocks / rows + (blocks < rows),
+                                               coarsen_ceil_div(width, COARSEN_PART));
+    cudaLaunchConfig_t config = coarsen_launch_config(
+        plan.parts > 1 ? rows * plan.parts : coarsen_min(rows, blocks), threads, bytes, stream);
+    cudaLaunchAttribute early;
+    const unsigned int last = plan.first == 0 ? 1 : (plan.first + plan.by - 1) / plan.by + 1;
+    if (plan.parts == 1)
+        return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan, 0u, last);
+    for (unsigned int level = 0; level <= last && status == cudaSuccess; level++) {
+        status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan, level, level);
+        if (level == 0 && status == cudaSuccess)
+            status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(kernel));
+    }
+    return status;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
@@ -1134,8 +1409,13 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_WARP_K
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
-#undef COARSEN_GROUP
-#undef COARSEN_TOLD_BYTES
+#undef COARSEN_FANOUT
+#undef COARSEN_BIN_BITS
+#undef COARSEN_BINS
+#undef COARSEN_LEVELS
+#undef COARSEN_STATE
+#undef COARSEN_KEYS
+#undef COARSEN_ROWS
 
 #define COARSEN_END
 #include "base.h"
