@@ -88,7 +88,7 @@
 #error "coarsen/top_k: out_indices says where each number was: COARSEN_VALUE is not taken"
 #endif
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 1024
+#define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -132,8 +132,7 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #ifndef COARSEN_EARLY
 #define COARSEN_EARLY 1
 #endif
-#define COARSEN_AT_ONCE    4  // short rows that a lane has; candidates that it looks at
-#define COARSEN_FEW        64 // candidates that are sorted by counting
+#define COARSEN_AT_ONCE    4 // short rows that a lane has; candidates that it looks at
 // Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
 #define COARSEN_ROOM       256
 #define COARSEN_WARP_K     (COARSEN_ROOM - 32 * COARSEN_AT_ONCE)
@@ -353,7 +352,6 @@ typedef struct {
     unsigned int k, enough; // see NAME_find
     unsigned int most;      // keys of a list of parts
     unsigned int room;      // of candidates
-    unsigned int sorted;    // numbers that a block sorts, a power of two
     unsigned int first,
         by; // logarithms of the vectors of a part at level 0, and of what they become less by
     unsigned int parts; // blocks of a row
@@ -402,20 +400,80 @@ COARSEN_DEVICE COARSEN_(row) COARSEN_(row_of)(COARSEN_(matrix) matrix, size_t r)
     return row;
 }
 
-// What a block reads of a row at a level: parts of 2^log vectors, whose numbers are in shared memory, or, at level 0, every
-// so many tasks of the row.
+// What a block reads of a row at a level: parts of 2^log vectors, whose numbers are in shared memory; or, at level 0, with
+// the row's other blocks, all of it.
 typedef struct {
-    const unsigned long long *numbers;
-    size_t vectors;          // of all
-    unsigned int log, child; // logarithms of the vectors of a part, and of a part's parts
-    COARSEN_(word) * keys;   // of these, or NULL
+    const unsigned long long *numbers; // or NULL
+    size_t vectors;                    // of all
+    unsigned int log, child;           // logarithms of the vectors of a part, and of a part's parts
+    COARSEN_(word) * keys;             // of these, or NULL
 } COARSEN_(share);
 
-// Vector v of all.
+// Which vector of the row is vector v of a share.
 COARSEN_DEVICE size_t COARSEN_(vector_of)(COARSEN_(share) share, size_t v)
 {
     return (size_t)share.numbers[v >> share.log] << share.log |
            (v & (((size_t)1 << share.log) - 1));
+}
+
+// Of vectors first, first + 32 ... before end, the least key of each, or all ones: of a warp's lane.
+COARSEN_DEVICE void COARSEN_(least_of_share)(COARSEN_(row) row, COARSEN_(share) share, size_t first,
+                                             size_t end, COARSEN_(word) * least,
+                                             const unsigned int each, const bool listed)
+{
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
+    const unsigned int lane = threadIdx.x % 32;
+    COARSEN_(vector) load[COARSEN_ROWS];
+    size_t at[COARSEN_ROWS];
+    const bool whole =
+        !listed && first >= row.first && first + each * 32 <= coarsen_min(row.last, end);
+#pragma unroll
+    for (unsigned int c = 0; c < each; c++) {
+        const size_t v = first + c * 32 + lane;
+        at[c] = v < end && v < share.vectors ? v : row.vectors;
+        if (listed && at[c] < row.vectors)
+            at[c] = COARSEN_(vector_of)(share, v);
+        if (whole || (at[c] >= row.first && at[c] < row.last))
+            load[c] = vectors[whole ? v : at[c]];
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < each; c++) {
+        least[c] = COARSEN_ALL;
+        if (whole || (at[c] >= row.first && at[c] < row.last)) {
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+        } else if (at[c] < row.vectors) { // where the row begins or ends
+#pragma unroll 1
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                const size_t i = at[c] * COARSEN_ITEMS + j - row.lead;
+                if (i < row.width)
+                    least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(row.in[i]));
+            }
+        }
+    }
+}
+
+// Leaves the least key of each part's parts that end among these vectors. running: of the one that does not.
+COARSEN_DEVICE void COARSEN_(leave_least)(COARSEN_(share) share, size_t first, size_t end,
+                                          const COARSEN_(word) * least, COARSEN_(word) * running,
+                                          const unsigned int each)
+{
+    const size_t rows = share.child > 5 ? (size_t)1 << (share.child - 5) : 1;
+    const unsigned int lanes = share.child > 5 ? 32 : 1u << share.child, lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned int c = 0; c < each; c++) {
+        *running = rows > 1 ? COARSEN_(lesser)(*running, least[c]) : least[c];
+        if (first + c * 32 < end && ((first / 32 + c + 1) & (rows - 1)) == 0) {
+            for (unsigned int delta = lanes / 2; delta > 0; delta /= 2)
+                *running =
+                    COARSEN_(lesser)(*running, __shfl_xor_sync(0xffffffff, *running, (int)delta));
+            const size_t child = (first + c * 32 + lane) >> share.child;
+            if (lane % lanes == 0 && child << share.child < share.vectors)
+                share.keys[child] = *running;
+            *running = COARSEN_ALL;
+        }
+    }
 }
 
 // Of a vector, a bit for each element up to the edge.
@@ -432,184 +490,124 @@ COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(row) row, size_t vector, uns
     return mask;
 }
 
-// Reads a share, `each` rows of 32 vectors a warp and step: the least key of each part's parts, and, of a list of parts,
-// candidates, as long as there is room. found: counts these.
+// Appends the elements up to the edge of these vectors to the candidates, and says if there is no more room.
+COARSEN_DEVICE bool COARSEN_(append_upto)(COARSEN_(row) row, COARSEN_(share) share, size_t first,
+                                          const COARSEN_(word) * least, COARSEN_(edge) edge,
+                                          COARSEN_(lists) lists, unsigned int *found,
+                                          unsigned int room, const unsigned int each)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    unsigned int count = 0, masks[COARSEN_ROWS], place = 0;
+#pragma unroll
+    for (unsigned int c = 0; c < each; c++) {
+        masks[c] = 0;
+        if (least[c] <= edge.key && first + c * 32 + lane < share.vectors)
+            masks[c] = COARSEN_(mask)(row, COARSEN_(vector_of)(share, first + c * 32 + lane),
+                                      share.log, edge);
+        count += (unsigned int)__popc(masks[c]);
+    }
+    if (!__any_sync(0xffffffff, count > 0))
+        return false;
+    unsigned int sum = count;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int other = __shfl_up_sync(0xffffffff, sum, delta);
+        sum += lane >= delta ? other : 0;
+    }
+    if (lane == 31)
+        place = atomicAdd(found, sum);
+    place = __shfl_sync(0xffffffff, place, 31);
+    if (place + __shfl_sync(0xffffffff, sum, 31) > room)
+        return true;
+    place += sum - count;
+#pragma unroll
+    for (unsigned int c = 0; c < each; c++)
+        for (; masks[c] != 0; masks[c] &= masks[c] - 1) {
+            const size_t vector = COARSEN_(vector_of)(share, first + c * 32 + lane);
+            const size_t i =
+                vector * COARSEN_ITEMS + ((unsigned int)__ffs((int)masks[c]) - 1) - row.lead;
+            lists.candidates[place] = COARSEN_(key)(row.in[i]);
+            lists.indices[place++] = i;
+        }
+    return false;
+}
+
+// Reads a share, 32 vectors a warp and `each` times that at a step: leaves the least key of each part's parts, and appends what
+// is up to the edge, of parts with numbers. found: counts these.
 COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(share) share, unsigned int part,
                                    unsigned int parts, COARSEN_(edge) edge, COARSEN_(lists) lists,
                                    unsigned int *found, unsigned int room, const unsigned int each,
                                    const bool listed)
 {
-    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const unsigned int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const size_t all = listed ? warps : (size_t)warps * parts;
     const size_t me = listed ? warp : (size_t)warp * parts + part;
-    const size_t rows = coarsen_ceil_div(share.vectors, 32);
-    const size_t child_rows = share.child > 5 ? (size_t)1 << (share.child - 5) : 1;
-    const unsigned int child_lanes = share.child > 5 ? 32 : 1u << share.child;
-    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
-    size_t task = each; // rows of a warp, one after the other
-    while (task > 1 && rows < task * all)
+    size_t task = each * 32; // of a warp: few if there are few, but whole parts of parts
+    while (task > 32 && share.vectors < task * all)
         task /= 2;
-    task = task > child_rows ? task : child_rows;
+    task = share.child > 5 && task >> share.child == 0 ? (size_t)1 << share.child : task;
     bool full = false;
-    for (size_t t = me; t * task < rows; t += all) {
+    for (size_t begin = me * task; begin < share.vectors; begin += all * task) {
         COARSEN_(word) running = COARSEN_ALL;
-        for (size_t done = 0; done < task; done += each) {
-            const size_t first = (t * task + done) * 32;
-            COARSEN_(vector) load[COARSEN_ROWS];
+        for (size_t first = begin; first < begin + task; first += each * 32) {
             COARSEN_(word) least[COARSEN_ROWS];
-            if (!listed && first >= row.first && first + each * 32 <= row.last && each <= task) {
-#pragma unroll
-                for (unsigned int c = 0; c < each; c++)
-                    load[c] = vectors[first + lane + c * 32];
-#pragma unroll
-                for (unsigned int c = 0; c < each; c++) {
-                    least[c] = COARSEN_ALL;
-#pragma unroll
-                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                        least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
-                }
-            } else {
-                size_t at[COARSEN_ROWS];
-#pragma unroll
-                for (unsigned int c = 0; c < each; c++) {
-                    const size_t v = first + lane + c * 32;
-                    at[c] = row.vectors; // none
-                    if (done + c < task && v < share.vectors)
-                        at[c] = listed ? COARSEN_(vector_of)(share, v) : v;
-                    if (at[c] >= row.first && at[c] < row.last)
-                        load[c] = vectors[at[c]];
-                }
-#pragma unroll
-                for (unsigned int c = 0; c < each; c++) {
-                    least[c] = COARSEN_ALL;
-                    if (at[c] >= row.first && at[c] < row.last) {
-#pragma unroll
-                        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                            least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
-                    } else if (at[c] < row.vectors) { // where the row begins or ends
-#pragma unroll 1
-                        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                            const size_t i = at[c] * COARSEN_ITEMS + j - row.lead;
-                            if (i < row.width)
-                                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(row.in[i]));
-                        }
-                    }
-                }
-            }
-            if (share.keys) {
-#pragma unroll
-                for (unsigned int c = 0; c < each; c++) {
-                    running = share.child > 5 ? COARSEN_(lesser)(running, least[c]) : least[c];
-                    if (done + c < task && ((done + c + 1) & (child_rows - 1)) == 0) {
-                        for (unsigned int delta = child_lanes / 2; delta > 0; delta /= 2)
-                            running = COARSEN_(lesser)(
-                                running, __shfl_xor_sync(0xffffffff, running, (int)delta));
-                        const size_t child = (first + lane + c * 32) >> share.child;
-                        if (lane % child_lanes == 0 && child << share.child < share.vectors)
-                            share.keys[child] = running;
-                        running = COARSEN_ALL;
-                    }
-                }
-            }
-            if (!listed || full)
-                continue;
-            unsigned int count = 0, masks[COARSEN_ROWS];
-#pragma unroll
-            for (unsigned int c = 0; c < each; c++) {
-                const size_t v = first + lane + c * 32;
-                masks[c] = 0;
-                if (done + c < task && v < share.vectors && least[c] <= edge.key)
-                    masks[c] = COARSEN_(mask)(row, COARSEN_(vector_of)(share, v), share.log, edge);
-                count += (unsigned int)__popc(masks[c]);
-            }
-            if (!__any_sync(0xffffffff, count > 0))
-                continue;
-            unsigned int sum = count;
-#pragma unroll
-            for (unsigned int delta = 1; delta < 32; delta *= 2) {
-                const unsigned int other = __shfl_up_sync(0xffffffff, sum, delta);
-                sum += lane >= delta ? other : 0;
-            }
-            unsigned int place = 0;
-            if (lane == 31)
-                place = atomicAdd(found, sum);
-            place = __shfl_sync(0xffffffff, place, 31);
-            full = place + __shfl_sync(0xffffffff, sum, 31) > room;
-            place += sum - count;
-#pragma unroll
-            for (unsigned int c = 0; c < each; c++)
-                for (; masks[c] != 0 && !full; masks[c] &= masks[c] - 1) {
-                    const size_t i =
-                        COARSEN_(vector_of)(share, first + lane + c * 32) * COARSEN_ITEMS +
-                        ((unsigned int)__ffs((int)masks[c]) - 1) - row.lead;
-                    lists.candidates[place] = COARSEN_(key)(row.in[i]);
-                    lists.indices[place++] = i;
-                }
+            COARSEN_(least_of_share)(row, share, first, begin + task, least, each, listed);
+            if (share.keys)
+                COARSEN_(leave_least)(share, first, begin + task, least, &running, each);
+            if (listed && !full)
+                full =
+                    COARSEN_(append_upto)(row, share, first, least, edge, lists, found, room, each);
         }
     }
 }
 
 // ---- the sort of the first k -------------------------------------------------------------------------
 
-// The steps of a bitonic network over gaps less than 32, of runs from one length up to another, for so many numbers, a
-// multiple of 32: by shuffles.
-COARSEN_DEVICE void COARSEN_(order_near)(COARSEN_(ranked) * best, unsigned int length,
-                                         unsigned int run, unsigned int longest)
+// Sorts `count` numbers in shared memory, which all threads can see before and after, and gives where they are then: there, or
+// `room` numbers further on, where there is room for as many. Warps sort runs of 32, a bitonic network of shuffles; then
+// two runs become one: a number's place is that in its own, and how many of the other one come before it.
+COARSEN_DEVICE COARSEN_(ranked) *
+    COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count, unsigned int room)
 {
-    for (unsigned int i = threadIdx.x; i < length; i += blockDim.x) {
-        COARSEN_(ranked) mine = best[i];
-        for (unsigned int r = run; r <= longest; r *= 2)
-            for (unsigned int gap = r < 32 ? r / 2 : 16; gap > 0; gap /= 2) {
-                COARSEN_(ranked) other;
-                other.bits = __shfl_xor_sync(0xffffffff, (COARSEN_(word))mine.bits, (int)gap);
-                other.index = __shfl_xor_sync(0xffffffff, mine.index, (int)gap);
-                if (COARSEN_(before)(other, mine) == (((i & gap) == 0) == ((i & r) == 0)))
-                    mine = other;
+    COARSEN_(ranked) *other = best + room;
+    for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
+        COARSEN_(ranked) mine = {COARSEN_ALL, ~0ULL};
+        if (i < count)
+            mine = best[i];
+        for (unsigned int run = 2; run <= 32; run *= 2)
+            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
+                COARSEN_(ranked) its;
+                its.bits = __shfl_xor_sync(0xffffffff, (COARSEN_(word))mine.bits, (int)gap);
+                its.index = __shfl_xor_sync(0xffffffff, mine.index, (int)gap);
+                if (COARSEN_(before)(its, mine) == (((i & gap) == 0) == ((i & run % 32) == 0)))
+                    mine = its;
             }
-        best[i] = mine;
+        if (i < count)
+            best[i] = mine;
+    }
+    for (unsigned int run = 32; run < count; run *= 2) {
+        __syncthreads();
+        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
+            const COARSEN_(ranked) mine = best[i];
+            const unsigned int pair = i / (2 * run) * (2 * run);
+            unsigned int low = i & run ? pair : (unsigned int)coarsen_min(pair + run, count);
+            unsigned int place = i % run + pair - low; // with low, where the search ends
+            unsigned int high = (unsigned int)coarsen_min(low + run, count);
+            while (low < high) {
+                const unsigned int middle = (low + high) / 2;
+                if (COARSEN_(before)(best[middle], mine))
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            other[place + low] = mine;
+        }
+        COARSEN_(ranked) *const sorted = other;
+        other = best;
+        best = sorted;
     }
     __syncthreads();
-}
-
-// Sorts `count` numbers in shared memory, of which there is room for the next power of two. All threads can see them
-// before and after. Of a few, each thread counts how many come before its own; of more, a bitonic network.
-COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
-{
-    if (count <= COARSEN_FEW && count <= blockDim.x) {
-        COARSEN_(ranked) mine = {0, 0};
-        unsigned int place = 0;
-        if (threadIdx.x < count) {
-            mine = best[threadIdx.x];
-            for (unsigned int i = 0; i < count; i++)
-                place += COARSEN_(before)(best[i], mine);
-        }
-        __syncthreads();
-        if (threadIdx.x < count)
-            best[place] = mine;
-        __syncthreads();
-        return;
-    }
-    unsigned int length = 2;
-    while (length < count)
-        length *= 2;
-    for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
-        best[i] = {COARSEN_ALL, ~0ULL};
-    __syncthreads();
-    COARSEN_(order_near)(best, length, 2, 32);
-    for (unsigned int run = 64; run <= length; run *= 2) {
-        for (unsigned int step = run / 2; step >= 32; step /= 2) {
-            for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
-                const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
-                const COARSEN_(ranked) a = best[low], b = best[high];
-                if (COARSEN_(before)(b, a) == ((low & run) == 0)) {
-                    best[low] = b;
-                    best[high] = a;
-                }
-            }
-            __syncthreads();
-        }
-        COARSEN_(order_near)(best, length, run, run);
-    }
+    return best;
 }
 
 // Writes the first k of a list of numbers.
@@ -618,7 +616,7 @@ COARSEN_DEVICE void COARSEN_(finish)(COARSEN_(shared) * shared, COARSEN_(ranked)
                                      COARSEN_(matrix) matrix, size_t row)
 {
     COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
-    if (list.count > plan.sorted)
+    if (list.count > plan.enough)
         edge = COARSEN_(find)(shared, list, plan.k, plan.enough);
     __syncthreads();
     if (threadIdx.x == 0)
@@ -638,7 +636,7 @@ COARSEN_DEVICE void COARSEN_(finish)(COARSEN_(shared) * shared, COARSEN_(ranked)
         }
     }
     __syncthreads();
-    COARSEN_(order)(best, shared->count);
+    best = COARSEN_(order)(best, shared->count, plan.enough);
     for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
         const size_t index = best[j].index;
         matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
@@ -1350,16 +1348,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     COARSEN_(plan_lists)(&plan, width, k, wide);
     plan.states = (unsigned int *)scratch;
     plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
-    plan.sorted = COARSEN_FEW;
-    while (plan.sorted < plan.enough)
-        plan.sorted *= 2;
     while (plan.enough << (plan.by + 1) <= plan.most)
         plan.by++;
     // With the vectors that a row has at the most, wherever it begins.
     while ((((width + 2 * COARSEN_ITEMS - 2) / COARSEN_ITEMS - 1) >> plan.first) >= plan.most)
         plan.first++;
     const unsigned int threads = wide ? BLOCK_DIM : COARSEN_(threads)(width, k);
-    const size_t bytes = plan.sorted * sizeof(COARSEN_(ranked));
+    const size_t bytes = 2 * plan.enough * sizeof(COARSEN_(ranked));
+    if (status == cudaSuccess)
+        status = coarsen_let_share((const void *)COARSEN_(kernel), bytes, sizeof(COARSEN_(shared)));
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
@@ -1397,7 +1394,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_SHORT
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
-#undef COARSEN_FEW
 #undef COARSEN_ALL
 #undef COARSEN_WARP_STEPS
 #undef COARSEN_VECTORS
