@@ -22,7 +22,7 @@
 // | COARSEN_TYPE       | required           | type of the numbers: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
-// | BLOCK_DIM          | 1024               | threads per block at the most: a multiple of 32 from 32 to 1024 |
+// | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
 // Defines what block/vector.h does; NAME_kernel, NAME_warp_kernel and NAME_short_kernel; and
@@ -47,27 +47,29 @@
 // Floating-point numbers are in the order of block/sort.h: NaN is greater than all numbers, negative NaN the greatest,
 // and +0 is greater than -0; they keep their bits. Deterministic.
 //
-// How: what has a row, or a part of it, reads it in tiles. From few numbers, each the first of some, it finds an edge:
-// where k of them reach it, so do k numbers. What is up to the edge is a candidate, is read again, from the cache, and
-// is kept in shared memory. When there is no more room, the candidates are sorted, the first k stay, and the last of them
-// is the edge. A later number that equals it comes after it, so equal numbers do not pass again.
+// How:
 //     up to 32 numbers            some lanes of a warp: each counts how many numbers come before its own
 //     longer rows, k up to 128    a warp: no barriers, and while it selects, other warps read. A lane keeps the first
 //                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     greater k; rows longer      a block, each thread of which takes the first of its numbers of a tile. One vote tells
-//     than COARSEN_PART that      whether any thread has a candidate. Where many have, as in the first tile, warps rank
-//     are too few for all warps   what their lanes have, and the block bisects if that lets too many pass.
-//     few and long                several blocks, which tell each other how far k of their numbers reach, and their
-//                                 first one; the last to end takes the first k of their first k
-// Price saved: all passes over memory but one.
-// Price paid: candidates in shared memory, and vectors of a warp's tile, 6 KiB a warp of floats, and 16 bytes a candidate
-// of a block, up to four times as many as k and 64 or more; a block's barriers, which cost most where rows are short.
-// Where each tile is greater than all before it, candidates are sorted once per tile.
-// Cost: each number read once; for rows of several blocks k numbers and indices of each, written and read.
+//     greater k; rows longer      parts. Blocks read the row and leave the first number of each of its parts, some
+//     than COARSEN_PART that      thousands. The k parts whose first numbers come first have the first k of all: these
+//     are too few for all warps   are read again, and what comes no later than the k-th of those first numbers is a
+//                                 candidate, of random numbers little more than k. If there are too many, as of
+//                                 numbers that ascend or are equal, the same is done with parts of these k parts, and
+//                                 so on, until a part is one vector. Few numbers are their own parts.
+// The k-th of parts or candidates is found by a histogram of their leading digits, which tells the digit of the k-th, then
+// of the next digits of those that have it, and so on. A row is several blocks', if there are few; each level is a launch
+// then, and nothing is left to do in those behind the last that was needed. Many rows are a block's each.
+// Price saved: all passes over memory but one, whatever the numbers.
+// Price paid: the k parts are read again, a sixteenth of a row or less; launches; lists in the scratch; vectors of a warp's
+// tile in shared memory, 6 KiB a warp of floats; the barriers of a block that has a row.
+// Cost: each number read once; of long rows some thousand keys per row and level, written and read by each of its blocks.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
-// numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort.
+// numbers go by, there per warp; J. Zhang, A. Naruse, X. Li and Y. Wang, Parallel Top-K Algorithms on GPU: A Comprehensive
+// Study and New Methods (2023), for digits of those that are left; K. E. Batcher, Sorting networks and their applications
+// (1968), for the sort of few.
 
 #ifndef COARSEN_DESCENDING
 #define COARSEN_DESCENDING 1
