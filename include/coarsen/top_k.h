@@ -118,12 +118,10 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
 #define COARSEN_ENOUGH(k)                                                                          \
     ((k) + (k) / 4 + 8)     // that may pass in place of k: fewer would take more steps
-#define COARSEN_FANOUT   16 // parts of a part, at the least
-#define COARSEN_BIN_BITS 11 // of a digit
-#define COARSEN_BINS     (1 << COARSEN_BIN_BITS)
-#define COARSEN_LEVELS   16
-#define COARSEN_STATE    (2 * COARSEN_LEVELS + 1) // words
-#define COARSEN_KEYS     8                        // of a list that a thread loads at once
+#define COARSEN_STATE 8     // words of what blocks tell each other
+#define COARSEN_KEYS  16    // of a list that a thread keeps
+#define COARSEN_ALONE      (4 * COARSEN_PART) // vectors that one block looks through
+#define COARSEN_GROUP (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR >= 32   ? 32                                                                    \
      : COARSE_FACTOR >= 16 ? 16                                                                    \
@@ -131,9 +129,6 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
      : COARSE_FACTOR >= 4  ? 4                                                                     \
      : COARSE_FACTOR >= 2  ? 2                                                                     \
                            : 1)
-#ifndef COARSEN_EARLY
-#define COARSEN_EARLY 1
-#endif
 #define COARSEN_AT_ONCE    4 // short rows that a lane has; candidates that it looks at
 // Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
 #define COARSEN_ROOM       256
@@ -151,18 +146,6 @@ enum { COARSEN_(ones) = sizeof(COARSEN_TYPE) <= 4 ? 0xffffffff : ~0ULL };
 typedef decltype(+COARSEN_(ones)) COARSEN_(word);
 #define COARSEN_ALL                                                                                \
     ((COARSEN_(word))COARSEN_(ones) >> (8 * (sizeof(COARSEN_(word)) - sizeof(COARSEN_TYPE))))
-
-// A number: as an unsigned one that is less if it comes first, and its index.
-typedef struct __attribute__((aligned(16))) {
-    unsigned long long bits, index;
-} COARSEN_(ranked);
-
-// Whether a number comes before another one: of equal ones the first does.
-COARSEN_DEVICE bool COARSEN_(before)(COARSEN_(ranked) a, COARSEN_(ranked) b)
-{
-    const COARSEN_(word) of_a = (COARSEN_(word))a.bits, of_b = (COARSEN_(word))b.bits;
-    return of_a < of_b || (of_a == of_b && a.index < b.index);
-}
 
 // What base.h's NAME_bits gives, of a float in fewer instructions: three.
 COARSEN_DEVICE COARSEN_(word) COARSEN_(key)(COARSEN_TYPE number)
@@ -182,48 +165,65 @@ COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) 
 
 // ---- an edge ------------------------------------------------------------------------------------------
 
-// Numbers to take the first k of, or parts of a row, each of which has the key of its first number. i has the number
-// i or, where there are numbers, numbers[i >> log] and the last `log` bits of i.
+// Numbers, and for each where it was; or, if `in` is not NULL, the numbers of an array.
 typedef struct {
+    const COARSEN_TYPE *in;
     const COARSEN_(word) * keys;
-    const unsigned long long *numbers;
-    unsigned int log, count;
-} COARSEN_(keyed);
+    const unsigned long long *places;
+    unsigned int count;
+} COARSEN_(numbers);
 
-// What is up to an edge has a lesser key, or the same and a number that is not greater.
+// What is up to an edge has a lesser key, or the same one and no later place.
 typedef struct {
     COARSEN_(word) key;
-    unsigned long long number;
+    unsigned long long place;
 } COARSEN_(edge);
 
 typedef struct {
-    unsigned int bins[COARSEN_BINS], sums[32];
     unsigned long long low[32], high[32];
-    unsigned int bin, before, inside; // see NAME_pick
-    unsigned int count, base;
+    unsigned int sums[2][32], count;
     bool is_last;
 } COARSEN_(shared);
 
-COARSEN_DEVICE unsigned long long COARSEN_(number_of)(COARSEN_(keyed) list, unsigned int i)
+COARSEN_DEVICE COARSEN_(word) COARSEN_(key_of)(COARSEN_(numbers) list, unsigned int i)
 {
-    return list.numbers ? list.numbers[i >> list.log] << list.log | (i & ((1u << list.log) - 1))
-                        : i;
+    return list.in ? COARSEN_(key)(list.in[i]) : list.keys[i];
+}
+
+COARSEN_DEVICE unsigned long long COARSEN_(place_of)(COARSEN_(numbers) list, unsigned int i)
+{
+    return list.in ? i : list.places[i];
 }
 
 COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
-                                   unsigned long long number)
+                                   unsigned long long place)
 {
-    return key < edge.key || (key == edge.key && number <= edge.number);
+    return key < edge.key || (key == edge.key && place <= edge.place);
 }
 
-// Keys first, first + blockDim.x ... of a list, COARSEN_KEYS, so that as many loads are in flight.
-COARSEN_DEVICE void COARSEN_(load_keys)(COARSEN_(keyed) list, unsigned int first,
-                                        COARSEN_(word) * keys)
+// The sum of what a warp's lanes have.
+COARSEN_DEVICE unsigned int COARSEN_(warp_sum)(unsigned int value)
 {
+#if COARSEN_PTX >= 800
+    return __reduce_add_sync(0xffffffff, value);
+#else
 #pragma unroll
-    for (unsigned int r = 0; r < COARSEN_KEYS; r++)
-        if (first + r * blockDim.x < list.count)
-            keys[r] = list.keys[first + r * blockDim.x];
+    for (int delta = 16; delta > 0; delta /= 2)
+        value += __shfl_xor_sync(0xffffffff, value, delta);
+    return value;
+#endif
+}
+
+// The sum of what all threads have. turn: another parity than at the call before, so that one barrier is enough.
+COARSEN_DEVICE unsigned int COARSEN_(block_sum)(COARSEN_(shared) * shared, unsigned int value,
+                                                unsigned int turn)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    value = COARSEN_(warp_sum)(value);
+    if (lane == 0)
+        shared->sums[turn % 2][threadIdx.x / 32] = value;
+    __syncthreads();
+    return COARSEN_(warp_sum)(lane < blockDim.x / 32 ? shared->sums[turn % 2][lane] : 0);
 }
 
 // The least and the greatest of what all threads have.
@@ -248,98 +248,108 @@ COARSEN_DEVICE void COARSEN_(bounds)(COARSEN_(shared) * shared, unsigned long lo
     }
 }
 
-// Finds the bin that has the k-th, how many the bins before it have, and how many it has.
-COARSEN_DEVICE void COARSEN_(pick)(COARSEN_(shared) * shared, unsigned int k)
+// The keys of a list from `first` on, COARSEN_KEYS of each thread; all ones where there are none.
+COARSEN_DEVICE void COARSEN_(load_keys)(COARSEN_(numbers) list, unsigned int first,
+                                        COARSEN_(word) * mine)
 {
-    const unsigned int each = (COARSEN_BINS + blockDim.x - 1) / blockDim.x;
-    unsigned int bin = threadIdx.x * each, sum = 0;
-    for (unsigned int b = bin; b < bin + each && b < COARSEN_BINS; b++)
-        sum += shared->bins[b];
-    unsigned int before = sum;
 #pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const unsigned int other = __shfl_up_sync(0xffffffff, before, delta);
-        before += threadIdx.x % 32 >= delta ? other : 0;
+    for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+        const unsigned int i = first + r * blockDim.x + threadIdx.x;
+        mine[r] = i < list.count ? COARSEN_(key_of)(list, i) : COARSEN_ALL;
     }
-    if (threadIdx.x % 32 == 31)
-        shared->sums[threadIdx.x / 32] = before;
-    __syncthreads();
-    before -= sum;
-    for (unsigned int w = 0; w < threadIdx.x / 32; w++)
-        before += shared->sums[w];
-    if (before < k && before + sum >= k) {
-        while (before + shared->bins[bin] < k)
-            before += shared->bins[bin++];
-        shared->bin = bin;
-        shared->before = before;
-        shared->inside = shared->bins[bin];
-    }
-    __syncthreads();
 }
 
-// An edge up to which k of a list are, or a few more, but not more than `enough`: by the keys' leading digits, among what
-// has the same digits by the next ones, and so on; and among equal keys by those of the numbers. Of the range that there is, so
-// that the first digit tells most.
+// An edge up to which k of a list are, or a few more, not more than `enough`: it bisects the keys, and if too many are equal,
+// their places.
 COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
-    COARSEN_(find)(COARSEN_(shared) * shared, COARSEN_(keyed) list, unsigned int k,
-                   unsigned int enough)
+    COARSEN_(narrow)(COARSEN_(shared) * shared, COARSEN_(numbers) list, unsigned int k,
+                     unsigned int enough)
 {
     COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
-    bool found = list.count <= enough;
-    for (bool ties = false; !found; ties = true) {
-        unsigned long long low = ~0ULL, high = 0;
-        for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
-            COARSEN_(word) keys[COARSEN_KEYS];
-            COARSEN_(load_keys)(list, i, keys);
+    if (list.count <= enough)
+        return edge;
+    const unsigned int step = COARSEN_KEYS * blockDim.x;
+    const bool kept = list.count <= step; // all are in registers
+    COARSEN_(word) mine[COARSEN_KEYS];
+    unsigned long long low = ~0ULL, high = 0;
+    for (unsigned int first = 0; first < list.count; first += step) {
+        COARSEN_(load_keys)(list, first, mine);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_KEYS; r++)
+            if (first + r * blockDim.x + threadIdx.x < list.count) {
+                low = mine[r] < low ? mine[r] : low;
+                high = mine[r] > high ? mine[r] : high;
+            }
+    }
+    COARSEN_(bounds)(shared, &low, &high);
+    unsigned int upto = list.count, turn = 0;
+    while (upto > enough && low < high) {
+        const COARSEN_(word) middle = (COARSEN_(word))(low + (high - low) / 2);
+        unsigned int some = 0;
+        for (unsigned int first = 0; first < list.count; first += step) {
+            if (!kept)
+                COARSEN_(load_keys)(list, first, mine);
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_KEYS; r++)
+                some += mine[r] <= middle;
+        }
+        some = COARSEN_(block_sum)(shared, some, turn++);
+        if (some >= k) {
+            high = middle;
+            upto = some;
+        } else {
+            low = middle + 1ULL;
+        }
+    }
+    edge.key = (COARSEN_(word))high;
+    if (upto <= enough)
+        return edge;
+
+    unsigned int less = 0;
+    low = ~0ULL;
+    high = 0;
+    for (unsigned int first = 0; first < list.count; first += step) {
+        if (!kept)
+            COARSEN_(load_keys)(list, first, mine);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+            const unsigned int i = first + r * blockDim.x + threadIdx.x;
+            less += mine[r] < edge.key;
+            if (mine[r] == edge.key && i < list.count) {
+                const unsigned long long place = COARSEN_(place_of)(list, i);
+                low = place < low ? place : low;
+                high = place > high ? place : high;
+            }
+        }
+    }
+    less = COARSEN_(block_sum)(shared, less, turn++);
+    COARSEN_(bounds)(shared, &low, &high);
+    while (upto > enough && low < high) {
+        const unsigned long long middle = low + (high - low) / 2;
+        unsigned int some = 0;
+        for (unsigned int first = 0; first < list.count; first += step) {
+            if (!kept)
+                COARSEN_(load_keys)(list, first, mine);
 #pragma unroll
             for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-                const unsigned int at = i + r * blockDim.x;
-                if (at < list.count && (!ties || keys[r] == edge.key)) {
-                    const unsigned long long value = ties ? COARSEN_(number_of)(list, at) : keys[r];
-                    low = value < low ? value : low;
-                    high = value > high ? value : high;
-                }
+                const unsigned int i = first + r * blockDim.x + threadIdx.x;
+                if (mine[r] == edge.key && i < list.count)
+                    some += COARSEN_(place_of)(list, i) <= middle;
             }
         }
-        COARSEN_(bounds)(shared, &low, &high);
-        for (unsigned int shift = 1; shift > 0 && !found;) {
-            const unsigned int bits = 64 - (unsigned int)__clzll((long long)(high - low));
-            shift = bits > COARSEN_BIN_BITS ? bits - COARSEN_BIN_BITS : 0;
-            for (unsigned int b = threadIdx.x; b < COARSEN_BINS; b += blockDim.x)
-                shared->bins[b] = 0;
-            __syncthreads();
-            for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
-                COARSEN_(word) keys[COARSEN_KEYS];
-                COARSEN_(load_keys)(list, i, keys);
-#pragma unroll
-                for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-                    const unsigned int at = i + r * blockDim.x;
-                    if (at < list.count && (!ties || keys[r] == edge.key)) {
-                        const unsigned long long value =
-                            ties ? COARSEN_(number_of)(list, at) : keys[r];
-                        if (value >= low && value <= high)
-                            atomicAdd(&shared->bins[(value - low) >> shift], 1u);
-                    }
-                }
-            }
-            __syncthreads();
-            COARSEN_(pick)(shared, k);
-            low += (unsigned long long)shared->bin << shift;
-            if (high - low > (1ULL << shift) - 1) // high may be the greatest that there is
-                high = low + ((1ULL << shift) - 1);
-            k -= shared->before;
-            enough -= shared->before;
-            found = shared->inside <= enough;
+        some = less + COARSEN_(block_sum)(shared, some, turn++);
+        if (some >= k) {
+            high = middle;
+            upto = some;
+        } else {
+            low = middle + 1;
         }
-        if (ties)
-            edge.number = high;
-        else
-            edge.key = (COARSEN_(word))high;
     }
+    edge.place = high;
     return edge;
 }
 
-// ---- a row, by blocks ---------------------------------------------------------------------------------
+// ---- candidates ---------------------------------------------------------------------------------------
 
 // Where a matrix is, and where its results go.
 typedef struct {
@@ -351,35 +361,181 @@ typedef struct {
 
 // What blocks do with it.
 typedef struct {
-    unsigned int k, enough; // see NAME_find
-    unsigned int most;      // keys of a list of parts
-    unsigned int room;      // of candidates
-    unsigned int first,
-        by; // logarithms of the vectors of a part at level 0, and of what they become less by
-    unsigned int parts; // blocks of a row
-    bool direct;        // whether the row itself is the list
+    unsigned int k, enough, room; // see NAME_narrow; of candidates in shared memory
+    unsigned int parts;           // blocks of a row
+    unsigned int groups;          // that a block makes of the rows of 32 vectors that it reads
+    bool direct,
+        alone; // whether a block has all of a row at once; the last block looks at candidates alone
     unsigned int *states;
     char *lists;
     size_t bytes; // of the lists of a row
 } COARSEN_(plan);
 
-// Lists of a row: of parts by level, two that take turns, and of candidates.
+// A block's candidates, in shared memory, and as much room again.
 typedef struct {
-    unsigned long long *numbers, *indices;
-    COARSEN_(word) * keys, *candidates;
-    unsigned int *arrived, *found, *chosen; // the latter two by level
+    COARSEN_(word) * keys, *spare_keys;
+    unsigned long long *places, *spare_places;
+    unsigned int *chosen;
+} COARSEN_(candidates_of_block);
+
+COARSEN_DEVICE COARSEN_(candidates_of_block) COARSEN_(block_candidates)(COARSEN_(plan) plan)
+{
+    const unsigned int room = plan.room;
+    COARSEN_(candidates_of_block) best;
+    best.places = (unsigned long long *)coarsen_shared;
+    best.spare_places = best.places + room;
+    best.keys = (COARSEN_(word) *)(best.spare_places + room);
+    best.spare_keys = best.keys + room;
+    best.chosen = (unsigned int *)(best.spare_keys + room);
+    return best;
+}
+
+COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(candidates_of_block) * best)
+{
+    COARSEN_(word) *const keys = best->keys;
+    unsigned long long *const places = best->places;
+    best->keys = best->spare_keys;
+    best->places = best->spare_places;
+    best->spare_keys = keys;
+    best->spare_places = places;
+}
+
+// Sorts `count` candidates, which all threads can see before and after. Warps sort runs of 32, a bitonic network of shuffles;
+// then two runs become one: a number's place is that in its own, and how many of the other one come before it.
+COARSEN_DEVICE void COARSEN_(order)(COARSEN_(candidates_of_block) * best, unsigned int count)
+{
+    for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
+        COARSEN_(edge) mine = {COARSEN_ALL, ~0ULL};
+        if (i < count)
+            mine = {best->keys[i], best->places[i]};
+        for (unsigned int run = 2; run <= 32; run *= 2)
+            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
+                COARSEN_(edge) its;
+                its.key = __shfl_xor_sync(0xffffffff, mine.key, (int)gap);
+                its.place = __shfl_xor_sync(0xffffffff, mine.place, (int)gap);
+                if (COARSEN_(upto)(mine, its.key, its.place) ==
+                    (((i & gap) == 0) == ((i & run % 32) == 0)))
+                    mine = its;
+            }
+        if (i < count) {
+            best->keys[i] = mine.key;
+            best->places[i] = mine.place;
+        }
+    }
+    __syncthreads();
+    for (unsigned int run = 32; run < count; run *= 2) {
+        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
+            const COARSEN_(edge) mine = {best->keys[i], best->places[i]};
+            const unsigned int pair = i / (2 * run) * (2 * run);
+            unsigned int low = i & run ? pair : (unsigned int)coarsen_min(pair + run, count);
+            unsigned int high = (unsigned int)coarsen_min(low + run, count);
+            const unsigned int own = i % run + pair - low; // with low, where the search ends
+            while (low < high) {
+                const unsigned int middle = (low + high) / 2;
+                if (COARSEN_(upto)(mine, best->keys[middle], best->places[middle]))
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            best->spare_keys[own + low] = mine.key;
+            best->spare_places[own + low] = mine.place;
+        }
+        __syncthreads();
+        COARSEN_(swap)(best);
+    }
+}
+
+// Writes the first k candidates of a row.
+COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(candidates_of_block) * best, unsigned int count,
+                                   COARSEN_(plan) plan, COARSEN_(matrix) matrix, size_t row)
+{
+    COARSEN_(order)(best, count);
+    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
+        const size_t index = best->places[j];
+        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
+        if (matrix.out_indices)
+            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    }
+}
+
+// Takes what is up to an edge from a list: k candidates and few more.
+COARSEN_DEVICE unsigned int COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list,
+                                           COARSEN_(word) * keys, unsigned long long *places,
+                                           COARSEN_(edge) edge)
+{
+    __syncthreads(); // what was in their place has been read
+    if (threadIdx.x == 0)
+        shared->count = 0;
+    __syncthreads();
+    for (unsigned int first = 0; first < list.count; first += COARSEN_KEYS * blockDim.x) {
+        COARSEN_(word) mine[COARSEN_KEYS];
+        COARSEN_(load_keys)(list, first, mine);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
+            const unsigned int i = first + r * blockDim.x + threadIdx.x;
+            if (i < list.count && mine[r] <= edge.key) {
+                const unsigned long long place = COARSEN_(place_of)(list, i);
+                if (COARSEN_(upto)(edge, mine[r], place)) {
+                    const unsigned int to = atomicAdd(&shared->count, 1u);
+                    keys[to] = mine[r];
+                    places[to] = place;
+                }
+            }
+        }
+    }
+    __syncthreads();
+    const unsigned int count = shared->count;
+    __syncthreads(); // before any thread adds to it
+    return count;
+}
+
+// Adds a candidate of each thread that has one up to the edge. When there is no more room, the first k stay, or few more, and the
+// edge is the last of them.
+COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) * best,
+                                    COARSEN_(plan) plan, bool has, COARSEN_(edge) one,
+                                    COARSEN_(edge) * edge)
+{
+    for (;;) {
+        bool waits = false;
+        if (has && COARSEN_(upto)(*edge, one.key, one.place)) {
+            const unsigned int to = atomicAdd(&shared->count, 1u);
+            waits = to >= plan.room;
+            if (!waits) {
+                best->keys[to] = one.key;
+                best->places[to] = one.place;
+            }
+        }
+        if (!__syncthreads_or(waits))
+            return;
+        const COARSEN_(numbers) list = {NULL, best->keys, best->places, plan.room};
+        *edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
+        COARSEN_(take)(shared, list, best->spare_keys, best->spare_places, *edge);
+        COARSEN_(swap)(best);
+        has = waits;
+    }
+}
+
+// ---- a row, by blocks ---------------------------------------------------------------------------------
+
+// Lists of a row: what comes first in each part; candidates. And what blocks that share it tell each other.
+typedef struct {
+    COARSEN_(word) * keys, *candidate_keys;
+    unsigned long long *places, *candidate_places, *edge;
+    unsigned int *arrived, *count;
 } COARSEN_(lists);
 
 COARSEN_DEVICE COARSEN_(lists) COARSEN_(lists_of)(COARSEN_(plan) plan, size_t slot)
 {
+    const size_t all = 32 * plan.parts * plan.groups;
     COARSEN_(lists) lists;
     lists.arrived = plan.states + slot * COARSEN_STATE;
-    lists.found = lists.arrived + 1;
-    lists.chosen = lists.found + COARSEN_LEVELS;
-    lists.indices = (unsigned long long *)(plan.lists + slot * plan.bytes);
-    lists.numbers = lists.indices + (plan.direct ? 0 : plan.room);
-    lists.keys = (COARSEN_(word) *)(lists.numbers + (plan.direct ? 0 : 2 * plan.enough));
-    lists.candidates = lists.keys + 2 * plan.most;
+    lists.count = lists.arrived + 1;
+    lists.edge = (unsigned long long *)(lists.arrived + 2);
+    lists.places = (unsigned long long *)(plan.lists + slot * plan.bytes);
+    lists.candidate_places = lists.places + all;
+    lists.keys =
+        (COARSEN_(word) *)(lists.candidate_places + (plan.alone ? 0 : plan.parts * plan.room));
+    lists.candidate_keys = lists.keys + all;
     return lists;
 }
 
@@ -402,248 +558,177 @@ COARSEN_DEVICE COARSEN_(row) COARSEN_(row_of)(COARSEN_(matrix) matrix, size_t r)
     return row;
 }
 
-// What a block reads of a row at a level: parts of 2^log vectors, whose numbers are in shared memory; or, at level 0, with
-// the row's other blocks, all of it.
-typedef struct {
-    const unsigned long long *numbers; // or NULL
-    size_t vectors;                    // of all
-    unsigned int log, child;           // logarithms of the vectors of a part, and of a part's parts
-    COARSEN_(word) * keys;             // of these, or NULL
-} COARSEN_(share);
-
-// Which vector of the row is vector v of a share.
-COARSEN_DEVICE size_t COARSEN_(vector_of)(COARSEN_(share) share, size_t v)
+// The keys of a vector where the row begins or ends; all ones beyond it.
+COARSEN_DEVICE COARSEN_(word) COARSEN_(key_in)(COARSEN_(row) row, size_t vector, unsigned int j)
 {
-    return (size_t)share.numbers[v >> share.log] << share.log |
-           (v & (((size_t)1 << share.log) - 1));
+    const size_t i = vector * COARSEN_ITEMS + j - row.lead;
+    return i < row.width ? COARSEN_(key)(row.in[i]) : COARSEN_ALL;
 }
 
-// Of vectors first, first + 32 ... before end, the least key of each, or all ones: of a warp's lane.
-COARSEN_DEVICE void COARSEN_(least_of_share)(COARSEN_(row) row, COARSEN_(share) share, size_t first,
-                                             size_t end, COARSEN_(word) * least,
-                                             const unsigned int each, const bool listed)
+// Keeps the first of two.
+COARSEN_DEVICE void COARSEN_(keep_first)(COARSEN_(edge) * a, COARSEN_(edge) b)
 {
-    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
-    const unsigned int lane = threadIdx.x % 32;
-    COARSEN_(vector) load[COARSEN_ROWS];
+    if (COARSEN_(upto)(*a, b.key, b.place))
+        *a = b;
+}
+
+// Leaves what comes first in each of the block's parts of a row. Of rows of 32 vectors a block has every parts-th, and each of
+// its warps every so many of these. A part has vectors at the same distance each: so neighbours, which may be alike, are in
+// different ones.
+COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsigned int part,
+                                   COARSEN_(lists) lists, COARSEN_(candidates_of_block) spare)
+{
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead) + lane;
+    const size_t gap = (size_t)32 * plan.parts * warps; // between a lane's vectors
+    const size_t begin = 32 * ((size_t)plan.parts * warp + part);
+    COARSEN_(word) least[COARSEN_ROWS];
     size_t at[COARSEN_ROWS];
-    const bool whole =
-        !listed && first >= row.first && first + each * 32 <= coarsen_min(row.last, end);
 #pragma unroll
-    for (unsigned int c = 0; c < each; c++) {
-        const size_t v = first + c * 32 + lane;
-        at[c] = v < end && v < share.vectors ? v : row.vectors;
-        if (listed && at[c] < row.vectors)
-            at[c] = COARSEN_(vector_of)(share, v);
-        if (whole || (at[c] >= row.first && at[c] < row.last))
-            load[c] = vectors[whole ? v : at[c]];
-    }
-#pragma unroll
-    for (unsigned int c = 0; c < each; c++) {
+    for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
         least[c] = COARSEN_ALL;
-        if (whole || (at[c] >= row.first && at[c] < row.last)) {
+        at[c] = ~(size_t)0 / COARSEN_ITEMS - 1; // none
+    }
+    for (size_t v = begin; v < row.vectors; v += COARSEN_ROWS * gap) {
+        COARSEN_(vector) load[COARSEN_ROWS];
+        const bool whole = v >= row.first && v + (COARSEN_ROWS - 1) * gap + 32 <= row.last;
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
-        } else if (at[c] < row.vectors) { // where the row begins or ends
+        for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+            if (whole || (v + c * gap + lane >= row.first && v + c * gap + lane < row.last))
+                load[c] = vectors[v + c * gap];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
+            const size_t mine = v + c * gap + lane;
+            COARSEN_(word) key = COARSEN_ALL;
+            if (whole || (mine >= row.first && mine < row.last)) {
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    key = COARSEN_(lesser)(key, COARSEN_(key)(load[c].item[j]));
+            } else if (mine < row.vectors) {
 #pragma unroll 1
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                const size_t i = at[c] * COARSEN_ITEMS + j - row.lead;
-                if (i < row.width)
-                    least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(row.in[i]));
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    key = COARSEN_(lesser)(key, COARSEN_(key_in)(row, mine, j));
+            } else {
+                continue;
+            }
+            if (key < least[c] || at[c] > row.vectors) {
+                least[c] = key;
+                at[c] = mine;
             }
         }
     }
-}
-
-// Leaves the least key of each part's parts that end among these vectors. running: of the one that does not.
-COARSEN_DEVICE void COARSEN_(leave_least)(COARSEN_(share) share, size_t first, size_t end,
-                                          const COARSEN_(word) * least, COARSEN_(word) * running,
-                                          const unsigned int each)
-{
-    const size_t rows = share.child > 5 ? (size_t)1 << (share.child - 5) : 1;
-    const unsigned int lanes = share.child > 5 ? 32 : 1u << share.child, lane = threadIdx.x % 32;
+    // The last element of each vector is its place.
+    COARSEN_(edge) first[COARSEN_ROWS];
+    const unsigned int each = plan.groups > warps ? plan.groups / warps : 1; // of a thread
 #pragma unroll
-    for (unsigned int c = 0; c < each; c++) {
-        *running = rows > 1 ? COARSEN_(lesser)(*running, least[c]) : least[c];
-        if (first + c * 32 < end && ((first / 32 + c + 1) & (rows - 1)) == 0) {
-            for (unsigned int delta = lanes / 2; delta > 0; delta /= 2)
-                *running =
-                    COARSEN_(lesser)(*running, __shfl_xor_sync(0xffffffff, *running, (int)delta));
-            const size_t child = (first + c * 32 + lane) >> share.child;
-            if (lane % lanes == 0 && child << share.child < share.vectors)
-                share.keys[child] = *running;
-            *running = COARSEN_ALL;
-        }
-    }
-}
-
-// Of a vector, a bit for each element up to the edge.
-COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(row) row, size_t vector, unsigned int log,
-                                           COARSEN_(edge) edge)
-{
-    unsigned int mask = 0;
-#pragma unroll 1
-    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-        const size_t i = vector * COARSEN_ITEMS + j - row.lead;
-        if (i < row.width && COARSEN_(upto)(edge, COARSEN_(key)(row.in[i]), vector >> log))
-            mask |= 1u << j;
-    }
-    return mask;
-}
-
-// Appends the elements up to the edge of these vectors to the candidates, and says if there is no more room.
-COARSEN_DEVICE bool COARSEN_(append_upto)(COARSEN_(row) row, COARSEN_(share) share, size_t first,
-                                          const COARSEN_(word) * least, COARSEN_(edge) edge,
-                                          COARSEN_(lists) lists, unsigned int *found,
-                                          unsigned int room, const unsigned int each)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    unsigned int count = 0, masks[COARSEN_ROWS], place = 0;
+    for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+        first[c] = {least[c], (at[c] + 1) * COARSEN_ITEMS - 1 - row.lead};
 #pragma unroll
-    for (unsigned int c = 0; c < each; c++) {
-        masks[c] = 0;
-        if (least[c] <= edge.key && first + c * 32 + lane < share.vectors)
-            masks[c] = COARSEN_(mask)(row, COARSEN_(vector_of)(share, first + c * 32 + lane),
-                                      share.log, edge);
-        count += (unsigned int)__popc(masks[c]);
-    }
-    if (!__any_sync(0xffffffff, count > 0))
-        return false;
-    unsigned int sum = count;
+    for (unsigned int half = COARSEN_ROWS / 2; half > 0; half /= 2)
+        if (half >= each)
 #pragma unroll
-    for (unsigned int delta = 1; delta < 32; delta *= 2) {
-        const unsigned int other = __shfl_up_sync(0xffffffff, sum, delta);
-        sum += lane >= delta ? other : 0;
-    }
-    if (lane == 31)
-        place = atomicAdd(found, sum);
-    place = __shfl_sync(0xffffffff, place, 31);
-    if (place + __shfl_sync(0xffffffff, sum, 31) > room)
-        return true;
-    place += sum - count;
+            for (unsigned int c = 0; c < half; c++)
+                COARSEN_(keep_first)(&first[c], first[c + half]);
+    if (plan.groups >= warps) {
 #pragma unroll
-    for (unsigned int c = 0; c < each; c++)
-        for (; masks[c] != 0; masks[c] &= masks[c] - 1) {
-            const size_t vector = COARSEN_(vector_of)(share, first + c * 32 + lane);
-            const size_t i =
-                vector * COARSEN_ITEMS + ((unsigned int)__ffs((int)masks[c]) - 1) - row.lead;
-            lists.candidates[place] = COARSEN_(key)(row.in[i]);
-            lists.indices[place++] = i;
-        }
-    return false;
-}
-
-// Reads a share, 32 vectors a warp and `each` times that at a step: leaves the least key of each part's parts, and appends what
-// is up to the edge, of parts with numbers. found: counts these.
-COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(share) share, unsigned int part,
-                                   unsigned int parts, COARSEN_(edge) edge, COARSEN_(lists) lists,
-                                   unsigned int *found, unsigned int room, const unsigned int each,
-                                   const bool listed)
-{
-    const unsigned int warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const size_t all = listed ? warps : (size_t)warps * parts;
-    const size_t me = listed ? warp : (size_t)warp * parts + part;
-    size_t task = each * 32; // of a warp: few if there are few, but whole parts of parts
-    while (task > 32 && share.vectors < task * all)
-        task /= 2;
-    task = share.child > 5 && task >> share.child == 0 ? (size_t)1 << share.child : task;
-    bool full = false;
-    for (size_t begin = me * task; begin < share.vectors; begin += all * task) {
-        COARSEN_(word) running = COARSEN_ALL;
-        for (size_t first = begin; first < begin + task; first += each * 32) {
-            COARSEN_(word) least[COARSEN_ROWS];
-            COARSEN_(least_of_share)(row, share, first, begin + task, least, each, listed);
-            if (share.keys)
-                COARSEN_(leave_least)(share, first, begin + task, least, &running, each);
-            if (listed && !full)
-                full =
-                    COARSEN_(append_upto)(row, share, first, least, edge, lists, found, room, each);
-        }
-    }
-}
-
-// ---- the sort of the first k -------------------------------------------------------------------------
-
-// Sorts `count` numbers in shared memory, which all threads can see before and after, and gives where they are then: there, or
-// `room` numbers further on, where there is room for as many. Warps sort runs of 32, a bitonic network of shuffles; then
-// two runs become one: a number's place is that in its own, and how many of the other one come before it.
-COARSEN_DEVICE COARSEN_(ranked) *
-    COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count, unsigned int room)
-{
-    COARSEN_(ranked) *other = best + room;
-    for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
-        COARSEN_(ranked) mine = {COARSEN_ALL, ~0ULL};
-        if (i < count)
-            mine = best[i];
-        for (unsigned int run = 2; run <= 32; run *= 2)
-            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
-                COARSEN_(ranked) its;
-                its.bits = __shfl_xor_sync(0xffffffff, (COARSEN_(word))mine.bits, (int)gap);
-                its.index = __shfl_xor_sync(0xffffffff, mine.index, (int)gap);
-                if (COARSEN_(before)(its, mine) == (((i & gap) == 0) == ((i & run % 32) == 0)))
-                    mine = its;
+        for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+            if (c < each) {
+                const size_t i = begin + c * gap + lane;
+                lists.keys[i] = first[c].key;
+                lists.places[i] = first[c].place;
             }
-        if (i < count)
-            best[i] = mine;
-    }
-    for (unsigned int run = 32; run < count; run *= 2) {
-        __syncthreads();
-        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
-            const COARSEN_(ranked) mine = best[i];
-            const unsigned int pair = i / (2 * run) * (2 * run);
-            unsigned int low = i & run ? pair : (unsigned int)coarsen_min(pair + run, count);
-            unsigned int place = i % run + pair - low; // with low, where the search ends
-            unsigned int high = (unsigned int)coarsen_min(low + run, count);
-            while (low < high) {
-                const unsigned int middle = (low + high) / 2;
-                if (COARSEN_(before)(best[middle], mine))
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            other[place + low] = mine;
-        }
-        COARSEN_(ranked) *const sorted = other;
-        other = best;
-        best = sorted;
+        return;
     }
     __syncthreads();
-    return best;
+    spare.keys[threadIdx.x] = first[0].key;
+    spare.places[threadIdx.x] = first[0].place;
+    __syncthreads();
+    if (warp < plan.groups) {
+        for (unsigned int w = warp + plan.groups; w < warps; w += plan.groups) {
+            const COARSEN_(edge) other = {spare.keys[w * 32 + lane], spare.places[w * 32 + lane]};
+            COARSEN_(keep_first)(&first[0], other);
+        }
+        lists.keys[begin + lane] = first[0].key;
+        lists.places[begin + lane] = first[0].place;
+    }
 }
 
-// Writes the first k of a list of numbers.
-COARSEN_DEVICE void COARSEN_(finish)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
-                                     COARSEN_(keyed) list, COARSEN_(plan) plan,
-                                     COARSEN_(matrix) matrix, size_t row)
+// Looks for candidates in the parts up to an edge, of every blocks-th part from `block` on.
+COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared,
+                                      COARSEN_(candidates_of_block) * best, COARSEN_(row) row,
+                                      COARSEN_(plan) plan, COARSEN_(lists) lists,
+                                      COARSEN_(edge) edge, unsigned int block, unsigned int blocks)
 {
-    COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
-    if (list.count > plan.enough)
-        edge = COARSEN_(find)(shared, list, plan.k, plan.enough);
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
+    const unsigned int all = 32 * plan.parts * plan.groups;
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
     __syncthreads();
-    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_KEYS * blockDim.x) {
-        COARSEN_(word) keys[COARSEN_KEYS];
-        COARSEN_(load_keys)(list, i, keys);
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-            const unsigned int at = i + r * blockDim.x;
-            if (at < list.count && keys[r] <= edge.key) {
-                const unsigned long long number = COARSEN_(number_of)(list, at);
-                if (COARSEN_(upto)(edge, keys[r], number))
-                    best[atomicAdd(&shared->count, 1u)] = {keys[r], number};
-            }
+    for (unsigned int i = block + blocks * threadIdx.x; i < all; i += blocks * blockDim.x)
+        if (lists.keys[i] <= edge.key) {
+            const unsigned long long place = lists.places[i];
+            if (COARSEN_(upto)(edge, lists.keys[i], place) && place < row.width + COARSEN_ITEMS)
+                best->chosen[atomicAdd(&shared->count, 1u)] = i;
         }
-    }
     __syncthreads();
-    best = COARSEN_(order)(best, shared->count, plan.enough);
-    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
-        const size_t index = best[j].index;
-        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
-        if (matrix.out_indices)
-            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    const unsigned int chosen = shared->count;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared->count = 0;
+    __syncthreads();
+    if (chosen == 0)
+        return;
+
+    // Vectors of all of these: the first of each, then the second of each ...
+    unsigned int x = threadIdx.x % chosen;
+    size_t v = threadIdx.x / chosen * (size_t)all;
+    const unsigned int more_x = blockDim.x % chosen;
+    const size_t more_v = blockDim.x / chosen * (size_t)all;
+    const size_t turns =
+        coarsen_ceil_div(coarsen_ceil_div(row.vectors, all) * chosen, blockDim.x * COARSEN_GROUP);
+    for (size_t turn = 0; turn < turns; turn++) {
+        unsigned int mask = 0;
+        size_t at[COARSEN_GROUP];
+        COARSEN_(vector) load[COARSEN_GROUP];
+#pragma unroll
+        for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
+            at[g] = v + best->chosen[x];
+            if (at[g] >= row.first && at[g] < row.last)
+                load[g] = vectors[at[g]];
+            x += more_x;
+            v += more_v + (x >= chosen ? all : 0);
+            x -= x >= chosen ? chosen : 0;
+        }
+#pragma unroll
+        for (unsigned int g = 0; g < COARSEN_GROUP; g++)
+            if (at[g] >= row.first && at[g] < row.last) {
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    if (COARSEN_(upto)(edge, COARSEN_(key)(load[g].item[j]),
+                                       at[g] * COARSEN_ITEMS + j - row.lead))
+                        mask |= 1u << (g * COARSEN_ITEMS + j);
+            } else if (at[g] < row.vectors) {
+#pragma unroll 1
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    if (at[g] * COARSEN_ITEMS + j - row.lead < row.width &&
+                        COARSEN_(key_in)(row, at[g], j) <= edge.key)
+                        mask |= 1u << (g * COARSEN_ITEMS + j);
+            }
+        while (__syncthreads_or(mask != 0)) {
+            COARSEN_(edge) one = {0, 0};
+            if (mask != 0) {
+                const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
+                size_t vector = at[0];
+#pragma unroll
+                for (unsigned int g = 1; g < COARSEN_GROUP; g++)
+                    vector = q / COARSEN_ITEMS == g ? at[g] : vector;
+                one.place = vector * COARSEN_ITEMS + q % COARSEN_ITEMS - row.lead;
+                one.key = COARSEN_(key)(row.in[one.place]);
+            }
+            COARSEN_(admit)(shared, best, plan, mask != 0, one, &edge);
+            mask &= mask - 1;
+        }
     }
 }
 
@@ -664,123 +749,77 @@ COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int 
     return shared->is_last;
 }
 
-// The logarithm of the vectors of a part of a row at a level.
-COARSEN_DEVICE unsigned int COARSEN_(log_of)(COARSEN_(plan) plan, unsigned int level)
-{
-    const unsigned int less = level * plan.by;
-    return plan.first > less ? plan.first - less : 0;
-}
-
-// A level of a row.
-COARSEN_DEVICE void COARSEN_(level)(COARSEN_(shared) * shared, COARSEN_(matrix) matrix, size_t r,
-                                    COARSEN_(plan) plan, COARSEN_(lists) lists, unsigned int part,
-                                    unsigned int level)
-{
-    const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
-    const unsigned int child = COARSEN_(log_of)(plan, level);
-    if (part == 0 && threadIdx.x == 0 && level + 1 < COARSEN_LEVELS)
-        lists.found[level + 1] = lists.chosen[level + 1] = 0;
-    if (level == 0) {
-        const COARSEN_(share) share = {NULL, row.vectors, 0, child, lists.keys};
-        const COARSEN_(edge) none = {0, 0};
-        COARSEN_(read)(row, share, part, plan.parts, none, lists, NULL, 0, COARSEN_ROWS, false);
-        return;
-    }
-    const unsigned int parent = COARSEN_(log_of)(plan, level - 1);
-    COARSEN_(keyed) list = {lists.keys + (1 - level % 2) * plan.most, NULL, 0, 0};
-    if (level == 1) {
-        list.count = (unsigned int)coarsen_ceil_div(row.vectors, (size_t)1 << parent);
-    } else {
-        list.numbers = lists.numbers + (1 - level % 2) * plan.enough;
-        list.log = COARSEN_(log_of)(plan, level - 2) - parent;
-        list.count = *(volatile unsigned int *)(lists.chosen + level - 1) << list.log;
-    }
-    const COARSEN_(edge) edge = COARSEN_(find)(shared, list, plan.k, plan.enough);
-
-    // The block's share of the parts up to the edge.
-    unsigned long long *const numbers = (unsigned long long *)coarsen_shared;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        shared->count = 0;
-    __syncthreads();
-    for (unsigned int i = part + plan.parts * threadIdx.x; i < list.count;
-         i += plan.parts * blockDim.x) {
-        const COARSEN_(word) key = list.keys[i];
-        if (key <= edge.key) {
-            const unsigned long long number = COARSEN_(number_of)(list, i);
-            if (COARSEN_(upto)(edge, key, number))
-                numbers[atomicAdd(&shared->count, 1u)] = number;
-        }
-    }
-    __syncthreads();
-    const unsigned int count = shared->count;
-    COARSEN_(share) share = {numbers, (size_t)count << parent, parent, child, NULL};
-    if (parent > 0) {
-        if (threadIdx.x == 0)
-            shared->base = atomicAdd(lists.chosen + level, count);
-        __syncthreads();
-        const unsigned int base = shared->base;
-        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x)
-            lists.numbers[level % 2 * plan.enough + base + i] = numbers[i];
-        share.keys = lists.keys + level % 2 * plan.most + ((size_t)base << (parent - child));
-    }
-    COARSEN_(read)
-    (row, share, part, plan.parts, edge, lists, lists.found + level, plan.room,
-     COARSEN_ROWS < 4 ? COARSEN_ROWS : 4, true);
-
-    if (plan.parts > 1 && !COARSEN_(last_part)(shared, lists.arrived, plan.parts))
-        return;
-    __syncthreads();
-    const unsigned int found = *(volatile unsigned int *)(lists.found + level);
-    if (found <= plan.room) {
-        const COARSEN_(keyed) candidates = {lists.candidates, lists.indices, 0, found};
-        COARSEN_(finish)
-        (shared, (COARSEN_(ranked) *)coarsen_shared, candidates, plan, matrix, r);
-    }
-}
-
-// Levels from one to another of each row. One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
+// One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
-    COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan, unsigned int from,
-                     unsigned int to)
+    COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
 {
     __shared__ COARSEN_(shared) shared;
-    COARSEN_(follow)();
-    if (COARSEN_EARLY)
-        COARSEN_(let_next)();
+    COARSEN_(let_next)();
     for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
-        const COARSEN_(lists) lists =
-            COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
-        __syncthreads(); // the row before is done
+        COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
+        const COARSEN_(edge) none = {COARSEN_ALL, ~0ULL};
         if (plan.direct) {
-            const COARSEN_TYPE *const in = matrix.in + r * matrix.pitch;
-            const unsigned int width = (unsigned int)matrix.width;
-            for (unsigned int i = threadIdx.x; i < width; i += COARSEN_KEYS * blockDim.x) {
-                COARSEN_TYPE number[COARSEN_KEYS];
-#pragma unroll
-                for (unsigned int a = 0; a < COARSEN_KEYS; a++)
-                    if (i + a * blockDim.x < width)
-                        number[a] = in[i + a * blockDim.x];
-#pragma unroll
-                for (unsigned int a = 0; a < COARSEN_KEYS; a++)
-                    if (i + a * blockDim.x < width)
-                        lists.keys[i + a * blockDim.x] = COARSEN_(key)(number[a]);
-            }
-            __syncthreads();
-            const COARSEN_(keyed) list = {lists.keys, NULL, 0, width};
-            COARSEN_(finish)(&shared, (COARSEN_(ranked) *)coarsen_shared, list, plan, matrix, r);
+            const COARSEN_(numbers)
+                list = {matrix.in + r * matrix.pitch, NULL, NULL, (unsigned int)matrix.width};
+            const COARSEN_(edge) edge = list.count <= plan.room
+                                            ? none
+                                            : COARSEN_(narrow)(&shared, list, plan.k, plan.enough);
+            const unsigned int count = COARSEN_(take)(&shared, list, best.keys, best.places, edge);
+            COARSEN_(emit)(&best, count, plan, matrix, r);
             continue;
         }
-        for (unsigned int level = from; level <= to; level++) {
-            bool ended = false;
-            for (unsigned int l = 1; l < level && !ended; l++)
-                ended = *(volatile unsigned int *)(lists.found + l) <= plan.room;
-            if (ended)
-                break;
-            COARSEN_(level)(&shared, matrix, r, plan, lists, blockIdx.x % plan.parts, level);
+        const COARSEN_(lists) lists =
+            COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
+        const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
+        COARSEN_(read)(row, plan, blockIdx.x % plan.parts, lists, best);
+        if (plan.parts > 1 && !COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
+            return;
+        __syncthreads();
+        const COARSEN_(numbers)
+            firsts = {NULL, lists.keys, lists.places, 32 * plan.parts * plan.groups};
+        const COARSEN_(edge) edge = COARSEN_(narrow)(&shared, firsts, plan.k, plan.enough);
+        if (plan.alone) {
+            COARSEN_(collect)(&shared, &best, row, plan, lists, edge, 0, 1);
+            COARSEN_(emit)(&best, shared.count, plan, matrix, r);
             __syncthreads();
+        } else if (threadIdx.x == 0) {
+            lists.edge[0] = edge.key;
+            lists.edge[1] = edge.place;
+            *lists.count = 0;
         }
     }
+}
+
+// What the last block would take too long for.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
+    COARSEN_(collect_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
+{
+    __shared__ COARSEN_(shared) shared;
+    __shared__ unsigned int base;
+    COARSEN_(follow)();
+    const size_t r = blockIdx.x / plan.parts;
+    COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
+    const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
+    const COARSEN_(edge) edge = {(COARSEN_(word))lists.edge[0], lists.edge[1]};
+    COARSEN_(collect)
+    (&shared, &best, COARSEN_(row_of)(matrix, r), plan, lists, edge, blockIdx.x % plan.parts,
+     plan.parts);
+    if (threadIdx.x == 0)
+        base = atomicAdd(lists.count, shared.count);
+    __syncthreads();
+    for (unsigned int i = threadIdx.x; i < shared.count; i += blockDim.x) {
+        lists.candidate_keys[base + i] = best.keys[i];
+        lists.candidate_places[base + i] = best.places[i];
+    }
+    if (!COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
+        return;
+    const COARSEN_(numbers) list = {NULL, lists.candidate_keys, lists.candidate_places,
+                                    *(volatile unsigned int *)lists.count};
+    const COARSEN_(edge) none = {COARSEN_ALL, ~0ULL};
+    const COARSEN_(edge) last =
+        list.count <= plan.room ? none : COARSEN_(narrow)(&shared, list, plan.k, plan.enough);
+    const unsigned int count = COARSEN_(take)(&shared, list, best.keys, best.places, last);
+    COARSEN_(emit)(&best, count, plan, matrix, r);
 }
 
 // ---- a row, by a warp ---------------------------------------------------------------------------------
@@ -940,14 +979,7 @@ COARSEN_DEVICE unsigned int COARSEN_(count_upto)(const COARSEN_(word) * bits, un
 #pragma unroll
     for (unsigned int i = 0; i < each; i++)
         count += bits[i] <= edge;
-#if COARSEN_PTX >= 800
-    return __reduce_add_sync(0xffffffff, count);
-#else
-#pragma unroll
-    for (int delta = 16; delta > 0; delta /= 2)
-        count += __shfl_xor_sync(0xffffffff, count, delta);
-    return count;
-#endif
+    return COARSEN_(warp_sum)(count);
 }
 
 // Bits up to which k of the warp's are, and few more, if k are up to `edge`; or else the edge. A lane has `each`, the
@@ -1244,57 +1276,72 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Bytes of the states of all rows that are in the works.
-COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
-{
-    return (processors * COARSEN_BLOCKS * COARSEN_STATE * sizeof(unsigned int) + 15) / 16 * 16;
-}
-
-// The lists of a row, of which as many blocks as there are take a part, if `wide`; or one. Sets their lengths.
-COARSEN_HOST void COARSEN_(plan_lists)(COARSEN_(plan) * plan, size_t width, size_t k, bool wide)
-{
-    plan->k = (unsigned int)k;
-    plan->enough = COARSEN_ENOUGH(plan->k);
-    plan->most = COARSEN_FANOUT * plan->enough;
-    if (wide && plan->most < 4 * COARSEN_PART)
-        plan->most = 4 * COARSEN_PART;
-    plan->room =
-        COARSEN_ITEMS * plan->enough > COARSEN_PART ? COARSEN_ITEMS * plan->enough : COARSEN_PART;
-    plan->direct = width <= plan->most;
-    const size_t keys = plan->direct ? width : 2 * (size_t)plan->most + plan->room;
-    const size_t numbers = plan->direct ? 0 : 2 * (size_t)plan->enough + plan->room;
-    plan->bytes = (keys * sizeof(COARSEN_(word)) + numbers * 8 + 15) / 16 * 16;
-}
-
 // Whether a warp or less has a row.
 COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
 {
     return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
 }
 
-COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
-{
-    cudaError_t status;
-    const size_t most = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * COARSEN_BLOCKS;
-    COARSEN_(plan) few = {}, many = {};
-    if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
-        return 0;
-    k = coarsen_min(k, COARSEN_MOST_K);
-    COARSEN_(plan_lists)(&few, width, k, true);
-    COARSEN_(plan_lists)(&many, width, k, false);
-    const size_t of_few = coarsen_min(rows, most / 2) * few.bytes;
-    const size_t of_many = coarsen_min(rows, most) * many.bytes;
-    return COARSEN_(states_bytes)(most / COARSEN_BLOCKS) + (of_few > of_many ? of_few : of_many);
-}
-
 // Threads of a block that has rows: so many that they have a row, and one for each of the k.
 COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
 {
     size_t threads = 32;
-    while (threads < BLOCK_DIM &&
-           (threads < k || (threads < 512 && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
+    while (threads < BLOCK_DIM && (threads < k || threads * COARSEN_KEYS < width))
         threads *= 2;
     return (unsigned int)coarsen_min(threads, BLOCK_DIM);
+}
+
+// How blocks of so many threads, `blocks` at a time, share the rows.
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_rows)(size_t rows, size_t width, size_t k, size_t blocks, size_t threads)
+{
+    COARSEN_(plan) plan = {};
+    const size_t warps = threads / 32, vectors = width / COARSEN_ITEMS + 2;
+    plan.k = (unsigned int)k;
+    plan.enough = COARSEN_ENOUGH(plan.k);
+    plan.room = plan.enough + plan.enough / 2;
+    if (plan.room < threads)
+        plan.room = (unsigned int)threads;
+    plan.direct = width <= COARSEN_KEYS * threads;
+    plan.parts = plan.groups = 1;
+    if (plan.direct)
+        return plan;
+    // An odd number of parts has no factor in common with the periods that numbers often have.
+    if (rows <= blocks / 2)
+        plan.parts =
+            (unsigned int)coarsen_min(blocks / rows, coarsen_ceil_div(width, COARSEN_PART));
+    plan.parts -= plan.parts % 2 == 0;
+    // So many parts that k of them are few, if a block can keep as many keys.
+    const size_t most = COARSEN_KEYS * threads;
+    for (size_t g = 1; g <= COARSEN_ROWS * warps && plan.groups * plan.parts < plan.enough / 4; g++)
+        if ((warps % g == 0 || (g % warps == 0 && COARSEN_ROWS % (g / warps) == 0)) &&
+            32 * plan.parts * g <= most)
+            plan.groups = (unsigned int)g;
+    const size_t all = 32 * (size_t)plan.parts * plan.groups;
+    plan.alone = plan.parts == 1 || coarsen_ceil_div(vectors, all) * plan.k <= COARSEN_ALONE;
+    const size_t numbers = all + (plan.alone ? 0 : plan.parts * plan.room);
+    plan.bytes = (numbers * (sizeof(COARSEN_(word)) + 8) + 15) / 16 * 16;
+    return plan;
+}
+
+// Bytes of what blocks tell each other, of all rows that are in the works.
+COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
+{
+    return processors * COARSEN_BLOCKS * COARSEN_STATE * sizeof(unsigned int);
+}
+
+COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
+{
+    cudaError_t status;
+    const size_t most = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * COARSEN_BLOCKS;
+    if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
+        return 0;
+    // Of each row in the works, in all blocks: parts, and candidates of all blocks.
+    const size_t enough = COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K));
+    const size_t room = enough + enough / 2 + BLOCK_DIM;
+    const size_t numbers =
+        coarsen_min(rows, most) * (COARSEN_KEYS + COARSEN_ROWS) * BLOCK_DIM + most * room;
+    return COARSEN_(states_bytes)(most / COARSEN_BLOCKS) + numbers * (sizeof(COARSEN_(word)) + 8);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
@@ -1344,43 +1391,34 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
             coarsen_launch_config(blocks, (unsigned int)warps * 32, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
     }
-
-    COARSEN_(plan) plan = {};
-    const bool wide = rows <= processors * COARSEN_BLOCKS / 2;
-    COARSEN_(plan_lists)(&plan, width, k, wide);
-    plan.states = (unsigned int *)scratch;
-    plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
-    while (plan.enough << (plan.by + 1) <= plan.most)
-        plan.by++;
-    // With the vectors that a row has at the most, wherever it begins.
-    while ((((width + 2 * COARSEN_ITEMS - 2) / COARSEN_ITEMS - 1) >> plan.first) >= plan.most)
-        plan.first++;
-    const unsigned int threads = wide ? BLOCK_DIM : COARSEN_(threads)(width, k);
-    const size_t bytes = 2 * plan.enough * sizeof(COARSEN_(ranked));
-    if (status == cudaSuccess)
-        status = coarsen_let_share((const void *)COARSEN_(kernel), bytes, sizeof(COARSEN_(shared)));
+    const bool few = rows <= processors;
+    const unsigned int threads = few ? BLOCK_DIM : COARSEN_(threads)(width, k);
+    size_t blocks = processors * COARSEN_BLOCKS;
+    COARSEN_(plan) plan = COARSEN_(plan_rows)(rows, width, k, processors, threads);
+    const size_t bytes =
+        plan.room * 2 * (sizeof(COARSEN_(word)) + 8) + plan.enough * sizeof(unsigned int);
+    const void *const kernels[] = {(const void *)COARSEN_(kernel),
+                                   (const void *)COARSEN_(collect_kernel)};
+    for (unsigned int i = 0; i < 2 && status == cudaSuccess; i++)
+        status = coarsen_let_share(kernels[i], bytes, sizeof(COARSEN_(shared)) + 16);
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
-    plan.parts = 1;
-    if (wide && !plan.direct)
-        plan.parts = (unsigned int)coarsen_min(blocks / rows + (blocks < rows),
-                                               coarsen_ceil_div(width, COARSEN_PART));
+    blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
+    plan.states = (unsigned int *)scratch;
+    plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
     cudaLaunchConfig_t config = coarsen_launch_config(
         plan.parts > 1 ? rows * plan.parts : coarsen_min(rows, blocks), threads, bytes, stream);
+    status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan);
+    if (plan.direct || plan.alone || status != cudaSuccess)
+        return status;
     cudaLaunchAttribute early;
-    const unsigned int last = plan.first == 0 ? 1 : (plan.first + plan.by - 1) / plan.by + 1;
-    if (plan.parts == 1)
-        return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan, 0u, last);
-    for (unsigned int level = 0; level <= last && status == cudaSuccess; level++) {
-        status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan, level, level);
-        if (level == 0 && status == cudaSuccess)
-            status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(kernel));
-    }
-    return status;
+    status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(collect_kernel));
+    if (status != cudaSuccess)
+        return status;
+    return cudaLaunchKernelEx(&config, COARSEN_(collect_kernel), matrix, plan);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
@@ -1407,10 +1445,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_WARP_K
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
-#undef COARSEN_FANOUT
-#undef COARSEN_BIN_BITS
-#undef COARSEN_BINS
-#undef COARSEN_LEVELS
+#undef COARSEN_ALONE
+#undef COARSEN_GROUP
 #undef COARSEN_STATE
 #undef COARSEN_KEYS
 #undef COARSEN_ROWS
