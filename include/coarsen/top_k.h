@@ -53,23 +53,23 @@
 //                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     greater k; rows longer      parts. Blocks read the row and leave the first number of each of its parts, some
-//     than COARSEN_PART that      thousands. The k parts whose first numbers come first have the first k of all: these
-//     are too few for all warps   are read again, and what comes no later than the k-th of those first numbers is a
-//                                 candidate, of random numbers little more than k. If there are too many, as of
-//                                 numbers that ascend or are equal, the same is done with parts of these k parts, and
-//                                 so on, until a part is one vector. Few numbers are their own parts.
-// The k-th of parts or candidates is found by a histogram of their leading digits, which tells the digit of the k-th, then
-// of the next digits of those that have it, and so on. A row is several blocks', if there are few; each level is a launch
-// then, and nothing is left to do in those behind the last that was needed. Many rows are a block's each.
+//     greater k; rows longer      parts: vectors at the same distance each. Blocks read the row, and leave the first
+//     than COARSEN_PART that      number of each part, some thousands. The k parts whose first numbers come first have
+//     are too few for all warps   all of the first k: they are looked through again, and what comes no later than the
+//                                 k-th of those first numbers is a candidate. Neighbours are in different parts, so of
+//                                 random numbers these are a tenth more than k, and of ones that ascend or are equal
+//                                 as many times k as a vector has numbers. Of a row of few numbers all are candidates.
+// An edge up to which k numbers are is found by a bisection of their bits, which a block's threads keep in registers, and of
+// equal ones by that of their places. A row is several blocks', if there are few. The last block to end finds the edge
+// and, if these are not too many vectors, the candidates; else a second launch does. Many rows are a block's each.
 // Price saved: all passes over memory but one, whatever the numbers.
-// Price paid: the k parts are read again, a sixteenth of a row or less; launches; lists in the scratch; vectors of a warp's
-// tile in shared memory, 6 KiB a warp of floats; the barriers of a block that has a row.
-// Cost: each number read once; of long rows some thousand keys per row and level, written and read by each of its blocks.
+// Price paid: the k parts are read again, of long rows for a k of 1000 a quarter; one block works while the others are
+// done; vectors of a warp's tile in shared memory, 6 KiB a warp of floats; up to 64 KiB of candidates of a block.
+// Where numbers repeat at a multiple of the distance, their candidates may be too many: a block sorts out the first k of
+// them each time that it has no more room.
+// Cost: each number read once, and some again; keys and places of parts, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
-// numbers go by, there per warp; J. Zhang, A. Naruse, X. Li and Y. Wang, Parallel Top-K Algorithms on GPU: A Comprehensive
-// Study and New Methods (2023), for digits of those that are left; K. E. Batcher, Sorting networks and their applications
-// (1968), for the sort of few.
+// numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort of few.
 
 #ifndef COARSEN_DESCENDING
 #define COARSEN_DESCENDING 1
@@ -117,11 +117,11 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_SHORT  32   // the longest row of which each lane has one number
 #define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
 #define COARSEN_ENOUGH(k)                                                                          \
-    ((k) + (k) / 4 + 8)     // that may pass in place of k: fewer would take more steps
-#define COARSEN_STATE 8     // words of what blocks tell each other
-#define COARSEN_KEYS  16    // of a list that a thread keeps
-#define COARSEN_ALONE      (4 * COARSEN_PART) // vectors that one block looks through
-#define COARSEN_GROUP (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
+    ((k) + (k) / 4 + 8)        // that may pass in place of k: fewer would take more steps
+#define COARSEN_STATE        8 // words of what blocks tell each other
+#define COARSEN_MOST_PARTS   (5 * COARSEN_PART)
+#define COARSEN_SHARED_BYTES (60 << 10)
+#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2)
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR >= 32   ? 32                                                                    \
      : COARSE_FACTOR >= 16 ? 16                                                                    \
@@ -165,9 +165,8 @@ COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) 
 
 // ---- an edge ------------------------------------------------------------------------------------------
 
-// Numbers, and for each where it was; or, if `in` is not NULL, the numbers of an array.
+// Keys of numbers, and where these are.
 typedef struct {
-    const COARSEN_TYPE *in;
     const COARSEN_(word) * keys;
     const unsigned long long *places;
     unsigned int count;
@@ -184,16 +183,6 @@ typedef struct {
     unsigned int sums[2][32], count;
     bool is_last;
 } COARSEN_(shared);
-
-COARSEN_DEVICE COARSEN_(word) COARSEN_(key_of)(COARSEN_(numbers) list, unsigned int i)
-{
-    return list.in ? COARSEN_(key)(list.in[i]) : list.keys[i];
-}
-
-COARSEN_DEVICE unsigned long long COARSEN_(place_of)(COARSEN_(numbers) list, unsigned int i)
-{
-    return list.in ? i : list.places[i];
-}
 
 COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
                                    unsigned long long place)
@@ -230,122 +219,79 @@ COARSEN_DEVICE unsigned int COARSEN_(block_sum)(COARSEN_(shared) * shared, unsig
 COARSEN_DEVICE void COARSEN_(bounds)(COARSEN_(shared) * shared, unsigned long long *low,
                                      unsigned long long *high)
 {
-#pragma unroll
+#pragma unroll 1
     for (int delta = 16; delta > 0; delta /= 2) {
         const unsigned long long least = __shfl_xor_sync(0xffffffff, *low, delta);
         const unsigned long long greatest = __shfl_xor_sync(0xffffffff, *high, delta);
         *low = least < *low ? least : *low;
         *high = greatest > *high ? greatest : *high;
     }
+    __syncthreads(); // those of the call before have been read
     if (threadIdx.x % 32 == 0) {
         shared->low[threadIdx.x / 32] = *low;
         shared->high[threadIdx.x / 32] = *high;
     }
     __syncthreads();
+#pragma unroll 2
     for (unsigned int w = 0; w < blockDim.x / 32; w++) {
         *low = shared->low[w] < *low ? shared->low[w] : *low;
         *high = shared->high[w] > *high ? shared->high[w] : *high;
     }
 }
 
-// The keys of a list from `first` on, COARSEN_KEYS of each thread; all ones where there are none.
-COARSEN_DEVICE void COARSEN_(load_keys)(COARSEN_(numbers) list, unsigned int first,
-                                        COARSEN_(word) * mine)
-{
-#pragma unroll
-    for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-        const unsigned int i = first + r * blockDim.x + threadIdx.x;
-        mine[r] = i < list.count ? COARSEN_(key_of)(list, i) : COARSEN_ALL;
-    }
-}
-
-// An edge up to which k of a list are, or a few more, not more than `enough`: it bisects the keys, and if too many are equal,
-// their places.
+// An edge up to which k of a list are, or a few more, not more than `enough`: bisects the keys, and if too many are equal,
+// their places. Short loops: here one block works, and what it waits for are instructions that are not in the cache.
 COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
     COARSEN_(narrow)(COARSEN_(shared) * shared, COARSEN_(numbers) list, unsigned int k,
                      unsigned int enough)
 {
     COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
-    if (list.count <= enough)
-        return edge;
-    const unsigned int step = COARSEN_KEYS * blockDim.x;
-    const bool kept = list.count <= step; // all are in registers
-    COARSEN_(word) mine[COARSEN_KEYS];
-    unsigned long long low = ~0ULL, high = 0;
-    for (unsigned int first = 0; first < list.count; first += step) {
-        COARSEN_(load_keys)(list, first, mine);
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_KEYS; r++)
-            if (first + r * blockDim.x + threadIdx.x < list.count) {
-                low = mine[r] < low ? mine[r] : low;
-                high = mine[r] > high ? mine[r] : high;
-            }
-    }
-    COARSEN_(bounds)(shared, &low, &high);
-    unsigned int upto = list.count, turn = 0;
-    while (upto > enough && low < high) {
-        const COARSEN_(word) middle = (COARSEN_(word))(low + (high - low) / 2);
-        unsigned int some = 0;
-        for (unsigned int first = 0; first < list.count; first += step) {
-            if (!kept)
-                COARSEN_(load_keys)(list, first, mine);
-#pragma unroll
-            for (unsigned int r = 0; r < COARSEN_KEYS; r++)
-                some += mine[r] <= middle;
-        }
-        some = COARSEN_(block_sum)(shared, some, turn++);
-        if (some >= k) {
-            high = middle;
-            upto = some;
-        } else {
-            low = middle + 1ULL;
-        }
-    }
-    edge.key = (COARSEN_(word))high;
-    if (upto <= enough)
-        return edge;
-
-    unsigned int less = 0;
-    low = ~0ULL;
-    high = 0;
-    for (unsigned int first = 0; first < list.count; first += step) {
-        if (!kept)
-            COARSEN_(load_keys)(list, first, mine);
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-            const unsigned int i = first + r * blockDim.x + threadIdx.x;
-            less += mine[r] < edge.key;
-            if (mine[r] == edge.key && i < list.count) {
-                const unsigned long long place = COARSEN_(place_of)(list, i);
-                low = place < low ? place : low;
-                high = place > high ? place : high;
+    unsigned int upto = list.count;
+    for (unsigned int turn = 0, ties = 0; upto > enough; ties++) {
+        unsigned long long low = ~0ULL, high = 0;
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (!ties || key == edge.key) {
+                const unsigned long long value = ties ? list.places[i] : key;
+                low = value < low ? value : low;
+                high = value > high ? value : high;
             }
         }
-    }
-    less = COARSEN_(block_sum)(shared, less, turn++);
-    COARSEN_(bounds)(shared, &low, &high);
-    while (upto > enough && low < high) {
-        const unsigned long long middle = low + (high - low) / 2;
-        unsigned int some = 0;
-        for (unsigned int first = 0; first < list.count; first += step) {
-            if (!kept)
-                COARSEN_(load_keys)(list, first, mine);
-#pragma unroll
-            for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-                const unsigned int i = first + r * blockDim.x + threadIdx.x;
-                if (mine[r] == edge.key && i < list.count)
-                    some += COARSEN_(place_of)(list, i) <= middle;
+        COARSEN_(bounds)(shared, &low, &high);
+        unsigned int below = 0;
+        while (upto > enough && low < high) {
+            const unsigned long long middle = low + (high - low) / 2;
+            unsigned int some = 0;
+            if (ties) {
+#pragma unroll 4
+                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
+                    some += list.keys[i] == edge.key && list.places[i] <= middle;
+            } else {
+#pragma unroll 4
+                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
+                    some += list.keys[i] <= (COARSEN_(word))middle;
+            }
+            some = COARSEN_(block_sum)(shared, some, turn++);
+            if (some >= k) {
+                high = middle;
+                upto = some;
+            } else {
+                low = middle + 1;
+                below = some;
             }
         }
-        some = less + COARSEN_(block_sum)(shared, some, turn++);
-        if (some >= k) {
-            high = middle;
-            upto = some;
-        } else {
-            low = middle + 1;
+        if (ties) {
+            edge.place = high;
+            return edge;
+        }
+        edge.key = (COARSEN_(word))high;
+        if (upto > enough) { // of equal ones
+            k -= below;
+            enough -= below;
+            upto -= below;
         }
     }
-    edge.place = high;
     return edge;
 }
 
@@ -361,8 +307,10 @@ typedef struct {
 
 // What blocks do with it.
 typedef struct {
-    unsigned int k, enough, room; // see NAME_narrow; of candidates in shared memory
+    unsigned int k, enough, room; // see NAME_narrow; for candidates in shared memory
+    unsigned int spare;           // room for as many as are enough
     unsigned int parts;           // blocks of a row
+    unsigned int firsts;          // of the parts of a row; or all of its numbers
     unsigned int groups;          // that a block makes of the rows of 32 vectors that it reads
     bool direct,
         alone; // whether a block has all of a row at once; the last block looks at candidates alone
@@ -371,22 +319,19 @@ typedef struct {
     size_t bytes; // of the lists of a row
 } COARSEN_(plan);
 
-// A block's candidates, in shared memory, and as much room again.
+// A block's candidates, in shared memory, and as much room again as is enough.
 typedef struct {
     COARSEN_(word) * keys, *spare_keys;
     unsigned long long *places, *spare_places;
-    unsigned int *chosen;
 } COARSEN_(candidates_of_block);
 
 COARSEN_DEVICE COARSEN_(candidates_of_block) COARSEN_(block_candidates)(COARSEN_(plan) plan)
 {
-    const unsigned int room = plan.room;
     COARSEN_(candidates_of_block) best;
     best.places = (unsigned long long *)coarsen_shared;
-    best.spare_places = best.places + room;
-    best.keys = (COARSEN_(word) *)(best.spare_places + room);
-    best.spare_keys = best.keys + room;
-    best.chosen = (unsigned int *)(best.spare_keys + room);
+    best.spare_places = best.places + plan.room;
+    best.keys = (COARSEN_(word) *)(best.spare_places + plan.spare);
+    best.spare_keys = best.keys + plan.room;
     return best;
 }
 
@@ -404,11 +349,14 @@ COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(candidates_of_block) * best)
 // then two runs become one: a number's place is that in its own, and how many of the other one come before it.
 COARSEN_DEVICE void COARSEN_(order)(COARSEN_(candidates_of_block) * best, unsigned int count)
 {
+#pragma unroll 1
     for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
         COARSEN_(edge) mine = {COARSEN_ALL, ~0ULL};
         if (i < count)
             mine = {best->keys[i], best->places[i]};
+#pragma unroll 1
         for (unsigned int run = 2; run <= 32; run *= 2)
+#pragma unroll 1
             for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
                 COARSEN_(edge) its;
                 its.key = __shfl_xor_sync(0xffffffff, mine.key, (int)gap);
@@ -423,63 +371,64 @@ COARSEN_DEVICE void COARSEN_(order)(COARSEN_(candidates_of_block) * best, unsign
         }
     }
     __syncthreads();
+#pragma unroll 1
     for (unsigned int run = 32; run < count; run *= 2) {
-        for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
-            const COARSEN_(edge) mine = {best->keys[i], best->places[i]};
-            const unsigned int pair = i / (2 * run) * (2 * run);
-            unsigned int low = i & run ? pair : (unsigned int)coarsen_min(pair + run, count);
-            unsigned int high = (unsigned int)coarsen_min(low + run, count);
-            const unsigned int own = i % run + pair - low; // with low, where the search ends
-            while (low < high) {
-                const unsigned int middle = (low + high) / 2;
-                if (COARSEN_(upto)(mine, best->keys[middle], best->places[middle]))
-                    low = middle + 1;
-                else
-                    high = middle;
+#pragma unroll 1
+        for (unsigned int first = threadIdx.x; first < count;
+             first += COARSEN_AT_ONCE * blockDim.x) {
+            COARSEN_(word) key[COARSEN_AT_ONCE];
+            unsigned int low[COARSEN_AT_ONCE], high[COARSEN_AT_ONCE], own[COARSEN_AT_ONCE];
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+                const unsigned int i = first + r * blockDim.x, pair = i & ~(2 * run - 1);
+                key[r] = i < count ? best->keys[i] : 0;
+                low[r] = i & run ? pair : pair + run;
+                low[r] = low[r] < count && i < count ? low[r] : count;
+                high[r] = low[r] + run < count ? low[r] + run : count;
+                own[r] = (i & (run - 1)) + pair - low[r]; // with low, where the search ends
             }
-            best->spare_keys[own + low] = mine.key;
-            best->spare_places[own + low] = mine.place;
+#pragma unroll 1
+            for (unsigned int step = run; step > 0; step /= 2)
+#pragma unroll
+                for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                    if (low[r] + step <= high[r]) {
+                        const unsigned int middle = low[r] + step - 1;
+                        const COARSEN_(word) other = best->keys[middle];
+                        if (other < key[r] ||
+                            (other == key[r] &&
+                             best->places[middle] < best->places[first + r * blockDim.x]))
+                            low[r] += step;
+                    }
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                if (first + r * blockDim.x < count) {
+                    best->spare_keys[own[r] + low[r]] = key[r];
+                    best->spare_places[own[r] + low[r]] = best->places[first + r * blockDim.x];
+                }
         }
         __syncthreads();
         COARSEN_(swap)(best);
     }
 }
 
-// Writes the first k candidates of a row.
-COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(candidates_of_block) * best, unsigned int count,
-                                   COARSEN_(plan) plan, COARSEN_(matrix) matrix, size_t row)
-{
-    COARSEN_(order)(best, count);
-    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
-        const size_t index = best->places[j];
-        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
-        if (matrix.out_indices)
-            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
-    }
-}
-
-// Takes what is up to an edge from a list: k candidates and few more.
-COARSEN_DEVICE unsigned int COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list,
-                                           COARSEN_(word) * keys, unsigned long long *places,
-                                           COARSEN_(edge) edge)
+// Takes what is up to an edge from a list, and says how many these are.
+COARSEN_UNUSED static __device__ __noinline__ unsigned int
+COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word) * keys,
+               unsigned long long *places, COARSEN_(edge) edge)
 {
     __syncthreads(); // what was in their place has been read
     if (threadIdx.x == 0)
         shared->count = 0;
     __syncthreads();
-    for (unsigned int first = 0; first < list.count; first += COARSEN_KEYS * blockDim.x) {
-        COARSEN_(word) mine[COARSEN_KEYS];
-        COARSEN_(load_keys)(list, first, mine);
-#pragma unroll
-        for (unsigned int r = 0; r < COARSEN_KEYS; r++) {
-            const unsigned int i = first + r * blockDim.x + threadIdx.x;
-            if (i < list.count && mine[r] <= edge.key) {
-                const unsigned long long place = COARSEN_(place_of)(list, i);
-                if (COARSEN_(upto)(edge, mine[r], place)) {
-                    const unsigned int to = atomicAdd(&shared->count, 1u);
-                    keys[to] = mine[r];
-                    places[to] = place;
-                }
+#pragma unroll 4
+    for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+        const COARSEN_(word) key = list.keys[i];
+        if (key <= edge.key) {
+            const unsigned long long place = list.places[i];
+            if (COARSEN_(upto)(edge, key, place)) {
+                const unsigned int to = atomicAdd(&shared->count, 1u);
+                keys[to] = key;
+                places[to] = place;
             }
         }
     }
@@ -489,9 +438,27 @@ COARSEN_DEVICE unsigned int COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(n
     return count;
 }
 
+// Writes the first k of a list, which may be the block's candidates.
+COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
+                                   COARSEN_(numbers) list, COARSEN_(plan) plan,
+                                   COARSEN_(matrix) matrix, size_t row)
+{
+    const COARSEN_(edge) edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
+    const unsigned int count =
+        COARSEN_(take)(shared, list, best.spare_keys, best.spare_places, edge);
+    COARSEN_(swap)(&best);
+    COARSEN_(order)(&best, count);
+    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
+        const size_t index = best.places[j];
+        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
+        if (matrix.out_indices)
+            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    }
+}
+
 // Adds a candidate of each thread that has one up to the edge. When there is no more room, the first k stay, or few more, and the
 // edge is the last of them.
-COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) * best,
+COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
                                     COARSEN_(plan) plan, bool has, COARSEN_(edge) one,
                                     COARSEN_(edge) * edge)
 {
@@ -501,16 +468,18 @@ COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidat
             const unsigned int to = atomicAdd(&shared->count, 1u);
             waits = to >= plan.room;
             if (!waits) {
-                best->keys[to] = one.key;
-                best->places[to] = one.place;
+                best.keys[to] = one.key;
+                best.places[to] = one.place;
             }
         }
         if (!__syncthreads_or(waits))
             return;
-        const COARSEN_(numbers) list = {NULL, best->keys, best->places, plan.room};
-        *edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
-        COARSEN_(take)(shared, list, best->spare_keys, best->spare_places, *edge);
-        COARSEN_(swap)(best);
+        const COARSEN_(numbers) all = {best.keys, best.places, plan.room};
+        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough);
+        const COARSEN_(numbers)
+            few = {best.spare_keys, best.spare_places,
+                   COARSEN_(take)(shared, all, best.spare_keys, best.spare_places, *edge)};
+        COARSEN_(take)(shared, few, best.keys, best.places, *edge);
         has = waits;
     }
 }
@@ -521,21 +490,21 @@ COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidat
 typedef struct {
     COARSEN_(word) * keys, *candidate_keys;
     unsigned long long *places, *candidate_places, *edge;
-    unsigned int *arrived, *count;
+    unsigned int *arrived, *count, *chosen; // the latter: how many parts, and which
 } COARSEN_(lists);
 
 COARSEN_DEVICE COARSEN_(lists) COARSEN_(lists_of)(COARSEN_(plan) plan, size_t slot)
 {
-    const size_t all = 32 * plan.parts * plan.groups;
     COARSEN_(lists) lists;
     lists.arrived = plan.states + slot * COARSEN_STATE;
     lists.count = lists.arrived + 1;
     lists.edge = (unsigned long long *)(lists.arrived + 2);
     lists.places = (unsigned long long *)(plan.lists + slot * plan.bytes);
-    lists.candidate_places = lists.places + all;
+    lists.candidate_places = lists.places + plan.firsts;
     lists.keys =
         (COARSEN_(word) *)(lists.candidate_places + (plan.alone ? 0 : plan.parts * plan.room));
-    lists.candidate_keys = lists.keys + all;
+    lists.candidate_keys = lists.keys + plan.firsts;
+    lists.chosen = (unsigned int *)(plan.lists + (slot + 1) * plan.bytes) - (plan.enough + 1);
     return lists;
 }
 
@@ -558,11 +527,24 @@ COARSEN_DEVICE COARSEN_(row) COARSEN_(row_of)(COARSEN_(matrix) matrix, size_t r)
     return row;
 }
 
-// The keys of a vector where the row begins or ends; all ones beyond it.
-COARSEN_DEVICE COARSEN_(word) COARSEN_(key_in)(COARSEN_(row) row, size_t vector, unsigned int j)
+// A vector where a row begins or ends. In the place of what is beyond, the row's first or last element again.
+COARSEN_UNUSED static __device__ __noinline__ COARSEN_(vector)
+    COARSEN_(load_end)(const COARSEN_TYPE *in, size_t width, unsigned int lead, size_t vector)
 {
-    const size_t i = vector * COARSEN_ITEMS + j - row.lead;
-    return i < row.width ? COARSEN_(key)(row.in[i]) : COARSEN_ALL;
+    COARSEN_(vector) load;
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        const size_t i = vector * COARSEN_ITEMS + j;
+        load.item[j] = in[i < lead ? 0 : coarsen_min(i - lead, width - 1)];
+    }
+    return load;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_of)(COARSEN_(row) row, size_t vector)
+{
+    if (vector >= row.first && vector < row.last)
+        return ((const COARSEN_(vector) *)(row.in - row.lead))[vector];
+    return COARSEN_(load_end)(row.in, row.width, row.lead, vector);
 }
 
 // Keeps the first of two.
@@ -579,50 +561,50 @@ COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsig
                                    COARSEN_(lists) lists, COARSEN_(candidates_of_block) spare)
 {
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead) + lane;
     const size_t gap = (size_t)32 * plan.parts * warps; // between a lane's vectors
     const size_t begin = 32 * ((size_t)plan.parts * warp + part);
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
     COARSEN_(word) least[COARSEN_ROWS];
-    size_t at[COARSEN_ROWS];
+    unsigned int at[COARSEN_ROWS], turn = 0;
 #pragma unroll
     for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
         least[c] = COARSEN_ALL;
-        at[c] = ~(size_t)0 / COARSEN_ITEMS - 1; // none
+        at[c] = ~0u; // none
     }
-    for (size_t v = begin; v < row.vectors; v += COARSEN_ROWS * gap) {
+    for (size_t v = begin; v < row.vectors; v += COARSEN_ROWS * gap, turn++) {
         COARSEN_(vector) load[COARSEN_ROWS];
         const bool whole = v >= row.first && v + (COARSEN_ROWS - 1) * gap + 32 <= row.last;
+        if (whole) {
+#pragma unroll
+            for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+                load[c] = vectors[v + c * gap + lane];
+        } else {
+#pragma unroll
+            for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+                if (v + c * gap + lane < row.vectors)
+                    load[c] = COARSEN_(load_of)(row, v + c * gap + lane);
+        }
 #pragma unroll
         for (unsigned int c = 0; c < COARSEN_ROWS; c++)
-            if (whole || (v + c * gap + lane >= row.first && v + c * gap + lane < row.last))
-                load[c] = vectors[v + c * gap];
-#pragma unroll
-        for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
-            const size_t mine = v + c * gap + lane;
-            COARSEN_(word) key = COARSEN_ALL;
-            if (whole || (mine >= row.first && mine < row.last)) {
+            if (whole || v + c * gap + lane < row.vectors) {
+                COARSEN_(word) key = COARSEN_ALL;
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                     key = COARSEN_(lesser)(key, COARSEN_(key)(load[c].item[j]));
-            } else if (mine < row.vectors) {
-#pragma unroll 1
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    key = COARSEN_(lesser)(key, COARSEN_(key_in)(row, mine, j));
-            } else {
-                continue;
+                if (key < least[c] || at[c] == ~0u) {
+                    least[c] = key;
+                    at[c] = turn;
+                }
             }
-            if (key < least[c] || at[c] > row.vectors) {
-                least[c] = key;
-                at[c] = mine;
-            }
-        }
     }
     // The last element of each vector is its place.
     COARSEN_(edge) first[COARSEN_ROWS];
     const unsigned int each = plan.groups > warps ? plan.groups / warps : 1; // of a thread
 #pragma unroll
-    for (unsigned int c = 0; c < COARSEN_ROWS; c++)
-        first[c] = {least[c], (at[c] + 1) * COARSEN_ITEMS - 1 - row.lead};
+    for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
+        const size_t v = begin + (at[c] * (size_t)COARSEN_ROWS + c) * gap + lane;
+        first[c] = {least[c], at[c] == ~0u ? ~0ULL : (v + 1) * COARSEN_ITEMS - 1 - row.lead};
+    }
 #pragma unroll
     for (unsigned int half = COARSEN_ROWS / 2; half > 0; half /= 2)
         if (half >= each)
@@ -653,70 +635,74 @@ COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsig
     }
 }
 
-// Looks for candidates in the parts up to an edge, of every blocks-th part from `block` on.
-COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared,
-                                      COARSEN_(candidates_of_block) * best, COARSEN_(row) row,
-                                      COARSEN_(plan) plan, COARSEN_(lists) lists,
+// Lists the parts up to an edge.
+COARSEN_DEVICE void COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(row) row,
+                                     COARSEN_(plan) plan, COARSEN_(lists) lists,
+                                     COARSEN_(edge) edge)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared->count = 0;
+    __syncthreads();
+#pragma unroll 2
+    for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
+        const COARSEN_(word) key = lists.keys[i];
+        if (key <= edge.key) {
+            const unsigned long long place = lists.places[i];
+            if (COARSEN_(upto)(edge, key, place) && place < row.width + COARSEN_ITEMS)
+                lists.chosen[1 + atomicAdd(&shared->count, 1u)] = i;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        lists.chosen[0] = shared->count;
+    __syncthreads();
+}
+
+// Looks for candidates in the chosen parts, of which each of the blocks takes as many vectors.
+COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
+                                      COARSEN_(row) row, COARSEN_(plan) plan, COARSEN_(lists) lists,
                                       COARSEN_(edge) edge, unsigned int block, unsigned int blocks)
 {
-    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
-    const unsigned int all = 32 * plan.parts * plan.groups;
+    const unsigned int all = plan.firsts, chosen = lists.chosen[0];
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
     __syncthreads();
-    for (unsigned int i = block + blocks * threadIdx.x; i < all; i += blocks * blockDim.x)
-        if (lists.keys[i] <= edge.key) {
-            const unsigned long long place = lists.places[i];
-            if (COARSEN_(upto)(edge, lists.keys[i], place) && place < row.width + COARSEN_ITEMS)
-                best->chosen[atomicAdd(&shared->count, 1u)] = i;
-        }
-    __syncthreads();
-    const unsigned int chosen = shared->count;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        shared->count = 0;
-    __syncthreads();
-    if (chosen == 0)
-        return;
 
     // Vectors of all of these: the first of each, then the second of each ...
-    unsigned int x = threadIdx.x % chosen;
-    size_t v = threadIdx.x / chosen * (size_t)all;
-    const unsigned int more_x = blockDim.x % chosen;
-    const size_t more_v = blockDim.x / chosen * (size_t)all;
-    const size_t turns =
-        coarsen_ceil_div(coarsen_ceil_div(row.vectors, all) * chosen, blockDim.x * COARSEN_GROUP);
-    for (size_t turn = 0; turn < turns; turn++) {
+    const unsigned int from = block * blockDim.x + threadIdx.x, step = blocks * blockDim.x;
+    const unsigned int more_x = step % chosen;
+    const size_t more_v = step / chosen * (size_t)all;
+    unsigned int x = from % chosen;
+    size_t v = from / chosen * (size_t)all;
+    while (__syncthreads_or(v < row.vectors)) {
         unsigned int mask = 0;
         size_t at[COARSEN_GROUP];
         COARSEN_(vector) load[COARSEN_GROUP];
 #pragma unroll
         for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
-            at[g] = v + best->chosen[x];
-            if (at[g] >= row.first && at[g] < row.last)
-                load[g] = vectors[at[g]];
+            at[g] = v + lists.chosen[1 + x];
+            if (at[g] < row.vectors)
+                load[g] = COARSEN_(load_of)(row, at[g]);
             x += more_x;
             v += more_v + (x >= chosen ? all : 0);
             x -= x >= chosen ? chosen : 0;
         }
 #pragma unroll
         for (unsigned int g = 0; g < COARSEN_GROUP; g++)
-            if (at[g] >= row.first && at[g] < row.last) {
+            if (at[g] < row.vectors) {
+                // Equal keys too, if the vector begins before the edge's place.
+                const bool ties =
+                    at[g] * COARSEN_ITEMS <= coarsen_min(edge.place, ~(size_t)0 - 16) + row.lead;
+                const COARSEN_(word) last = edge.key - !ties;
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    if (COARSEN_(upto)(edge, COARSEN_(key)(load[g].item[j]),
-                                       at[g] * COARSEN_ITEMS + j - row.lead))
-                        mask |= 1u << (g * COARSEN_ITEMS + j);
-            } else if (at[g] < row.vectors) {
-#pragma unroll 1
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    if (at[g] * COARSEN_ITEMS + j - row.lead < row.width &&
-                        COARSEN_(key_in)(row, at[g], j) <= edge.key)
+                    if ((ties || edge.key > 0) && COARSEN_(key)(load[g].item[j]) <= last)
                         mask |= 1u << (g * COARSEN_ITEMS + j);
             }
         while (__syncthreads_or(mask != 0)) {
-            COARSEN_(edge) one = {0, 0};
+            COARSEN_(edge) one = {0, ~0ULL};
             if (mask != 0) {
                 const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
                 size_t vector = at[0];
@@ -724,9 +710,10 @@ COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared,
                 for (unsigned int g = 1; g < COARSEN_GROUP; g++)
                     vector = q / COARSEN_ITEMS == g ? at[g] : vector;
                 one.place = vector * COARSEN_ITEMS + q % COARSEN_ITEMS - row.lead;
-                one.key = COARSEN_(key)(row.in[one.place]);
+                if (one.place < row.width)
+                    one.key = COARSEN_(key)(row.in[one.place]);
             }
-            COARSEN_(admit)(shared, best, plan, mask != 0, one, &edge);
+            COARSEN_(admit)(shared, best, plan, one.place < row.width, one, &edge);
             mask &= mask - 1;
         }
     }
@@ -756,32 +743,33 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     __shared__ COARSEN_(shared) shared;
     COARSEN_(let_next)();
     for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
-        COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
-        const COARSEN_(edge) none = {COARSEN_ALL, ~0ULL};
-        if (plan.direct) {
-            const COARSEN_(numbers)
-                list = {matrix.in + r * matrix.pitch, NULL, NULL, (unsigned int)matrix.width};
-            const COARSEN_(edge) edge = list.count <= plan.room
-                                            ? none
-                                            : COARSEN_(narrow)(&shared, list, plan.k, plan.enough);
-            const unsigned int count = COARSEN_(take)(&shared, list, best.keys, best.places, edge);
-            COARSEN_(emit)(&best, count, plan, matrix, r);
-            continue;
-        }
+        const COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
         const COARSEN_(lists) lists =
             COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
+        __syncthreads(); // the row before is done
         const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
+        const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
+        if (plan.direct) {
+#pragma unroll 2
+            for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
+                lists.keys[i] = COARSEN_(key)(row.in[i]);
+                lists.places[i] = i;
+            }
+            __syncthreads();
+            COARSEN_(emit)(&shared, best, firsts, plan, matrix, r);
+            continue;
+        }
         COARSEN_(read)(row, plan, blockIdx.x % plan.parts, lists, best);
         if (plan.parts > 1 && !COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
             return;
         __syncthreads();
-        const COARSEN_(numbers)
-            firsts = {NULL, lists.keys, lists.places, 32 * plan.parts * plan.groups};
         const COARSEN_(edge) edge = COARSEN_(narrow)(&shared, firsts, plan.k, plan.enough);
+        COARSEN_(choose)(&shared, row, plan, lists, edge);
         if (plan.alone) {
-            COARSEN_(collect)(&shared, &best, row, plan, lists, edge, 0, 1);
-            COARSEN_(emit)(&best, shared.count, plan, matrix, r);
+            COARSEN_(collect)(&shared, best, row, plan, lists, edge, 0, 1);
+            const COARSEN_(numbers) list = {best.keys, best.places, shared.count};
             __syncthreads();
+            COARSEN_(emit)(&shared, best, list, plan, matrix, r);
         } else if (threadIdx.x == 0) {
             lists.edge[0] = edge.key;
             lists.edge[1] = edge.place;
@@ -798,11 +786,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     __shared__ unsigned int base;
     COARSEN_(follow)();
     const size_t r = blockIdx.x / plan.parts;
-    COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
+    const COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
     const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
     const COARSEN_(edge) edge = {(COARSEN_(word))lists.edge[0], lists.edge[1]};
     COARSEN_(collect)
-    (&shared, &best, COARSEN_(row_of)(matrix, r), plan, lists, edge, blockIdx.x % plan.parts,
+    (&shared, best, COARSEN_(row_of)(matrix, r), plan, lists, edge, blockIdx.x % plan.parts,
      plan.parts);
     if (threadIdx.x == 0)
         base = atomicAdd(lists.count, shared.count);
@@ -813,13 +801,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     }
     if (!COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
         return;
-    const COARSEN_(numbers) list = {NULL, lists.candidate_keys, lists.candidate_places,
+    const COARSEN_(numbers) list = {lists.candidate_keys, lists.candidate_places,
                                     *(volatile unsigned int *)lists.count};
-    const COARSEN_(edge) none = {COARSEN_ALL, ~0ULL};
-    const COARSEN_(edge) last =
-        list.count <= plan.room ? none : COARSEN_(narrow)(&shared, list, plan.k, plan.enough);
-    const unsigned int count = COARSEN_(take)(&shared, list, best.keys, best.places, last);
-    COARSEN_(emit)(&best, count, plan, matrix, r);
+    COARSEN_(emit)(&shared, best, list, plan, matrix, r);
 }
 
 // ---- a row, by a warp ---------------------------------------------------------------------------------
@@ -1282,11 +1266,12 @@ COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
     return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
 }
 
-// Threads of a block that has rows: so many that they have a row, and one for each of the k.
-COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
+// Threads of a block that has rows: few, so that a multiprocessor has several blocks; but so many that a row has some times as many
+// parts as k.
+COARSEN_HOST unsigned int COARSEN_(threads)(size_t k)
 {
-    size_t threads = 32;
-    while (threads < BLOCK_DIM && (threads < k || threads * COARSEN_KEYS < width))
+    size_t threads = 128;
+    while (threads < k / 2)
         threads *= 2;
     return (unsigned int)coarsen_min(threads, BLOCK_DIM);
 }
@@ -1299,28 +1284,40 @@ COARSEN_HOST COARSEN_(plan)
     const size_t warps = threads / 32, vectors = width / COARSEN_ITEMS + 2;
     plan.k = (unsigned int)k;
     plan.enough = COARSEN_ENOUGH(plan.k);
-    plan.room = plan.enough + plan.enough / 2;
-    if (plan.room < threads)
-        plan.room = (unsigned int)threads;
-    plan.direct = width <= COARSEN_KEYS * threads;
+    // A block's candidates are as many as k vectors have, if it has room for these.
+    const size_t entry = sizeof(COARSEN_(word)) + 8;
+    plan.spare = plan.enough;
+    if (plan.spare < threads)
+        plan.spare = (unsigned int)threads;
+    plan.room = (unsigned int)coarsen_min(
+        COARSEN_ITEMS * plan.k > plan.spare ? COARSEN_ITEMS * plan.k : plan.spare,
+        COARSEN_SHARED_BYTES / entry - plan.spare);
+    plan.direct = width <= COARSEN_PART || width <= plan.enough;
     plan.parts = plan.groups = 1;
-    if (plan.direct)
+    if (plan.direct) {
+        plan.firsts = (unsigned int)width;
+        plan.alone = true;
+        plan.bytes = (width * (sizeof(COARSEN_(word)) + 8) + 15) / 16 * 16;
         return plan;
+    }
     // An odd number of parts has no factor in common with the periods that numbers often have.
     if (rows <= blocks / 2)
         plan.parts =
             (unsigned int)coarsen_min(blocks / rows, coarsen_ceil_div(width, COARSEN_PART));
     plan.parts -= plan.parts % 2 == 0;
-    // So many parts that k of them are few, if a block can keep as many keys.
-    const size_t most = COARSEN_KEYS * threads;
-    for (size_t g = 1; g <= COARSEN_ROWS * warps && plan.groups * plan.parts < plan.enough / 4; g++)
+    // So many parts that to look through k of them takes about as long as to find these, and that they are few of all.
+    for (size_t g = 1; g <= COARSEN_ROWS * warps; g++) {
+        const size_t now = 32 * (size_t)plan.parts * plan.groups;
+        if (now >= 4 * plan.enough && now * now >= k * (vectors / 16))
+            break;
         if ((warps % g == 0 || (g % warps == 0 && COARSEN_ROWS % (g / warps) == 0)) &&
-            32 * plan.parts * g <= most)
+            32 * plan.parts * g <= COARSEN_MOST_PARTS)
             plan.groups = (unsigned int)g;
-    const size_t all = 32 * (size_t)plan.parts * plan.groups;
-    plan.alone = plan.parts == 1 || coarsen_ceil_div(vectors, all) * plan.k <= COARSEN_ALONE;
-    const size_t numbers = all + (plan.alone ? 0 : plan.parts * plan.room);
-    plan.bytes = (numbers * (sizeof(COARSEN_(word)) + 8) + 15) / 16 * 16;
+    }
+    plan.firsts = 32 * plan.parts * plan.groups;
+    plan.alone = plan.parts == 1 || coarsen_ceil_div(vectors, plan.firsts) * plan.k <= COARSEN_PART;
+    const size_t numbers = plan.firsts + (plan.alone ? 0 : plan.parts * plan.room);
+    plan.bytes = (numbers * (sizeof(COARSEN_(word)) + 8) + (plan.enough + 1) * 4 + 15) / 16 * 16;
     return plan;
 }
 
@@ -1333,15 +1330,20 @@ COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 {
     cudaError_t status;
-    const size_t most = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * COARSEN_BLOCKS;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
         return 0;
-    // Of each row in the works, in all blocks: parts, and candidates of all blocks.
-    const size_t enough = COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K));
-    const size_t room = enough + enough / 2 + BLOCK_DIM;
-    const size_t numbers =
-        coarsen_min(rows, most) * (COARSEN_KEYS + COARSEN_ROWS) * BLOCK_DIM + most * room;
-    return COARSEN_(states_bytes)(most / COARSEN_BLOCKS) + numbers * (sizeof(COARSEN_(word)) + 8);
+    // What NAME_plan_rows asks for at the most: of few rows, and of many.
+    const size_t entry = sizeof(COARSEN_(word)) + 8,
+                 enough = COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K));
+    const size_t room = coarsen_min(16 * enough, COARSEN_SHARED_BYTES / entry) + BLOCK_DIM;
+    const size_t parts = COARSEN_ROWS * BLOCK_DIM,
+                 whole = COARSEN_PART > enough ? COARSEN_PART : enough;
+    const size_t few =
+        coarsen_min(rows, processors / 2) * COARSEN_MOST_PARTS + processors * (room + 32);
+    const size_t many =
+        coarsen_min(rows, processors * COARSEN_BLOCKS) * ((parts > whole ? parts : whole) + enough);
+    return COARSEN_(states_bytes)(processors) + (few + many) * entry;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
@@ -1376,7 +1378,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     if (k <= COARSEN_WARP_K && width <= 0xfffffff0 &&
-        (width <= COARSEN_PART || rows >= COARSEN_RESIDENT * processors)) {
+        (width <= COARSEN_PART || rows >= 4 * processors)) {
         size_t warps = COARSEN_WARPS;
         while (warps > 1 && rows < warps * processors)
             warps /= 2;
@@ -1392,11 +1394,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
         return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
     }
     const bool few = rows <= processors;
-    const unsigned int threads = few ? BLOCK_DIM : COARSEN_(threads)(width, k);
+    const unsigned int threads = few ? BLOCK_DIM : COARSEN_(threads)(k);
     size_t blocks = processors * COARSEN_BLOCKS;
     COARSEN_(plan) plan = COARSEN_(plan_rows)(rows, width, k, processors, threads);
-    const size_t bytes =
-        plan.room * 2 * (sizeof(COARSEN_(word)) + 8) + plan.enough * sizeof(unsigned int);
+    const size_t bytes = (plan.room + plan.spare) * (sizeof(COARSEN_(word)) + 8);
     const void *const kernels[] = {(const void *)COARSEN_(kernel),
                                    (const void *)COARSEN_(collect_kernel)};
     for (unsigned int i = 0; i < 2 && status == cudaSuccess; i++)
@@ -1445,10 +1446,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_WARP_K
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
-#undef COARSEN_ALONE
 #undef COARSEN_GROUP
 #undef COARSEN_STATE
-#undef COARSEN_KEYS
+#undef COARSEN_MOST_PARTS
+#undef COARSEN_SHARED_BYTES
 #undef COARSEN_ROWS
 
 #define COARSEN_END
