@@ -119,9 +119,10 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_ENOUGH(k)                                                                          \
     ((k) + (k) / 4 + 8)        // that may pass in place of k: fewer would take more steps
 #define COARSEN_STATE        8 // words of what blocks tell each other
-#define COARSEN_MOST_PARTS   (5 * COARSEN_PART)
-#define COARSEN_SHARED_BYTES (60 << 10)
-#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2)
+#define COARSEN_MOST_PARTS   (5 * COARSEN_PART) // of a row
+#define COARSEN_SHARED_BYTES (60 << 10)         // of candidates
+// Rows of 32 vectors that a warp reads at once, a power of two.
+#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR >= 32   ? 32                                                                    \
      : COARSE_FACTOR >= 16 ? 16                                                                    \
@@ -312,8 +313,8 @@ typedef struct {
     unsigned int parts;           // blocks of a row
     unsigned int firsts;          // of the parts of a row; or all of its numbers
     unsigned int groups;          // that a block makes of the rows of 32 vectors that it reads
-    bool direct,
-        alone; // whether a block has all of a row at once; the last block looks at candidates alone
+    bool direct;                  // whether a block takes all of a row for candidates
+    bool alone;                   // whether the last block looks for candidates without the others
     unsigned int *states;
     char *lists;
     size_t bytes; // of the lists of a row
@@ -323,11 +324,11 @@ typedef struct {
 typedef struct {
     COARSEN_(word) * keys, *spare_keys;
     unsigned long long *places, *spare_places;
-} COARSEN_(candidates_of_block);
+} COARSEN_(best);
 
-COARSEN_DEVICE COARSEN_(candidates_of_block) COARSEN_(block_candidates)(COARSEN_(plan) plan)
+COARSEN_DEVICE COARSEN_(best) COARSEN_(best_of)(COARSEN_(plan) plan)
 {
-    COARSEN_(candidates_of_block) best;
+    COARSEN_(best) best;
     best.places = (unsigned long long *)coarsen_shared;
     best.spare_places = best.places + plan.room;
     best.keys = (COARSEN_(word) *)(best.spare_places + plan.spare);
@@ -335,7 +336,7 @@ COARSEN_DEVICE COARSEN_(candidates_of_block) COARSEN_(block_candidates)(COARSEN_
     return best;
 }
 
-COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(candidates_of_block) * best)
+COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(best) * best)
 {
     COARSEN_(word) *const keys = best->keys;
     unsigned long long *const places = best->places;
@@ -347,7 +348,7 @@ COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(candidates_of_block) * best)
 
 // Sorts `count` candidates, which all threads can see before and after. Warps sort runs of 32, a bitonic network of shuffles;
 // then two runs become one: a number's place is that in its own, and how many of the other one come before it.
-COARSEN_DEVICE void COARSEN_(order)(COARSEN_(candidates_of_block) * best, unsigned int count)
+COARSEN_DEVICE void COARSEN_(order)(COARSEN_(best) * best, unsigned int count)
 {
 #pragma unroll 1
     for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
@@ -439,7 +440,7 @@ COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word)
 }
 
 // Writes the first k of a list, which may be the block's candidates.
-COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
+COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(best) best,
                                    COARSEN_(numbers) list, COARSEN_(plan) plan,
                                    COARSEN_(matrix) matrix, size_t row)
 {
@@ -458,7 +459,7 @@ COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(candidate
 
 // Adds a candidate of each thread that has one up to the edge. When there is no more room, the first k stay, or few more, and the
 // edge is the last of them.
-COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
+COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) best,
                                     COARSEN_(plan) plan, bool has, COARSEN_(edge) one,
                                     COARSEN_(edge) * edge)
 {
@@ -558,7 +559,7 @@ COARSEN_DEVICE void COARSEN_(keep_first)(COARSEN_(edge) * a, COARSEN_(edge) b)
 // its warps every so many of these. A part has vectors at the same distance each: so neighbours, which may be alike, are in
 // different ones.
 COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsigned int part,
-                                   COARSEN_(lists) lists, COARSEN_(candidates_of_block) spare)
+                                   COARSEN_(lists) lists, COARSEN_(best) spare)
 {
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const size_t gap = (size_t)32 * plan.parts * warps; // between a lane's vectors
@@ -660,7 +661,7 @@ COARSEN_DEVICE void COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(row) ro
 }
 
 // Looks for candidates in the chosen parts, of which each of the blocks takes as many vectors.
-COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared, COARSEN_(candidates_of_block) best,
+COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared, COARSEN_(best) best,
                                       COARSEN_(row) row, COARSEN_(plan) plan, COARSEN_(lists) lists,
                                       COARSEN_(edge) edge, unsigned int block, unsigned int blocks)
 {
@@ -736,6 +737,7 @@ COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int 
     return shared->is_last;
 }
 
+// Reads rows, and ends them, if that takes one block or none waits for it: else leaves the edge, and which parts were chosen.
 // One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
@@ -743,7 +745,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     __shared__ COARSEN_(shared) shared;
     COARSEN_(let_next)();
     for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
-        const COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
+        const COARSEN_(best) best = COARSEN_(best_of)(plan);
         const COARSEN_(lists) lists =
             COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
         __syncthreads(); // the row before is done
@@ -778,7 +780,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     }
 }
 
-// What the last block would take too long for.
+// Looks for candidates in parts that are too many vectors for the last block. The last of this launch ends it.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(collect_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
 {
@@ -786,7 +788,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     __shared__ unsigned int base;
     COARSEN_(follow)();
     const size_t r = blockIdx.x / plan.parts;
-    const COARSEN_(candidates_of_block) best = COARSEN_(block_candidates)(plan);
+    const COARSEN_(best) best = COARSEN_(best_of)(plan);
     const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
     const COARSEN_(edge) edge = {(COARSEN_(word))lists.edge[0], lists.edge[1]};
     COARSEN_(collect)
@@ -808,58 +810,53 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 
 // ---- a row, by a warp ---------------------------------------------------------------------------------
 
-// Elements [from, to) of a tile, whose first one would be in[first]. A thread has COARSE_FACTOR vectors of it.
+// Elements [from, to) of a warp's tile, whose first one would be in[first]. A lane has COARSE_FACTOR vectors of it.
 typedef struct {
     const COARSEN_TYPE *in;
     size_t first;
     unsigned int from, to;
 } COARSEN_(tile);
 
-// Of a tile that `threads` have: the least bits of the elements of the thread's vectors c with the same c % each, or all
-// ones.
-COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, unsigned int thread, unsigned int threads,
-                                    COARSEN_(word) * least, const unsigned int each)
+// The least bits of the elements of each of the lane's vectors, or all ones.
+COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, COARSEN_(word) * least)
 {
-    const unsigned int stride = threads * COARSEN_ITEMS, mine = thread * COARSEN_ITEMS;
-#pragma unroll
-    for (unsigned int i = 0; i < each; i++)
-        least[i] = COARSEN_ALL;
+    const unsigned int stride = 32 * COARSEN_ITEMS, mine = threadIdx.x % 32 * COARSEN_ITEMS;
     const COARSEN_(vector) *const vectors =
         (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
     COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+        least[c] = COARSEN_ALL;
     if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-            load[c] = vectors[c * threads];
+            load[c] = vectors[c * 32];
 #pragma unroll
         for (unsigned int c = 0; c < COARSE_FACTOR; c++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
+                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
         return;
     }
-    // A warp waits for all at once. A block has few tiles that are not full, and few registers.
 #pragma unroll
     for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
         const unsigned int e = c * stride + mine;
-        if (each > 1 && e >= tile.from && e + COARSEN_ITEMS <= tile.to)
-            load[c] = vectors[c * threads];
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to)
+            load[c] = vectors[c * 32];
     }
 #pragma unroll
     for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
         const unsigned int e = c * stride + mine;
         if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            if (each == 1)
-                load[c] = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
-        } else if (e < tile.to) { // where the part begins or ends
+                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+        } else if (e < tile.to) { // where the row begins or ends
 #pragma unroll 1
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                 if (e + j >= tile.from && e + j < tile.to)
-                    least[c % each] = COARSEN_(lesser)(
-                        least[c % each], COARSEN_(key)(tile.in[tile.first + (e + j)]));
+                    least[c] =
+                        COARSEN_(lesser)(least[c], COARSEN_(key)(tile.in[tile.first + (e + j)]));
         }
     }
 }
@@ -1120,7 +1117,7 @@ COARSEN_DEVICE void COARSEN_(first_of_row)(COARSEN_(candidates) * best, const CO
             tile.from = done + s == 0 ? lead : 0;
             tile.to = left - s * step < step ? left - s * step : step;
             COARSEN_(word) of_step[COARSE_FACTOR];
-            COARSEN_(least)(tile, lane, 32, of_step, COARSE_FACTOR);
+            COARSEN_(least)(tile, of_step);
 #pragma unroll
             for (unsigned int c = 0; c < COARSE_FACTOR; c++)
                 best->least[(s * COARSE_FACTOR + c) * 32 + lane] = of_step[c];
