@@ -237,6 +237,7 @@ template <class K, class I> static void check(const finder<K, I> &f)
         for (size_t i = 0; i < 3; i++) {
             sizes.push_back(k * f.tile - 1 + i);
             sizes.push_back(k * f.part - 1 + i);
+            sizes.push_back(4 * k * f.part - 1 + i);
         }
     for (uint64_t i = 0; i < 5; i++)
         sizes.push_back(1 + test_random(f.tile, i) % f.most);
@@ -280,7 +281,7 @@ static const finder<int, int> of_i32 = FINDER(least_i32, false, 128, 700, 2500);
 static const finder<unsigned char, unsigned long long> of_u8 =
     FINDER(top_u8, true, 512, 1000, 4000);
 static const finder<short, size_t> of_i16 = FINDER(top_i16, true, 3072, 3000, 8000);
-static const finder<double, unsigned long long> of_f64 = FINDER(least_f64, false, 768, 100, 3000);
+static const finder<double, unsigned long long> of_f64 = FINDER(least_f64, false, 768, 100, 30000);
 static const finder<unsigned long long, unsigned long long> of_u64 =
     FINDER(top_u64, true, 256, 6000, 9000);
 #ifndef TEST_ONLY
@@ -382,6 +383,24 @@ static void check_uneven(void)
 }
 
 #ifndef TEST_FIRST
+// Parts of parts of parts, of few rows and of many: as many levels as there are, where all numbers of the first parts are
+// candidates; and few, where the first ones have enough.
+static void check_levels(void)
+{
+    for (shape of : shapes)
+        for (size_t k : {1, 7})
+            for (size_t rows : {1, 2, 40}) {
+                const char *why;
+                const size_t width = rows == 40 ? 5003 : 120007 / rows;
+                if (!right(of_f64, of, rows, width, 1, k, 1, 1, true, &why)) {
+                    tap_ok(0, "%zu rows of %zu, k = %zu, %s: %s", rows, width, k, shape_names[of],
+                           why);
+                    return;
+                }
+            }
+    tap_ok(1, "parts of parts, at each level");
+}
+
 static void check_few_indices(void)
 {
     const test_array in(129 * 4), out(4), index(1);
@@ -557,6 +576,7 @@ int main(void)
 #ifndef TEST_ONLY
     check(of_half);
 #endif
+    check_levels();
     check_few_indices();
     check_one_scratch();
 #ifndef SIMT

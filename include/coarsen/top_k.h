@@ -22,7 +22,7 @@
 // | COARSEN_TYPE       | required           | type of the numbers: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
-// | BLOCK_DIM          | 1024               | threads per block at the most: a multiple of 32 from 32 to 1024 |
+// | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
 // Defines what block/vector.h does; NAME_kernel, NAME_warp_kernel and NAME_short_kernel; and
@@ -47,27 +47,29 @@
 // Floating-point numbers are in the order of block/sort.h: NaN is greater than all numbers, negative NaN the greatest,
 // and +0 is greater than -0; they keep their bits. Deterministic.
 //
-// How: what has a row, or a part of it, reads it in tiles. From few numbers, each the first of some, it finds an edge:
-// where k of them reach it, so do k numbers. What is up to the edge is a candidate, is read again, from the cache, and
-// is kept in shared memory. When there is no more room, the candidates are sorted, the first k stay, and the last of them
-// is the edge. A later number that equals it comes after it, so equal numbers do not pass again.
+// How:
 //     up to 32 numbers            some lanes of a warp: each counts how many numbers come before its own
 //     longer rows, k up to 128    a warp: no barriers, and while it selects, other warps read. A lane keeps the first
 //                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     greater k; rows longer      a block, each thread of which takes the first of its numbers of a tile. One vote tells
-//     than COARSEN_PART that      whether any thread has a candidate. Where many have, as in the first tile, warps rank
-//     are too few for all warps   what their lanes have, and the block bisects if that lets too many pass.
-//     few and long                several blocks, which tell each other how far k of their numbers reach, and their
-//                                 first one; the last to end takes the first k of their first k
-// Price saved: all passes over memory but one.
-// Price paid: candidates in shared memory, and vectors of a warp's tile, 6 KiB a warp of floats, and 16 bytes a candidate
-// of a block, up to four times as many as k and 64 or more; a block's barriers, which cost most where rows are short.
-// Where each tile is greater than all before it, candidates are sorted once per tile.
-// Cost: each number read once; for rows of several blocks k numbers and indices of each, written and read.
+//     greater k; rows longer      parts: vectors at the same distance each. Blocks read the row, and leave the first
+//     than COARSEN_PART that      number of each part, some thousands. The k parts whose first numbers come first have
+//     are too few for all warps   all of the first k: they are looked through again, and what comes no later than the
+//                                 k-th of those first numbers is a candidate. Neighbours are in different parts, so of
+//                                 random numbers these are a tenth more than k, and of ones that ascend or are equal
+//                                 as many times k as a vector has numbers. Of a row of few numbers all are candidates.
+// An edge up to which k numbers are is found by a bisection of their bits, which a block's threads keep in registers, and of
+// equal ones by that of their places. A row is several blocks', if there are few. The last block to end finds the edge
+// and, if these are not too many vectors, the candidates; else a second launch does. Many rows are a block's each.
+// Price saved: all passes over memory but one, whatever the numbers.
+// Price paid: the k parts are read again, of long rows for a k of 1000 a quarter; one block works while the others are
+// done; vectors of a warp's tile in shared memory, 6 KiB a warp of floats; up to 64 KiB of candidates of a block.
+// Where numbers repeat at a multiple of the distance, their candidates may be too many: a block sorts out the first k of
+// them each time that it has no more room.
+// Cost: each number read once, and some again; keys and places of parts, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
-// numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort.
+// numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort of few.
 
 #ifndef COARSEN_DESCENDING
 #define COARSEN_DESCENDING 1
@@ -88,7 +90,7 @@
 #error "coarsen/top_k: out_indices says where each number was: COARSEN_VALUE is not taken"
 #endif
 #ifndef BLOCK_DIM
-#define BLOCK_DIM 1024
+#define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -108,14 +110,27 @@ typedef COARSEN_INDEX COARSEN_(index);
 static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
               "coarsen/top_k: COARSEN_INDEX must be an integer type");
 
+#include "block/overlap.h"
 #include "block/vector.h"
 
-#define COARSEN_MOST_K     1024                // the greatest k
-#define COARSEN_SHORT      32                  // the longest row of which each lane has one number
-#define COARSEN_BLOCKS     32                  // of a multiprocessor, at the most
-#define COARSEN_ENOUGH(k)  ((k) + (k) / 4 + 8) // threads that may pass: fewer would take more steps
-#define COARSEN_AT_ONCE    4  // short rows that a lane has; candidates that it looks at
-#define COARSEN_FEW        64 // candidates that are sorted by counting
+#define COARSEN_MOST_K 1024 // the greatest k
+#define COARSEN_SHORT  32   // the longest row of which each lane has one number
+#define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
+#define COARSEN_ENOUGH(k)                                                                          \
+    ((k) + (k) / 4 + 8)        // that may pass in place of k: fewer would take more steps
+#define COARSEN_STATE        8 // words of what blocks tell each other
+#define COARSEN_MOST_PARTS   (5 * COARSEN_PART) // of a row
+#define COARSEN_SHARED_BYTES (60 << 10)         // of candidates
+// Rows of 32 vectors that a warp reads at once, a power of two.
+#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
+#define COARSEN_ROWS                                                                               \
+    (COARSE_FACTOR >= 32   ? 32                                                                    \
+     : COARSE_FACTOR >= 16 ? 16                                                                    \
+     : COARSE_FACTOR >= 8  ? 8                                                                     \
+     : COARSE_FACTOR >= 4  ? 4                                                                     \
+     : COARSE_FACTOR >= 2  ? 2                                                                     \
+                           : 1)
+#define COARSEN_AT_ONCE    4 // short rows that a lane has; candidates that it looks at
 // Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
 #define COARSEN_ROOM       256
 #define COARSEN_WARP_K     (COARSEN_ROOM - 32 * COARSEN_AT_ONCE)
@@ -127,28 +142,11 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 // Warps of a block, and warps of a multiprocessor, at the least, for which there are registers.
 #define COARSEN_WARPS      (BLOCK_DIM < 128 ? BLOCK_DIM / 32 : 4)
 #define COARSEN_RESIDENT   (64 / (unsigned int)sizeof(COARSEN_(word)))
-// Vectors of a thread that a mask of 32 bits has.
-#define COARSEN_GROUP      (COARSE_FACTOR * COARSEN_ITEMS <= 32 ? COARSE_FACTOR : 32 / COARSEN_ITEMS)
-// Of scratch, for each block: a counter, and two words.
-#define COARSEN_TOLD_BYTES (sizeof(unsigned int) + 2 * sizeof(unsigned long long))
-
 // An unsigned number for a number's bits: of 4 bytes, if they are enough. All of its bits that may be set.
 enum { COARSEN_(ones) = sizeof(COARSEN_TYPE) <= 4 ? 0xffffffff : ~0ULL };
 typedef decltype(+COARSEN_(ones)) COARSEN_(word);
 #define COARSEN_ALL                                                                                \
     ((COARSEN_(word))COARSEN_(ones) >> (8 * (sizeof(COARSEN_(word)) - sizeof(COARSEN_TYPE))))
-
-// A number: as an unsigned one that is less if it comes first, and its index.
-typedef struct COARSEN_ALIGNED(16) {
-    unsigned long long bits, index;
-} COARSEN_(ranked);
-
-// Whether a number comes before another one: of equal ones the first does.
-COARSEN_DEVICE bool COARSEN_(before)(COARSEN_(ranked) a, COARSEN_(ranked) b)
-{
-    const COARSEN_(word) of_a = (COARSEN_(word))a.bits, of_b = (COARSEN_(word))b.bits;
-    return of_a < of_b || (of_a == of_b && a.index < b.index);
-}
 
 // What base.h's NAME_bits gives, of a float in fewer instructions: three.
 COARSEN_DEVICE COARSEN_(word) COARSEN_(key)(COARSEN_TYPE number)
@@ -166,358 +164,560 @@ COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) 
     return a < b ? a : b;
 }
 
-// ---- a part of a row, by a block ----------------------------------------------------------------------
+// ---- an edge ------------------------------------------------------------------------------------------
 
-// Elements [from, to) of a tile, whose first one would be in[first]. A thread has COARSE_FACTOR vectors of it.
+// Keys of numbers, and where these are.
 typedef struct {
-    const COARSEN_TYPE *in;
-    size_t first;
-    unsigned int from, to;
-} COARSEN_(tile);
+    const COARSEN_(word) * keys;
+    const unsigned long long *places;
+    unsigned int count;
+} COARSEN_(numbers);
 
-// Of a tile that `threads` have: the least bits of the elements of the thread's vectors c with the same c % each, or all
-// ones.
-COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, unsigned int thread, unsigned int threads,
-                                    COARSEN_(word) * least, const unsigned int each)
-{
-    const unsigned int stride = threads * COARSEN_ITEMS, mine = thread * COARSEN_ITEMS;
-#pragma unroll
-    for (unsigned int i = 0; i < each; i++)
-        least[i] = COARSEN_ALL;
-    const COARSEN_(vector) *const vectors =
-        (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
-    COARSEN_(vector) load[COARSE_FACTOR];
-    if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
-#pragma unroll
-        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-            load[c] = vectors[c * threads];
-#pragma unroll
-        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
-        return;
-    }
-    // A warp waits for all at once. A block has few tiles that are not full, and few registers.
-#pragma unroll
-    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
-        const unsigned int e = c * stride + mine;
-        if (each > 1 && e >= tile.from && e + COARSEN_ITEMS <= tile.to)
-            load[c] = vectors[c * threads];
-    }
-#pragma unroll
-    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
-        const unsigned int e = c * stride + mine;
-        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            if (each == 1)
-                load[c] = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                least[c % each] = COARSEN_(lesser)(least[c % each], COARSEN_(key)(load[c].item[j]));
-        } else if (e < tile.to) { // where the part begins or ends
-#pragma unroll 1
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (e + j >= tile.from && e + j < tile.to)
-                    least[c % each] = COARSEN_(lesser)(
-                        least[c % each], COARSEN_(key)(tile.in[tile.first + (e + j)]));
-        }
-    }
-}
-
-// Of the thread's vectors from c on, as many as have 32 elements: a bit for each element up to the edge.
-COARSEN_DEVICE unsigned int COARSEN_(mask)(COARSEN_(tile) tile, unsigned int c, COARSEN_(word) edge)
-{
-    unsigned int mask = 0;
-#pragma unroll
-    for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
-        const unsigned int e = ((c + g) * blockDim.x + threadIdx.x) * COARSEN_ITEMS;
-        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
-            const COARSEN_(vector) load = *(const COARSEN_(vector) *)(tile.in + (tile.first + e));
-#pragma unroll
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (COARSEN_(key)(load.item[j]) <= edge)
-                    mask |= 1u << (g * COARSEN_ITEMS + j);
-        } else if (e < tile.to) {
-#pragma unroll 1
-            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                if (e + j >= tile.from && e + j < tile.to &&
-                    COARSEN_(key)(tile.in[tile.first + (e + j)]) <= edge)
-                    mask |= 1u << (g * COARSEN_ITEMS + j);
-        }
-    }
-    return mask;
-}
-
-// The steps of a bitonic network over gaps less than 32, of runs from one length up to another, for so many numbers, a
-// multiple of 32: by shuffles.
-COARSEN_DEVICE void COARSEN_(order_near)(COARSEN_(ranked) * best, unsigned int length,
-                                         unsigned int run, unsigned int longest)
-{
-    for (unsigned int i = threadIdx.x; i < length; i += blockDim.x) {
-        COARSEN_(ranked) mine = best[i];
-        for (unsigned int r = run; r <= longest; r *= 2)
-            for (unsigned int gap = r < 32 ? r / 2 : 16; gap > 0; gap /= 2) {
-                COARSEN_(ranked) other;
-                other.bits = __shfl_xor_sync(0xffffffff, (COARSEN_(word))mine.bits, (int)gap);
-                other.index = __shfl_xor_sync(0xffffffff, mine.index, (int)gap);
-                if (COARSEN_(before)(other, mine) == (((i & gap) == 0) == ((i & r) == 0)))
-                    mine = other;
-            }
-        best[i] = mine;
-    }
-    __syncthreads();
-}
-
-// Sorts `count` numbers in shared memory, of which there is room for the next power of two. All threads can see them
-// before and after. Of a few, each thread counts how many come before its own; of more, a bitonic network.
-COARSEN_DEVICE void COARSEN_(order)(COARSEN_(ranked) * best, unsigned int count)
-{
-    if (count <= COARSEN_FEW && count <= blockDim.x) {
-        COARSEN_(ranked) mine = {0, 0};
-        unsigned int place = 0;
-        if (threadIdx.x < count) {
-            mine = best[threadIdx.x];
-            for (unsigned int i = 0; i < count; i++)
-                place += COARSEN_(before)(best[i], mine);
-        }
-        __syncthreads();
-        if (threadIdx.x < count)
-            best[place] = mine;
-        __syncthreads();
-        return;
-    }
-    unsigned int length = 2;
-    while (length < count)
-        length *= 2;
-    for (unsigned int i = count + threadIdx.x; i < length; i += blockDim.x)
-        best[i] = {COARSEN_ALL, ~0ULL};
-    __syncthreads();
-    COARSEN_(order_near)(best, length, 2, 32);
-    for (unsigned int run = 64; run <= length; run *= 2) {
-        for (unsigned int step = run / 2; step >= 32; step /= 2) {
-            for (unsigned int i = threadIdx.x; i < length / 2; i += blockDim.x) {
-                const unsigned int low = 2 * i - (i & (step - 1)), high = low + step;
-                const COARSEN_(ranked) a = best[low], b = best[high];
-                if (COARSEN_(before)(b, a) == ((low & run) == 0)) {
-                    best[low] = b;
-                    best[high] = a;
-                }
-            }
-            __syncthreads();
-        }
-        COARSEN_(order_near)(best, length, run, run);
-    }
-}
+// What is up to an edge has a lesser key, or the same one and no later place.
+typedef struct {
+    COARSEN_(word) key;
+    unsigned long long place;
+} COARSEN_(edge);
 
 typedef struct {
-    COARSEN_(word) low[BLOCK_DIM / 32], high[BLOCK_DIM / 32]; // see NAME_bracket
-    unsigned long long other;                                 // see NAME_exchange
-    unsigned int count;                                       // of candidates
+    unsigned long long low[32], high[32];
+    unsigned int sums[2][32], count;
     bool is_last;
 } COARSEN_(shared);
 
-// Bounds of the bits up to which k of the threads that pass have some: the least bits of all; and the greatest of those
-// that fewer than k / warps of their own warp are before, as then each warp has as many up to there, or all ones.
-COARSEN_DEVICE void COARSEN_(bracket)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least,
-                                      unsigned int k, COARSEN_(word) * low, COARSEN_(word) * high)
+COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
+                                   unsigned long long place)
 {
-    const unsigned int warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    const unsigned int mine = k <= 32 * warps ? (k + warps - 1) / warps : 32;
-    least = passes ? least : COARSEN_ALL;
-    const unsigned int equal = __match_any_sync(0xffffffff, least);
-    unsigned int place = (unsigned int)__popc(equal & ((1u << threadIdx.x % 32) - 1));
-#pragma unroll 8
-    for (int lane = 0; lane < 32; lane++)
-        place += __shfl_sync(0xffffffff, least, lane) < least;
-    if (place == 0)
-        shared->low[warp] = least;
-    if (place == mine - 1)
-        shared->high[warp] = least;
+    return key < edge.key || (key == edge.key && place <= edge.place);
+}
+
+// The sum of what a warp's lanes have.
+COARSEN_DEVICE unsigned int COARSEN_(warp_sum)(unsigned int value)
+{
+#if COARSEN_PTX >= 800
+    return __reduce_add_sync(0xffffffff, value);
+#else
+#pragma unroll
+    for (int delta = 16; delta > 0; delta /= 2)
+        value += __shfl_xor_sync(0xffffffff, value, delta);
+    return value;
+#endif
+}
+
+// The sum of what all threads have. turn: another parity than at the call before, so that one barrier is enough.
+COARSEN_DEVICE unsigned int COARSEN_(block_sum)(COARSEN_(shared) * shared, unsigned int value,
+                                                unsigned int turn)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    value = COARSEN_(warp_sum)(value);
+    if (lane == 0)
+        shared->sums[turn % 2][threadIdx.x / 32] = value;
     __syncthreads();
-    *low = shared->low[0];
-    *high = shared->high[0];
-    for (unsigned int w = 1; w < warps; w++) {
+    return COARSEN_(warp_sum)(lane < blockDim.x / 32 ? shared->sums[turn % 2][lane] : 0);
+}
+
+// The least and the greatest of what all threads have.
+COARSEN_DEVICE void COARSEN_(bounds)(COARSEN_(shared) * shared, unsigned long long *low,
+                                     unsigned long long *high)
+{
+#pragma unroll 1
+    for (int delta = 16; delta > 0; delta /= 2) {
+        const unsigned long long least = __shfl_xor_sync(0xffffffff, *low, delta);
+        const unsigned long long greatest = __shfl_xor_sync(0xffffffff, *high, delta);
+        *low = least < *low ? least : *low;
+        *high = greatest > *high ? greatest : *high;
+    }
+    __syncthreads(); // those of the call before have been read
+    if (threadIdx.x % 32 == 0) {
+        shared->low[threadIdx.x / 32] = *low;
+        shared->high[threadIdx.x / 32] = *high;
+    }
+    __syncthreads();
+#pragma unroll 2
+    for (unsigned int w = 0; w < blockDim.x / 32; w++) {
         *low = shared->low[w] < *low ? shared->low[w] : *low;
         *high = shared->high[w] > *high ? shared->high[w] : *high;
     }
-    __syncthreads();
 }
 
-// Of the threads that pass, k or more with bits up to `edge`, the bits up to which k of them have some, and few others.
-// passing: how many pass; then, how many have some up to there.
-COARSEN_DEVICE COARSEN_(word)
-    COARSEN_(narrow)(COARSEN_(shared) * shared, bool passes, COARSEN_(word) least, unsigned int k,
-                     COARSEN_(word) edge, unsigned int *passing)
+// An edge up to which k of a list are, or a few more, not more than `enough`: bisects the keys, and if too many are equal,
+// their places. Short loops: here one block works, and what it waits for are instructions that are not in the cache.
+COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
+    COARSEN_(narrow)(COARSEN_(shared) * shared, COARSEN_(numbers) list, unsigned int k,
+                     unsigned int enough)
 {
-    COARSEN_(word) low, high;
-    COARSEN_(bracket)(shared, passes, least, k, &low, &high);
-    for (COARSEN_(word) middle = high < edge ? high : edge;; middle = low + (edge - low) / 2) {
-        const unsigned int some = (unsigned int)__syncthreads_count(passes && least <= middle);
-        if (some >= k) {
-            edge = middle;
-            *passing = some;
-        } else {
-            low = middle + 1;
+    COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
+    unsigned int upto = list.count;
+    for (unsigned int turn = 0, ties = 0; upto > enough; ties++) {
+        unsigned long long low = ~0ULL, high = 0;
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (!ties || key == edge.key) {
+                const unsigned long long value = ties ? list.places[i] : key;
+                low = value < low ? value : low;
+                high = value > high ? value : high;
+            }
         }
-        if (*passing <= COARSEN_ENOUGH(k) || low >= edge)
+        COARSEN_(bounds)(shared, &low, &high);
+        unsigned int below = 0;
+        while (upto > enough && low < high) {
+            const unsigned long long middle = low + (high - low) / 2;
+            unsigned int some = 0;
+            if (ties) {
+#pragma unroll 4
+                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
+                    some += list.keys[i] == edge.key && list.places[i] <= middle;
+            } else {
+#pragma unroll 4
+                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
+                    some += list.keys[i] <= (COARSEN_(word))middle;
+            }
+            some = COARSEN_(block_sum)(shared, some, turn++);
+            if (some >= k) {
+                high = middle;
+                upto = some;
+            } else {
+                low = middle + 1;
+                below = some;
+            }
+        }
+        if (ties) {
+            edge.place = high;
             return edge;
-    }
-}
-
-// The same among those whose least bits are the edge: the index up to which the first of these is, of k with those
-// whose bits are less.
-COARSEN_DEVICE unsigned long long COARSEN_(narrow_ties)(COARSEN_(tile) tile, bool passes,
-                                                        COARSEN_(word) least, unsigned int k,
-                                                        COARSEN_(word) edge)
-{
-    unsigned int first = 0, low = 0, high = tile.to - 1;
-    if (passes && least == edge)
-        for (unsigned int q = 0;; q++) {
-            first =
-                (q / COARSEN_ITEMS * blockDim.x + threadIdx.x) * COARSEN_ITEMS + q % COARSEN_ITEMS;
-            if (first >= tile.from && COARSEN_(key)(tile.in[tile.first + first]) == edge)
-                break;
         }
-    while (low < high) {
-        const unsigned int middle = low + (high - low) / 2;
-        const bool counts = passes && (least < edge || (least == edge && first <= middle));
-        if ((unsigned int)__syncthreads_count(counts) >= k)
-            high = middle;
-        else
-            low = middle + 1;
+        edge.key = (COARSEN_(word))high;
+        if (upto > enough) { // of equal ones
+            k -= below;
+            enough -= below;
+            upto -= below;
+        }
     }
-    return tile.first + high;
+    return edge;
 }
 
-// What blocks that share a row tell each other: inverted, so that 0 is nothing yet, how far k numbers of one block reach,
-// and then the first number of each block. Either bounds the first k of the row.
-COARSEN_DEVICE COARSEN_(word)
-    COARSEN_(exchange)(COARSEN_(shared) * shared, unsigned long long *told, unsigned int part,
-                       unsigned int parts, unsigned int k, COARSEN_(word) first,
-                       COARSEN_(word) upto)
+// ---- candidates ---------------------------------------------------------------------------------------
+
+// Where a matrix is, and where its results go.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t pitch, rows, width;
+    COARSEN_TYPE *out;
+    COARSEN_INDEX *out_indices;
+} COARSEN_(matrix);
+
+// What blocks do with it.
+typedef struct {
+    unsigned int k, enough, room; // see NAME_narrow; for candidates in shared memory
+    unsigned int spare;           // room for as many as are enough
+    unsigned int parts;           // blocks of a row
+    unsigned int firsts;          // of the parts of a row; or all of its numbers
+    unsigned int groups;          // that a block makes of the rows of 32 vectors that it reads
+    bool direct;                  // whether a block takes all of a row for candidates
+    bool alone;                   // whether the last block looks for candidates without the others
+    unsigned int *states;
+    char *lists;
+    size_t bytes; // of the lists of a row
+} COARSEN_(plan);
+
+// A block's candidates, in shared memory, and as much room again as is enough.
+typedef struct {
+    COARSEN_(word) * keys, *spare_keys;
+    unsigned long long *places, *spare_places;
+} COARSEN_(best);
+
+COARSEN_DEVICE COARSEN_(best) COARSEN_(best_of)(COARSEN_(plan) plan)
 {
-    COARSEN_(word) low, high;
-    unsigned long long least = 0;
-    COARSEN_(bracket)(shared, true, first, 1, &low, &high);
-    if (threadIdx.x == 0) {
-        if (upto < COARSEN_ALL) // k of the block's are less, or equal to the next
-            atomicMax(told, ~((unsigned long long)upto + 1));
-        atomicMax(told + 1 + part, ~(unsigned long long)low);
+    COARSEN_(best) best;
+    best.places = (unsigned long long *)coarsen_shared;
+    best.spare_places = best.places + plan.room;
+    best.keys = (COARSEN_(word) *)(best.spare_places + plan.spare);
+    best.spare_keys = best.keys + plan.room;
+    return best;
+}
+
+COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(best) * best)
+{
+    COARSEN_(word) *const keys = best->keys;
+    unsigned long long *const places = best->places;
+    best->keys = best->spare_keys;
+    best->places = best->spare_places;
+    best->spare_keys = keys;
+    best->spare_places = places;
+}
+
+// Sorts `count` candidates, which all threads can see before and after. Warps sort runs of 32, a bitonic network of shuffles;
+// then two runs become one: a number's place is that in its own, and how many of the other one come before it.
+COARSEN_DEVICE void COARSEN_(order)(COARSEN_(best) * best, unsigned int count)
+{
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
+        COARSEN_(edge) mine = {COARSEN_ALL, ~0ULL};
+        if (i < count)
+            mine = {best->keys[i], best->places[i]};
+#pragma unroll 1
+        for (unsigned int run = 2; run <= 32; run *= 2)
+#pragma unroll 1
+            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
+                COARSEN_(edge) its;
+                its.key = __shfl_xor_sync(0xffffffff, mine.key, (int)gap);
+                its.place = __shfl_xor_sync(0xffffffff, mine.place, (int)gap);
+                if (COARSEN_(upto)(mine, its.key, its.place) ==
+                    (((i & gap) == 0) == ((i & run % 32) == 0)))
+                    mine = its;
+            }
+        if (i < count) {
+            best->keys[i] = mine.key;
+            best->places[i] = mine.place;
+        }
     }
-    for (unsigned int p = threadIdx.x; p < parts; p += blockDim.x) {
-        const unsigned long long word = *(volatile unsigned long long *)(told + 1 + p);
-        least = word > least ? word : least;
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned int run = 32; run < count; run *= 2) {
+#pragma unroll 1
+        for (unsigned int first = threadIdx.x; first < count;
+             first += COARSEN_AT_ONCE * blockDim.x) {
+            COARSEN_(word) key[COARSEN_AT_ONCE];
+            unsigned int low[COARSEN_AT_ONCE], high[COARSEN_AT_ONCE], own[COARSEN_AT_ONCE];
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+                const unsigned int i = first + r * blockDim.x, pair = i & ~(2 * run - 1);
+                key[r] = i < count ? best->keys[i] : 0;
+                low[r] = i & run ? pair : pair + run;
+                low[r] = low[r] < count && i < count ? low[r] : count;
+                high[r] = low[r] + run < count ? low[r] + run : count;
+                own[r] = (i & (run - 1)) + pair - low[r]; // with low, where the search ends
+            }
+#pragma unroll 1
+            for (unsigned int step = run; step > 0; step /= 2)
+#pragma unroll
+                for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                    if (low[r] + step <= high[r]) {
+                        const unsigned int middle = low[r] + step - 1;
+                        const COARSEN_(word) other = best->keys[middle];
+                        if (other < key[r] ||
+                            (other == key[r] &&
+                             best->places[middle] < best->places[first + r * blockDim.x]))
+                            low[r] += step;
+                    }
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                if (first + r * blockDim.x < count) {
+                    best->spare_keys[own[r] + low[r]] = key[r];
+                    best->spare_places[own[r] + low[r]] = best->places[first + r * blockDim.x];
+                }
+        }
+        __syncthreads();
+        COARSEN_(swap)(best);
     }
-    const bool has = least != 0;
-    unsigned int count = (unsigned int)__syncthreads_count(has);
-    if (count >= k) {
-        const COARSEN_(word) edge =
-            COARSEN_(narrow)(shared, has, (COARSEN_(word)) ~least, k, COARSEN_ALL, &count);
-        upto = edge < upto ? edge : upto;
-    }
+}
+
+// Takes what is up to an edge from a list, and says how many these are.
+COARSEN_UNUSED static __device__ __noinline__ unsigned int
+COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word) * keys,
+               unsigned long long *places, COARSEN_(edge) edge)
+{
+    __syncthreads(); // what was in their place has been read
     if (threadIdx.x == 0)
-        shared->other = *(volatile unsigned long long *)told;
+        shared->count = 0;
     __syncthreads();
-    const unsigned long long other = ~shared->other;
+#pragma unroll 4
+    for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+        const COARSEN_(word) key = list.keys[i];
+        if (key <= edge.key) {
+            const unsigned long long place = list.places[i];
+            if (COARSEN_(upto)(edge, key, place)) {
+                const unsigned int to = atomicAdd(&shared->count, 1u);
+                keys[to] = key;
+                places[to] = place;
+            }
+        }
+    }
     __syncthreads();
-    return other < upto ? (COARSEN_(word))other : upto;
+    const unsigned int count = shared->count;
+    __syncthreads(); // before any thread adds to it
+    return count;
 }
 
-// Leaves the first k of elements [begin, end) of in, of which there are as many or more, in best[0 ... k - 1], and
-// lets all threads see them. upto: bits up to which k of them are. room: of best, a power of two, more than k. told:
-// what other parts of the row tell, or NULL; then those of them that are not among the first k of the row may be others.
-COARSEN_DEVICE void COARSEN_(first_of)(COARSEN_(shared) * shared, COARSEN_(ranked) * best,
-                                       unsigned int room, const COARSEN_TYPE *in, size_t begin,
-                                       size_t end, unsigned int k, COARSEN_(word) upto,
-                                       unsigned long long *told, unsigned int part,
-                                       unsigned int parts)
+// Writes the first k of a list, which may be the block's candidates.
+COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                   COARSEN_(numbers) list, COARSEN_(plan) plan,
+                                   COARSEN_(matrix) matrix, size_t row)
 {
-    const unsigned int stride = blockDim.x * COARSEN_ITEMS;
-    const unsigned int lead = (unsigned int)((size_t)(in + begin) % sizeof(COARSEN_(vector)) /
-                                             sizeof(COARSEN_TYPE)); // to a vector's boundary
-    COARSEN_(word) first = COARSEN_ALL;                             // the thread's least bits
+    const COARSEN_(edge) edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
+    const unsigned int count =
+        COARSEN_(take)(shared, list, best.spare_keys, best.spare_places, edge);
+    COARSEN_(swap)(&best);
+    COARSEN_(order)(&best, count);
+    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
+        const size_t index = best.places[j];
+        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
+        if (matrix.out_indices)
+            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    }
+}
+
+// Adds a candidate of each thread that has one up to the edge. When there is no more room, the first k stay, or few more, and the
+// edge is the last of them.
+COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                    COARSEN_(plan) plan, bool has, COARSEN_(edge) one,
+                                    COARSEN_(edge) * edge)
+{
+    for (;;) {
+        bool waits = false;
+        if (has && COARSEN_(upto)(*edge, one.key, one.place)) {
+            const unsigned int to = atomicAdd(&shared->count, 1u);
+            waits = to >= plan.room;
+            if (!waits) {
+                best.keys[to] = one.key;
+                best.places[to] = one.place;
+            }
+        }
+        if (!__syncthreads_or(waits))
+            return;
+        const COARSEN_(numbers) all = {best.keys, best.places, plan.room};
+        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough);
+        const COARSEN_(numbers)
+            few = {best.spare_keys, best.spare_places,
+                   COARSEN_(take)(shared, all, best.spare_keys, best.spare_places, *edge)};
+        COARSEN_(take)(shared, few, best.keys, best.places, *edge);
+        has = waits;
+    }
+}
+
+// ---- a row, by blocks ---------------------------------------------------------------------------------
+
+// Lists of a row: what comes first in each part; candidates. And what blocks that share it tell each other.
+typedef struct {
+    COARSEN_(word) * keys, *candidate_keys;
+    unsigned long long *places, *candidate_places, *edge;
+    unsigned int *arrived, *count, *chosen; // the latter: how many parts, and which
+} COARSEN_(lists);
+
+COARSEN_DEVICE COARSEN_(lists) COARSEN_(lists_of)(COARSEN_(plan) plan, size_t slot)
+{
+    COARSEN_(lists) lists;
+    lists.arrived = plan.states + slot * COARSEN_STATE;
+    lists.count = lists.arrived + 1;
+    lists.edge = (unsigned long long *)(lists.arrived + 2);
+    lists.places = (unsigned long long *)(plan.lists + slot * plan.bytes);
+    lists.candidate_places = lists.places + plan.firsts;
+    lists.keys =
+        (COARSEN_(word) *)(lists.candidate_places + (plan.alone ? 0 : plan.parts * plan.room));
+    lists.candidate_keys = lists.keys + plan.firsts;
+    lists.chosen = (unsigned int *)(plan.lists + (slot + 1) * plan.bytes) - (plan.enough + 1);
+    return lists;
+}
+
+// A row as vectors, of which all but the first and the last are full.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t width, vectors, first, last; // full ones: from first to before last
+    unsigned int lead;                  // elements of vector 0 before the row
+} COARSEN_(row);
+
+COARSEN_DEVICE COARSEN_(row) COARSEN_(row_of)(COARSEN_(matrix) matrix, size_t r)
+{
+    COARSEN_(row) row;
+    row.in = matrix.in + r * matrix.pitch;
+    row.width = matrix.width;
+    row.lead = (unsigned int)((size_t)row.in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE));
+    row.vectors = coarsen_ceil_div(row.lead + row.width, COARSEN_ITEMS);
+    row.first = row.lead > 0;
+    row.last = (row.lead + row.width) / COARSEN_ITEMS;
+    return row;
+}
+
+// A vector where a row begins or ends. In the place of what is beyond, the row's first or last element again.
+COARSEN_UNUSED static __device__ __noinline__ COARSEN_(vector)
+    COARSEN_(load_end)(const COARSEN_TYPE *in, size_t width, unsigned int lead, size_t vector)
+{
+    COARSEN_(vector) load;
+#pragma unroll
+    for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+        const size_t i = vector * COARSEN_ITEMS + j;
+        load.item[j] = in[i < lead ? 0 : coarsen_min(i - lead, width - 1)];
+    }
+    return load;
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_of)(COARSEN_(row) row, size_t vector)
+{
+    if (vector >= row.first && vector < row.last)
+        return ((const COARSEN_(vector) *)(row.in - row.lead))[vector];
+    return COARSEN_(load_end)(row.in, row.width, row.lead, vector);
+}
+
+// Keeps the first of two.
+COARSEN_DEVICE void COARSEN_(keep_first)(COARSEN_(edge) * a, COARSEN_(edge) b)
+{
+    if (COARSEN_(upto)(*a, b.key, b.place))
+        *a = b;
+}
+
+// Leaves what comes first in each of the block's parts of a row. Of rows of 32 vectors a block has every parts-th, and each of
+// its warps every so many of these. A part has vectors at the same distance each: so neighbours, which may be alike, are in
+// different ones.
+COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsigned int part,
+                                   COARSEN_(lists) lists, COARSEN_(best) spare)
+{
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const size_t gap = (size_t)32 * plan.parts * warps; // between a lane's vectors
+    const size_t begin = 32 * ((size_t)plan.parts * warp + part);
+    const COARSEN_(vector) *const vectors = (const COARSEN_(vector) *)(row.in - row.lead);
+    COARSEN_(word) least[COARSEN_ROWS];
+    unsigned int at[COARSEN_ROWS], turn = 0;
+#pragma unroll
+    for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
+        least[c] = COARSEN_ALL;
+        at[c] = ~0u; // none
+    }
+    for (size_t v = begin; v < row.vectors; v += COARSEN_ROWS * gap, turn++) {
+        COARSEN_(vector) load[COARSEN_ROWS];
+        const bool whole = v >= row.first && v + (COARSEN_ROWS - 1) * gap + 32 <= row.last;
+        if (whole) {
+#pragma unroll
+            for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+                load[c] = vectors[v + c * gap + lane];
+        } else {
+#pragma unroll
+            for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+                if (v + c * gap + lane < row.vectors)
+                    load[c] = COARSEN_(load_of)(row, v + c * gap + lane);
+        }
+#pragma unroll
+        for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+            if (whole || v + c * gap + lane < row.vectors) {
+                COARSEN_(word) key = COARSEN_ALL;
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    key = COARSEN_(lesser)(key, COARSEN_(key)(load[c].item[j]));
+                if (key < least[c] || at[c] == ~0u) {
+                    least[c] = key;
+                    at[c] = turn;
+                }
+            }
+    }
+    // The last element of each vector is its place.
+    COARSEN_(edge) first[COARSEN_ROWS];
+    const unsigned int each = plan.groups > warps ? plan.groups / warps : 1; // of a thread
+#pragma unroll
+    for (unsigned int c = 0; c < COARSEN_ROWS; c++) {
+        const size_t v = begin + (at[c] * (size_t)COARSEN_ROWS + c) * gap + lane;
+        first[c] = {least[c], at[c] == ~0u ? ~0ULL : (v + 1) * COARSEN_ITEMS - 1 - row.lead};
+    }
+#pragma unroll
+    for (unsigned int half = COARSEN_ROWS / 2; half > 0; half /= 2)
+        if (half >= each)
+#pragma unroll
+            for (unsigned int c = 0; c < half; c++)
+                COARSEN_(keep_first)(&first[c], first[c + half]);
+    if (plan.groups >= warps) {
+#pragma unroll
+        for (unsigned int c = 0; c < COARSEN_ROWS; c++)
+            if (c < each) {
+                const size_t i = begin + c * gap + lane;
+                lists.keys[i] = first[c].key;
+                lists.places[i] = first[c].place;
+            }
+        return;
+    }
+    __syncthreads();
+    spare.keys[threadIdx.x] = first[0].key;
+    spare.places[threadIdx.x] = first[0].place;
+    __syncthreads();
+    if (warp < plan.groups) {
+        for (unsigned int w = warp + plan.groups; w < warps; w += plan.groups) {
+            const COARSEN_(edge) other = {spare.keys[w * 32 + lane], spare.places[w * 32 + lane]};
+            COARSEN_(keep_first)(&first[0], other);
+        }
+        lists.keys[begin + lane] = first[0].key;
+        lists.places[begin + lane] = first[0].place;
+    }
+}
+
+// Lists the parts up to an edge.
+COARSEN_DEVICE void COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(row) row,
+                                     COARSEN_(plan) plan, COARSEN_(lists) lists,
+                                     COARSEN_(edge) edge)
+{
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
-
-    unsigned int turn = 0;
-    for (size_t done = 0; done < end - begin + lead; done += COARSE_FACTOR * stride, turn++) {
-        COARSEN_(tile) tile;
-        tile.in = in;
-        tile.first = begin - lead + done;
-        tile.from = done == 0 ? lead : 0;
-        tile.to = (unsigned int)coarsen_min(end - begin + lead - done, COARSE_FACTOR * stride);
-        COARSEN_(word) least;
-        COARSEN_(least)(tile, threadIdx.x, blockDim.x, &least, 1);
-        first = COARSEN_(lesser)(first, least);
-        const bool passes = threadIdx.x * COARSEN_ITEMS < tile.to && least <= upto;
-        unsigned int passing = (unsigned int)__syncthreads_count(passes);
-        if (passing > 0) {
-            // What comes after edge and last is not among the first k.
-            COARSEN_(word) edge = upto;
-            unsigned long long last = ~0ULL;
-            bool known = passing >= k; // that there are k up to there
-            if (known) {
-                edge = COARSEN_(narrow)(shared, passes, least, k, edge, &passing);
-                if (passing > COARSEN_ENOUGH(k))
-                    last = COARSEN_(narrow_ties)(tile, passes, least, k, edge);
-            }
-
-            const bool looks = passes && least <= edge;
-            const unsigned int vectors = (tile.to + stride - 1) / stride; // of a thread
-            unsigned int next = __any_sync(0xffffffff, looks) ? 0 : vectors, mask = 0;
-            bool waits, full; // for a place; of the block
-            do {
-                waits = false;
-                while (!__any_sync(0xffffffff, waits)) {
-                    if (__any_sync(0xffffffff, mask != 0)) {
-                        if (mask != 0) {
-                            const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
-                            const unsigned int v = next - COARSEN_GROUP + q / COARSEN_ITEMS;
-                            COARSEN_(ranked) one;
-                            one.index = tile.first +
-                                        (v * blockDim.x + threadIdx.x) * COARSEN_ITEMS +
-                                        q % COARSEN_ITEMS;
-                            one.bits = COARSEN_(key)(in[one.index]);
-                            if (one.bits < edge || (one.bits == edge && one.index <= last)) {
-                                const unsigned int place = atomicAdd(&shared->count, 1u);
-                                waits = place >= room;
-                                if (!waits)
-                                    best[place] = one;
-                            }
-                            if (!waits)
-                                mask &= mask - 1;
-                        }
-                    } else if (next < vectors) {
-                        mask = looks ? COARSEN_(mask)(tile, next, edge) : 0;
-                        next += COARSEN_GROUP;
-                    } else {
-                        break;
-                    }
-                }
-                full = __syncthreads_or(waits);
-                if (full) {
-                    COARSEN_(order)(best, room);
-                    edge = (COARSEN_(word))best[k - 1].bits;
-                    last = best[k - 1].index;
-                    known = true;
-                    if (threadIdx.x == 0)
-                        shared->count = k;
-                    __syncthreads();
-                }
-            } while (full);
-            // Of equal ones, those behind the tile come after the k.
-            if (known && edge == 0)
-                break;
-            upto = known ? edge - 1 : upto;
+    __syncthreads();
+#pragma unroll 2
+    for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
+        const COARSEN_(word) key = lists.keys[i];
+        if (key <= edge.key) {
+            const unsigned long long place = lists.places[i];
+            if (COARSEN_(upto)(edge, key, place) && place < row.width + COARSEN_ITEMS)
+                lists.chosen[1 + atomicAdd(&shared->count, 1u)] = i;
         }
-        // After the first and the second tile, once there are k, if there is another tile.
-        if (told && turn < 2 && shared->count >= k &&
-            done + COARSE_FACTOR * stride < end - begin + lead)
-            upto = COARSEN_(exchange)(shared, told, part, parts, k, first, upto);
     }
     __syncthreads();
-    COARSEN_(order)(best, shared->count);
+    if (threadIdx.x == 0)
+        lists.chosen[0] = shared->count;
+    __syncthreads();
+}
+
+// Looks for candidates in the chosen parts, of which each of the blocks takes as many vectors.
+COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                      COARSEN_(row) row, COARSEN_(plan) plan, COARSEN_(lists) lists,
+                                      COARSEN_(edge) edge, unsigned int block, unsigned int blocks)
+{
+    const unsigned int all = plan.firsts, chosen = lists.chosen[0];
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared->count = 0;
+    __syncthreads();
+
+    // Vectors of all of these: the first of each, then the second of each ...
+    const unsigned int from = block * blockDim.x + threadIdx.x, step = blocks * blockDim.x;
+    const unsigned int more_x = step % chosen;
+    const size_t more_v = step / chosen * (size_t)all;
+    unsigned int x = from % chosen;
+    size_t v = from / chosen * (size_t)all;
+    while (__syncthreads_or(v < row.vectors)) {
+        unsigned int mask = 0;
+        size_t at[COARSEN_GROUP];
+        COARSEN_(vector) load[COARSEN_GROUP];
+#pragma unroll
+        for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
+            at[g] = v + lists.chosen[1 + x];
+            if (at[g] < row.vectors)
+                load[g] = COARSEN_(load_of)(row, at[g]);
+            x += more_x;
+            v += more_v + (x >= chosen ? all : 0);
+            x -= x >= chosen ? chosen : 0;
+        }
+#pragma unroll
+        for (unsigned int g = 0; g < COARSEN_GROUP; g++)
+            if (at[g] < row.vectors) {
+                // Equal keys too, if the vector begins before the edge's place.
+                const bool ties =
+                    at[g] * COARSEN_ITEMS <= coarsen_min(edge.place, ~(size_t)0 - 16) + row.lead;
+                const COARSEN_(word) last = edge.key - !ties;
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    if ((ties || edge.key > 0) && COARSEN_(key)(load[g].item[j]) <= last)
+                        mask |= 1u << (g * COARSEN_ITEMS + j);
+            }
+        while (__syncthreads_or(mask != 0)) {
+            COARSEN_(edge) one = {0, ~0ULL};
+            if (mask != 0) {
+                const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
+                size_t vector = at[0];
+#pragma unroll
+                for (unsigned int g = 1; g < COARSEN_GROUP; g++)
+                    vector = q / COARSEN_ITEMS == g ? at[g] : vector;
+                one.place = vector * COARSEN_ITEMS + q % COARSEN_ITEMS - row.lead;
+                if (one.place < row.width)
+                    one.key = COARSEN_(key)(row.in[one.place]);
+            }
+            COARSEN_(admit)(shared, best, plan, one.place < row.width, one, &edge);
+            mask &= mask - 1;
+        }
+    }
 }
 
 // True in the block that is the last to arrive, of so many that share a row.
@@ -537,73 +737,129 @@ COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int 
     return shared->is_last;
 }
 
-// Where a matrix is, and where its results go.
-typedef struct {
-    const COARSEN_TYPE *in;
-    size_t pitch, rows, width;
-    COARSEN_TYPE *out;
-    COARSEN_INDEX *out_indices;
-} COARSEN_(matrix);
-
-// parts: how many blocks share a row. Then there are as many rows as the grid has, and the first k of each part go to
-// lists: their indices, and as an array like in the numbers, of which the last block takes the first k. One block of a
-// multiprocessor may be all: with registers for two, nvcc 13 spills.
+// Reads rows, and ends them, if that takes one block or none waits for it: else leaves the edge, and which parts were chosen.
+// One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
-    COARSEN_(kernel)(COARSEN_(matrix) matrix, unsigned int k, unsigned int room, unsigned int parts,
-                     unsigned int *arrived, unsigned long long *told, unsigned long long *indices,
-                     COARSEN_TYPE *numbers)
+    COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
 {
     __shared__ COARSEN_(shared) shared;
-    COARSEN_(ranked) *const best = (COARSEN_(ranked) *)coarsen_shared;
-    const unsigned int part = blockIdx.x % parts;
-    const size_t vectors = matrix.width / COARSEN_ITEMS, each = vectors / parts,
-                 more = vectors % parts; // whole vectors: parts of a row that is aligned are, too
-    for (size_t row = blockIdx.x / parts; row < matrix.rows; row += gridDim.x / parts) {
-        const COARSEN_TYPE *in = matrix.in + row * matrix.pitch;
-        size_t begin = (part * each + coarsen_min(part, more)) * COARSEN_ITEMS;
-        size_t end =
-            part == parts - 1 ? matrix.width : begin + (each + (part < more)) * COARSEN_ITEMS;
-        unsigned long long *const words = told + row * (parts + 1);
-        const unsigned long long *from = NULL; // indices of what in has, if it is the lists
-        COARSEN_(word) upto = COARSEN_ALL;
-        for (;;) {
-            COARSEN_(first_of)
-            (&shared, best, room, in, begin, end, k, upto, parts > 1 && !from ? words : NULL, part,
-             parts);
-            if (parts == 1 || from)
-                break;
-            const size_t lists = row * parts * k;
-            for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
-                indices[lists + part * k + j] = best[j].index;
-                numbers[lists + part * k + j] = in[best[j].index];
+    COARSEN_(let_next)();
+    for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
+        const COARSEN_(best) best = COARSEN_(best_of)(plan);
+        const COARSEN_(lists) lists =
+            COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
+        __syncthreads(); // the row before is done
+        const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
+        const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
+        if (plan.direct) {
+#pragma unroll 2
+            for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
+                lists.keys[i] = COARSEN_(key)(row.in[i]);
+                lists.places[i] = i;
             }
-            if (!COARSEN_(last_part)(&shared, arrived + row, parts))
-                return;
-            for (unsigned int p = threadIdx.x; p < parts + 1; p += blockDim.x)
-                words[p] = 0; // for the next launch
-            in = numbers + lists;
-            from = indices + lists;
-            begin = 0;
-            end = (size_t)parts * k;
-            // Each list is in order: where k of the lists' first numbers reach, few others do.
-            const unsigned int place = threadIdx.x / parts; // in list threadIdx.x % parts
-            COARSEN_(word) sample = COARSEN_ALL;
-            if (place < k)
-                sample = COARSEN_(key)(in[threadIdx.x % parts * k + place]);
-            unsigned int samples = (unsigned int)__syncthreads_count(place < k);
-            if (samples >= k)
-                upto = COARSEN_(narrow)(&shared, place < k, sample, k, upto, &samples);
+            __syncthreads();
+            COARSEN_(emit)(&shared, best, firsts, plan, matrix, r);
+            continue;
         }
-        for (unsigned int j = threadIdx.x; j < k; j += blockDim.x) {
-            const size_t index = best[j].index;
-            matrix.out[row * k + j] = in[index];
-            if (matrix.out_indices)
-                matrix.out_indices[row * k + j] = (COARSEN_INDEX)(from ? from[index] : index);
+        COARSEN_(read)(row, plan, blockIdx.x % plan.parts, lists, best);
+        if (plan.parts > 1 && !COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
+            return;
+        __syncthreads();
+        const COARSEN_(edge) edge = COARSEN_(narrow)(&shared, firsts, plan.k, plan.enough);
+        COARSEN_(choose)(&shared, row, plan, lists, edge);
+        if (plan.alone) {
+            COARSEN_(collect)(&shared, best, row, plan, lists, edge, 0, 1);
+            const COARSEN_(numbers) list = {best.keys, best.places, shared.count};
+            __syncthreads();
+            COARSEN_(emit)(&shared, best, list, plan, matrix, r);
+        } else if (threadIdx.x == 0) {
+            lists.edge[0] = edge.key;
+            lists.edge[1] = edge.place;
+            *lists.count = 0;
         }
     }
 }
 
+// Looks for candidates in parts that are too many vectors for the last block. The last of this launch ends it.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
+    COARSEN_(collect_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
+{
+    __shared__ COARSEN_(shared) shared;
+    __shared__ unsigned int base;
+    COARSEN_(follow)();
+    const size_t r = blockIdx.x / plan.parts;
+    const COARSEN_(best) best = COARSEN_(best_of)(plan);
+    const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
+    const COARSEN_(edge) edge = {(COARSEN_(word))lists.edge[0], lists.edge[1]};
+    COARSEN_(collect)
+    (&shared, best, COARSEN_(row_of)(matrix, r), plan, lists, edge, blockIdx.x % plan.parts,
+     plan.parts);
+    if (threadIdx.x == 0)
+        base = atomicAdd(lists.count, shared.count);
+    __syncthreads();
+    for (unsigned int i = threadIdx.x; i < shared.count; i += blockDim.x) {
+        lists.candidate_keys[base + i] = best.keys[i];
+        lists.candidate_places[base + i] = best.places[i];
+    }
+    if (!COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
+        return;
+    const COARSEN_(numbers) list = {lists.candidate_keys, lists.candidate_places,
+                                    *(volatile unsigned int *)lists.count};
+    COARSEN_(emit)(&shared, best, list, plan, matrix, r);
+}
+
 // ---- a row, by a warp ---------------------------------------------------------------------------------
+
+// Elements [from, to) of a warp's tile, whose first one would be in[first]. A lane has COARSE_FACTOR vectors of it.
+typedef struct {
+    const COARSEN_TYPE *in;
+    size_t first;
+    unsigned int from, to;
+} COARSEN_(tile);
+
+// The least bits of the elements of each of the lane's vectors, or all ones.
+COARSEN_DEVICE void COARSEN_(least)(COARSEN_(tile) tile, COARSEN_(word) * least)
+{
+    const unsigned int stride = 32 * COARSEN_ITEMS, mine = threadIdx.x % 32 * COARSEN_ITEMS;
+    const COARSEN_(vector) *const vectors =
+        (const COARSEN_(vector) *)(tile.in + (tile.first + mine));
+    COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+        least[c] = COARSEN_ALL;
+    if (tile.from == 0 && tile.to == COARSE_FACTOR * stride) {
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+            load[c] = vectors[c * 32];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSE_FACTOR; c++)
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+        return;
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to)
+            load[c] = vectors[c * 32];
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < COARSE_FACTOR; c++) {
+        const unsigned int e = c * stride + mine;
+        if (e >= tile.from && e + COARSEN_ITEMS <= tile.to) {
+#pragma unroll
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                least[c] = COARSEN_(lesser)(least[c], COARSEN_(key)(load[c].item[j]));
+        } else if (e < tile.to) { // where the row begins or ends
+#pragma unroll 1
+            for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                if (e + j >= tile.from && e + j < tile.to)
+                    least[c] =
+                        COARSEN_(lesser)(least[c], COARSEN_(key)(tile.in[tile.first + (e + j)]));
+        }
+    }
+}
 
 // Candidates of a row; and of a tile the least bits of each vector, and then which vectors may have candidates.
 typedef struct {
@@ -704,14 +960,7 @@ COARSEN_DEVICE unsigned int COARSEN_(count_upto)(const COARSEN_(word) * bits, un
 #pragma unroll
     for (unsigned int i = 0; i < each; i++)
         count += bits[i] <= edge;
-#if COARSEN_PTX >= 800
-    return __reduce_add_sync(0xffffffff, count);
-#else
-#pragma unroll
-    for (int delta = 16; delta > 0; delta /= 2)
-        count += __shfl_xor_sync(0xffffffff, count, delta);
-    return count;
-#endif
+    return COARSEN_(warp_sum)(count);
 }
 
 // Bits up to which k of the warp's are, and few more, if k are up to `edge`; or else the edge. A lane has `each`, the
@@ -868,7 +1117,7 @@ COARSEN_DEVICE void COARSEN_(first_of_row)(COARSEN_(candidates) * best, const CO
             tile.from = done + s == 0 ? lead : 0;
             tile.to = left - s * step < step ? left - s * step : step;
             COARSEN_(word) of_step[COARSE_FACTOR];
-            COARSEN_(least)(tile, lane, 32, of_step, COARSE_FACTOR);
+            COARSEN_(least)(tile, of_step);
 #pragma unroll
             for (unsigned int c = 0; c < COARSE_FACTOR; c++)
                 best->least[(s * COARSE_FACTOR + c) * 32 + lane] = of_step[c];
@@ -1008,33 +1257,90 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Bytes of the counters, and with them of so many lists of k.
-COARSEN_HOST size_t COARSEN_(lists_bytes)(size_t processors, size_t lists, size_t k)
+// Whether a warp or less has a row.
+COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
 {
-    return processors * COARSEN_BLOCKS * COARSEN_TOLD_BYTES +
-           lists * k * (sizeof(unsigned long long) + sizeof(COARSEN_TYPE));
+    return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
+}
+
+// Threads of a block that has rows: few, so that a multiprocessor has several blocks; but so many that a row has some times as many
+// parts as k.
+COARSEN_HOST unsigned int COARSEN_(threads)(size_t k)
+{
+    size_t threads = 128;
+    while (threads < k / 2)
+        threads *= 2;
+    return (unsigned int)coarsen_min(threads, BLOCK_DIM);
+}
+
+// How blocks of so many threads, `blocks` at a time, share the rows.
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_rows)(size_t rows, size_t width, size_t k, size_t blocks, size_t threads)
+{
+    COARSEN_(plan) plan = {};
+    const size_t warps = threads / 32, vectors = width / COARSEN_ITEMS + 2;
+    plan.k = (unsigned int)k;
+    plan.enough = COARSEN_ENOUGH(plan.k);
+    // A block's candidates are as many as k vectors have, if it has room for these.
+    const size_t entry = sizeof(COARSEN_(word)) + 8;
+    plan.spare = plan.enough;
+    if (plan.spare < threads)
+        plan.spare = (unsigned int)threads;
+    plan.room = (unsigned int)coarsen_min(
+        COARSEN_ITEMS * plan.k > plan.spare ? COARSEN_ITEMS * plan.k : plan.spare,
+        COARSEN_SHARED_BYTES / entry - plan.spare);
+    plan.direct = width <= COARSEN_PART || width <= plan.enough;
+    plan.parts = plan.groups = 1;
+    if (plan.direct) {
+        plan.firsts = (unsigned int)width;
+        plan.alone = true;
+        plan.bytes = (width * (sizeof(COARSEN_(word)) + 8) + 15) / 16 * 16;
+        return plan;
+    }
+    // An odd number of parts has no factor in common with the periods that numbers often have.
+    if (rows <= blocks / 2)
+        plan.parts =
+            (unsigned int)coarsen_min(blocks / rows, coarsen_ceil_div(width, COARSEN_PART));
+    plan.parts -= plan.parts % 2 == 0;
+    // So many parts that to look through k of them takes about as long as to find these, and that they are few of all.
+    for (size_t g = 1; g <= COARSEN_ROWS * warps; g++) {
+        const size_t now = 32 * (size_t)plan.parts * plan.groups;
+        if (now >= 4 * plan.enough && now * now >= k * (vectors / 16))
+            break;
+        if ((warps % g == 0 || (g % warps == 0 && COARSEN_ROWS % (g / warps) == 0)) &&
+            32 * plan.parts * g <= COARSEN_MOST_PARTS)
+            plan.groups = (unsigned int)g;
+    }
+    plan.firsts = 32 * plan.parts * plan.groups;
+    plan.alone = plan.parts == 1 || coarsen_ceil_div(vectors, plan.firsts) * plan.k <= COARSEN_PART;
+    const size_t numbers = plan.firsts + (plan.alone ? 0 : plan.parts * plan.room);
+    plan.bytes = (numbers * (sizeof(COARSEN_(word)) + 8) + (plan.enough + 1) * 4 + 15) / 16 * 16;
+    return plan;
+}
+
+// Bytes of what blocks tell each other, of all rows that are in the works.
+COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
+{
+    return processors * COARSEN_BLOCKS * COARSEN_STATE * sizeof(unsigned int);
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 {
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const size_t most = processors * COARSEN_BLOCKS, parts = width / COARSEN_PART;
-    if (parts <= 1 || rows == 0)
+    if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
         return 0;
-    return COARSEN_(lists_bytes)(
-        processors, parts < most && rows < most ? coarsen_min(rows * parts, most) : most,
-        coarsen_min(k, COARSEN_MOST_K));
-}
-
-// Threads of a block: so many that a tile of theirs has a row, and that, of so many, k say where the first k may be.
-COARSEN_HOST unsigned int COARSEN_(threads)(size_t width, size_t k)
-{
-    size_t threads = 32;
-    while (threads < BLOCK_DIM &&
-           (threads < k || (threads < 512 && threads * COARSE_FACTOR * COARSEN_ITEMS < width)))
-        threads *= 2;
-    return (unsigned int)coarsen_min(threads, BLOCK_DIM);
+    // What NAME_plan_rows asks for at the most: of few rows, and of many.
+    const size_t entry = sizeof(COARSEN_(word)) + 8,
+                 enough = COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K));
+    const size_t room = coarsen_min(16 * enough, COARSEN_SHARED_BYTES / entry) + BLOCK_DIM;
+    const size_t parts = COARSEN_ROWS * BLOCK_DIM,
+                 whole = COARSEN_PART > enough ? COARSEN_PART : enough;
+    const size_t few =
+        coarsen_min(rows, processors / 2) * COARSEN_MOST_PARTS + processors * (room + 32);
+    const size_t many =
+        coarsen_min(rows, processors * COARSEN_BLOCKS) * ((parts > whole ? parts : whole) + enough);
+    return COARSEN_(states_bytes)(processors) + (few + many) * entry;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
@@ -1069,7 +1375,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     if (k <= COARSEN_WARP_K && width <= 0xfffffff0 &&
-        (width <= COARSEN_PART || rows >= COARSEN_RESIDENT * processors)) {
+        (width <= COARSEN_PART || rows >= 4 * processors)) {
         size_t warps = COARSEN_WARPS;
         while (warps > 1 && rows < warps * processors)
             warps /= 2;
@@ -1084,29 +1390,33 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
             coarsen_launch_config(blocks, (unsigned int)warps * 32, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
     }
-    const unsigned int threads = COARSEN_(threads)(width, k);
-    unsigned int room = 64;
-    while (room < 2048 && room < 2 * k + 64)
-        room *= 2;
-    const size_t bytes = room * sizeof(COARSEN_(ranked));
+    const bool few = rows <= processors;
+    const unsigned int threads = few ? BLOCK_DIM : COARSEN_(threads)(k);
+    size_t blocks = processors * COARSEN_BLOCKS;
+    COARSEN_(plan) plan = COARSEN_(plan_rows)(rows, width, k, processors, threads);
+    const size_t bytes = (plan.room + plan.spare) * (sizeof(COARSEN_(word)) + 8);
+    const void *const kernels[] = {(const void *)COARSEN_(kernel),
+                                   (const void *)COARSEN_(collect_kernel)};
+    for (unsigned int i = 0; i < 2 && status == cudaSuccess; i++)
+        status = coarsen_let_share(kernels[i], bytes, sizeof(COARSEN_(shared)) + 16);
     if (status == cudaSuccess)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
                                                                (int)threads, bytes);
     if (status != cudaSuccess)
         return status;
-    const size_t blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
-    const size_t most = coarsen_min(width / COARSEN_PART, width / (4 * k + COARSEN_ITEMS));
-    const size_t parts =
-        rows <= blocks / 2 && most > 1 ? coarsen_min(blocks / rows, most) : (size_t)1;
-    unsigned int *const arrived = (unsigned int *)scratch;
-    unsigned long long *const told = (unsigned long long *)(arrived + processors * COARSEN_BLOCKS);
-    unsigned long long *const indices =
-        (unsigned long long *)((char *)scratch + COARSEN_(lists_bytes)(processors, 0, 0));
-    COARSEN_TYPE *const numbers = (COARSEN_TYPE *)(indices + (parts > 1 ? rows * parts * k : 0));
-    const cudaLaunchConfig_t config = coarsen_launch_config(
-        parts > 1 ? rows * parts : coarsen_min(rows, blocks), threads, bytes, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, (unsigned int)k, room,
-                              (unsigned int)parts, arrived, told, indices, numbers);
+    blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
+    plan.states = (unsigned int *)scratch;
+    plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
+    cudaLaunchConfig_t config = coarsen_launch_config(
+        plan.parts > 1 ? rows * plan.parts : coarsen_min(rows, blocks), threads, bytes, stream);
+    status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan);
+    if (plan.direct || plan.alone || status != cudaSuccess)
+        return status;
+    cudaLaunchAttribute early;
+    status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(collect_kernel));
+    if (status != cudaSuccess)
+        return status;
+    return cudaLaunchKernelEx(&config, COARSEN_(collect_kernel), matrix, plan);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
@@ -1122,7 +1432,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_SHORT
 #undef COARSEN_PART
 #undef COARSEN_BLOCKS
-#undef COARSEN_FEW
 #undef COARSEN_ALL
 #undef COARSEN_WARP_STEPS
 #undef COARSEN_VECTORS
@@ -1135,7 +1444,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
-#undef COARSEN_TOLD_BYTES
+#undef COARSEN_STATE
+#undef COARSEN_MOST_PARTS
+#undef COARSEN_SHARED_BYTES
+#undef COARSEN_ROWS
 
 #define COARSEN_END
 #include "base.h"

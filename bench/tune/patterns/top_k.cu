@@ -4,7 +4,7 @@
 // "tune:" are.
 //
 // tune: --type f32,f64,i32,u32 --size n=2^24 --k 100
-// tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=1024
+// tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=512
 // tune: --knob COARSE_FACTOR=2:16:*2 --default COARSE_FACTOR=8
 // tune: --knob COARSEN_PART=1024:65536:*4 --default COARSEN_PART=4096
 // tune: --in 'TUNE_TYPE in[n]' --out 'TUNE_TYPE out[TUNE_K]' --out 'unsigned long long at[TUNE_K]'
