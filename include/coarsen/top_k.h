@@ -195,7 +195,9 @@ COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
 COARSEN_DEVICE unsigned int COARSEN_(warp_sum)(unsigned int value)
 {
 #if COARSEN_PTX >= 800
-    return __reduce_add_sync(0xffffffff, value);
+    unsigned int sum; // __reduce_add_sync(), which clang has from version 17 on
+    asm volatile("redux.sync.add.u32 %0, %1, 0xffffffff;" : "=r"(sum) : "r"(value));
+    return sum;
 #else
 #pragma unroll
     for (int delta = 16; delta > 0; delta /= 2)
