@@ -24,8 +24,9 @@
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
 // | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
-// | COARSEN_PART       | 4096               | numbers of a long row that a block takes, at the least; 1 or more |
-// Defines what block/vector.h does; NAME_kernel, NAME_warp_kernel and NAME_short_kernel; and
+// | COARSEN_PART       | 4096               | numbers of a row that a block takes, at the least; 1 or more |
+// Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_collect_kernel, NAME_warp_kernel and
+// NAME_short_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
 //                                                                           never falls as any of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -59,14 +60,13 @@
 //                                 k-th of those first numbers is a candidate. Neighbours are in different parts, so of
 //                                 random numbers these are a tenth more than k, and of ones that ascend or are equal
 //                                 as many times k as a vector has numbers. Of a row of few numbers all are candidates.
-// An edge up to which k numbers are is found by a bisection of their bits, which a block's threads keep in registers, and of
-// equal ones by that of their places. A row is several blocks', if there are few. The last block to end finds the edge
-// and, if these are not too many vectors, the candidates; else a second launch does. Many rows are a block's each.
+// An edge up to which k numbers are, or a quarter more, is found by a bisection of their bits, and of equal ones by that of
+// their places. A row is several blocks', if there are few. The last block to end finds the edge and, if these are not too
+// many vectors, the candidates; else a second launch does. Many rows are a block's each.
 // Price saved: all passes over memory but one, whatever the numbers.
-// Price paid: the k parts are read again, of long rows for a k of 1000 a quarter; one block works while the others are
-// done; vectors of a warp's tile in shared memory, 6 KiB a warp of floats; up to 64 KiB of candidates of a block.
-// Where numbers repeat at a multiple of the distance, their candidates may be too many: a block sorts out the first k of
-// them each time that it has no more room.
+// Price paid: the k parts are read again; one block works while the others are done; vectors of a warp's tile in shared
+// memory, 6 KiB a warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the
+// distance, candidates may be too many: a block sorts out the first k each time that it has no more room.
 // Cost: each number read once, and some again; keys and places of parts, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
 // numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort of few.
@@ -417,7 +417,6 @@ COARSEN_UNUSED static __device__ __noinline__ unsigned int
 COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word) * keys,
                unsigned long long *places, COARSEN_(edge) edge)
 {
-    __syncthreads(); // what was in their place has been read
     if (threadIdx.x == 0)
         shared->count = 0;
     __syncthreads();
@@ -748,7 +747,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         const COARSEN_(best) best = COARSEN_(best_of)(plan);
         const COARSEN_(lists) lists =
             COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
-        __syncthreads(); // the row before is done
         const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
         const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
         if (plan.direct) {
