@@ -419,7 +419,6 @@ COARSEN_UNUSED static __device__ __noinline__ unsigned int
 COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word) * keys,
                unsigned long long *places, COARSEN_(edge) edge)
 {
-    __syncthreads(); // what was in their place has been read
     if (threadIdx.x == 0)
         shared->count = 0;
     __syncthreads();
@@ -750,7 +749,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         const COARSEN_(best) best = COARSEN_(best_of)(plan);
         const COARSEN_(lists) lists =
             COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
-        __syncthreads(); // the row before is done
         const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
         const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
         if (plan.direct) {
