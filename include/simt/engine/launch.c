@@ -6,14 +6,13 @@
 static int config_fits(const simt_config *c, const char **what)
 {
     *what = c->order > SIMT_ROTATE ? "order must be forward, reverse, shuffle or rotate"
-            : c->resident < 1 || c->resident > MAX_SLOTS ? "resident must be 1 to 16"
-            : c->check != 0 && c->check != 1             ? "check must be 0 or 1"
-            : c->count < 0 || c->count > 2               ? "count must be 0, 1 or lines"
-            : c->keep_going != 0 && c->keep_going != 1   ? "keep_going must be 0 or 1"
-            : c->cores > MAX_CORES                       ? "cores must be 0 to 64"
-            : c->processors < 1 || c->processors > MAX_PROCESSORS
-                ? "processors must be 1 to 1024"
-                                                         : NULL;
+            : c->resident < 1 || c->resident > MAX_SLOTS          ? "resident must be 1 to 16"
+            : c->check != 0 && c->check != 1                      ? "check must be 0 or 1"
+            : c->count < 0 || c->count > 2                        ? "count must be 0, 1 or lines"
+            : c->keep_going != 0 && c->keep_going != 1            ? "keep_going must be 0 or 1"
+            : c->cores > MAX_CORES                                ? "cores must be 0 to 64"
+            : c->processors < 1 || c->processors > MAX_PROCESSORS ? "processors must be 1 to 1024"
+                                                                  : NULL;
     return !*what;
 }
 
