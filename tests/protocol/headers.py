@@ -76,6 +76,11 @@ def example(header):
     return "", f"#include <{header}>", "", ""
 
 
+def needs_of_cuda(header):
+    """The lines of the example that include CUDA's own headers."""
+    return "".join(f"{line}\n" for line in example(header)[0].splitlines() if line.startswith("#include <cuda_"))
+
+
 def defines(header):
     """The #define lines of the example's inclusion of the header: name -> (macro, value)."""
     pairs = (re.match(r"#define ((\w+)(?:\([^)]*\))?) +(.*)", line)

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from headers import CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, QUICK_NVCC, ROOT, SIMT, STRICT, compile_source, inclusion, uses
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, QUICK_NVCC, ROOT, SIMT, STRICT, compile_source, inclusion,
+                     needs_of_cuda, uses)
 
 SIMT_LIB = os.environ.get("SIMT_LIB")
 RUNTIME = [f"-I{INCLUDE / 'simt'}", *SIMT[1:]]
@@ -35,7 +36,7 @@ def bundle(header, folder):
 
 def use(header, name, prefix):
     changes = {"COARSEN_NAME": prefix} if "COARSEN_NAME" in inclusion(header) else {}
-    return re.sub(r"#include .*", f'#include "{name}"', inclusion(header, again=True, **changes))
+    return needs_of_cuda(header) + re.sub(r"#include .*", f'#include "{name}"', inclusion(header, again=True, **changes))
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

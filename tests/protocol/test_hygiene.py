@@ -452,7 +452,7 @@ def test_quiet(compiler, tmp_path):
         pytest.skip(NO_NVCC)
     flags = [f"-Xcompiler={','.join(STRICTER)}"] if compiler == "nvcc" else STRICTER
     command = [flag for flag in COMPILERS[compiler] if "Werror" not in flag]
-    source = "static int n = 1, sum = 2, width = 3;\nint use(void);\nint use(void)\n{\n    return n + sum + width;\n}\n"
+    source = CUDA + "static int n = 1, sum = 2, width = 3;\nint use(void);\nint use(void)\n{\n    return n + sum + width;\n}\n"
     for number, header in enumerate(HEADERS):
         changes = {"COARSEN_NAME": f"quiet_{number}"} if "COARSEN_NAME" in parameters(header) else {}
         source += inclusion(header, again=True, **changes)
