@@ -205,7 +205,7 @@ COARSEN_INLINE void COARSEN_(store_any)(COARSEN_(vector) (*rows)[33], unsigned c
         const int left = strip->warp_left - (int)after, tail = left / 16;
         if (left >= 0 && tail >= strip->made_begin && tail < strip->made_end &&
             (int)lane < left % 16)
-            first[after + 16 * tail + lane] = bytes[after + 16 * tail + lane];
+            first[(int)(after + lane) + 16 * tail] = bytes[(int)(after + lane) + 16 * tail];
     }
     __syncwarp(); // before the next row is written there
 }

@@ -157,7 +157,7 @@ COARSEN_DEVICE void COARSEN_(tally)(unsigned int *counts, COARSEN_TYPE key, unsi
 // end; an even number of passes leaves them there.
 COARSEN_DEVICE unsigned int COARSEN_(live_of)(unsigned int live, unsigned int passes, bool in_place)
 {
-    while (live == 0 || (in_place && (__popc(live) + passes) % 2 != 0)) {
+    while (live == 0 || (in_place && ((unsigned int)__popc(live) + passes) % 2 != 0)) {
         const unsigned int idle = ~live & ((1u << passes) - 1);
         live |= idle & -idle;
     }
