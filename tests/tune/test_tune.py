@@ -240,7 +240,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
                 "const bool head = mine < boundary;", ["--n", "2051", "--width", "7", "--data", "runs"]),
     "stencil": ("stencil/vectorized.h", "const bool kept_z = step < walk.inner || step >= walk.outer;",
                 "const bool kept_z = false;", ["--n", "12", "--knob", "COARSEN_THREAD_ROWS=1"]),
-    "top_k": ("top_k.h", "(COARSEN_INDEX)(from ? from[index] : index)", "(COARSEN_INDEX)index",
+    "top_k": ("top_k.h", "out_indices[row * plan.k + j] = (COARSEN_INDEX)index", "out_indices[row * plan.k + j] = (COARSEN_INDEX)(index + 1)",
               ["--n", "1003", "--k", "10", "--knob", "COARSEN_PART=256"]),
     "sort_segments": ("sort_segments.h", "return COARSEN_(before)(theirs, mine) != upper ? theirs : mine;",
                       "return COARSEN_(before)(theirs, mine) == upper ? theirs : mine;",

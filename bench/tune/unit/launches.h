@@ -11,6 +11,7 @@
 // So that the headers leave their host part in, as for nvcc; --device-as-default-execution-space does
 // the rest.
 #undef __CUDACC_RTC__
+#define __builtin_huge_val() (1.0 / 0) // which NVRTC lacks
 #define __NVCC__
 #define TUNE_ON_DEVICE
 typedef signed char int8_t;

@@ -299,10 +299,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
 // The same, and moves on to the next ones. After the last ones it copies zeros.
 COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
 {
-    if (!from->vectors)
-        COARSEN_SHAPE_(copy_tiles)(to, from, false, false);
-    else if (from->rows < BM || from->cols < BN || from->inner < BK)
-        COARSEN_SHAPE_(copy_tiles)(to, from, false, true);
+    if (!from->vectors || from->rows < BM || from->cols < BN || from->inner < BK)
+        COARSEN_SHAPE_(copy_tiles)(to, from, false, from->vectors);
     else
         COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
     from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
@@ -414,7 +412,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     for (unsigned int i = 0; i < TM / 16; i++)
         COARSEN_SHAPE_(load_m)(step[0].m[i], stages, row + 16 * i, 0);
 #pragma unroll 1
-    for (size_t k = 0; k < inner; k += BK) {
+    for (size_t left = coarsen_ceil_div(inner, BK); left > 0; left--) {
 #pragma unroll
         for (unsigned int s = 0; s < BK / COARSEN_DEEP; s++) {
             const unsigned int next = (s + 1) % (BK / COARSEN_DEEP);
