@@ -124,9 +124,9 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
     # A lane a row of 3.
     "columns": (["--rows", "64", "--width", "3"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "2"]},
                 {"COARSE_FACTOR": "1"}, {"global_bytes": str((64 * 3 + 3) * 4), "blocks": "1"}),
-    # A mark for each of the 143 segments' beginnings, and one for the end; a ticket for each block.
+    # A block for each of the 143 segments, and one for what is more than a tile of 64 threads.
     "offsets": (["--n", "1001", "--width", "7"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["1"]},
-                {"BLOCK_DIM": "64"}, {"atomics_shared": "144"}),
+                {"BLOCK_DIM": "64"}, {"blocks": "144"}),
     # A thread has a vector of 4 cells, so there are 6, in 2 blocks of 2 rows. Each loads it from 3 slices; for each of
     # 3 results its 4 neighbours along x and y, and for 2 of them the next slice; and stores the 3.
     "stencil": (["--nx", "8", "--ny", "3", "--nz", "3"],
@@ -236,8 +236,8 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
              ["--rows", "99", "--width", "8"]),
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",
                 ["--rows", "99"]),
-    "offsets": ("segmented/offsets.h", "const bool head = mine < boundary && (mine == 0 || previous < at);",
-                "const bool head = mine < boundary;", ["--n", "2051", "--width", "7", "--data", "runs"]),
+    "offsets": ("segmented/offsets.h", "arrays.out[group] = all;",
+                "arrays.out[group] = COARSEN_(identity)();", ["--n", "2051", "--width", "7", "--data", "runs"]),
     "stencil": ("stencil/vectorized.h", "const bool kept_z = step < walk.inner || step >= walk.outer;",
                 "const bool kept_z = false;", ["--n", "12", "--knob", "COARSEN_THREAD_ROWS=1"]),
     "top_k": ("top_k.h", "out_indices[row * plan.k + j] = (COARSEN_INDEX)index", "out_indices[row * plan.k + j] = (COARSEN_INDEX)(index + 1)",
