@@ -145,7 +145,6 @@ FAULTS = {
          f"COARSEN_STAGES - 1);\n                {BARRIER}\n"),
         ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
         ("take ragged rows for aligned", "if (!from->vectors || ", "if ("),
-        ("take half a word for a whole one", "if (vectors && there % 2 == 0)", "if (vectors)"),
         ("copy a line beyond the edge", "l < lines_there ? left : 0", "l <= lines_there ? left : 0"),
         ("copy an element beyond the edge", "if (q < there)", "if (q <= there)"),
         ("take an edge for a whole tile", "from->cols < BN ||", ""),
