@@ -23,7 +23,7 @@
 // | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
 // | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR      | 8                  | 16-byte loads a thread has in flight, from 1 to 32     |
+// | COARSE_FACTOR      | 7                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a row that a block takes, at the least; 1 or more |
 // Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_collect_kernel, NAME_warp_kernel and
 // NAME_short_kernel; and
@@ -93,7 +93,7 @@
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 8
+#define COARSE_FACTOR 7
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/top_k: COARSE_FACTOR must be from 1 to 32"
 #endif
