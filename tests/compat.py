@@ -68,9 +68,9 @@ class Nvrtc:
 
     def __init__(self, version):
         self.name = f"NVRTC {version}"
-        self.library = next((FOLDER / version).glob("nvidia/*/lib/libnvrtc.so.*"))
+        self.loaded = next((FOLDER / version).glob("nvidia/*/lib/libnvrtc.so.*"))
         self.headers = toolkit(version) / "include"  # for cuda_fp16.h
-        told = subprocess.run([sys.executable, __file__, "--nvrtc", self.library], check=True, stdout=subprocess.PIPE,
+        told = subprocess.run([sys.executable, __file__, "--nvrtc", self.loaded], check=True, stdout=subprocess.PIPE,
                               text=True)
         self.gpus = {f"sm_{number}" for number in told.stdout.split()}
         self.quick = "--device-debug"  # the optimizer takes nine tenths of the time
@@ -78,7 +78,7 @@ class Nvrtc:
             self.quick = "--Ofast-compile=max"
 
     def compile(self, source, *options):
-        return run([sys.executable, __file__, "--nvrtc", self.library, f"--include-path={INCLUDE}",
+        return run([sys.executable, __file__, "--nvrtc", self.loaded, f"--include-path={INCLUDE}",
                     f"--include-path={self.headers}", *options], source)
 
     def options(self, column):

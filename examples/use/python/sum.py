@@ -25,17 +25,17 @@ class Sum:
     """Room on the GPU for arrays of up to `most` float32, and their sums."""
 
     def __init__(self, library, most):
-        self.library = ctypes.CDLL(library)
+        self.loaded = ctypes.CDLL(library)
         for name, (result, *arguments) in FUNCTIONS.items():
-            function = getattr(self.library, name)
+            function = getattr(self.loaded, name)
             function.restype, function.argtypes = result, arguments
-        self.bytes = self.library.sum_f32_scratch_bytes(most)
+        self.bytes = self.loaded.sum_f32_scratch_bytes(most)
         self.memory = self.allocate(4 * most), self.allocate(4), self.allocate(self.bytes)
         self.call("sum_f32_scratch_init", self.memory[2], self.bytes)  # once
 
     def call(self, name, *arguments):
-        if error := getattr(self.library, name)(*arguments):
-            raise RuntimeError(f"{name}: {self.library.error_text(error).decode()}")
+        if error := getattr(self.loaded, name)(*arguments):
+            raise RuntimeError(f"{name}: {self.loaded.error_text(error).decode()}")
 
     def allocate(self, size):
         memory = POINTER()
