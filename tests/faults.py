@@ -887,7 +887,6 @@ FAULTS = {
         ("leave keys of one digit where they were", "while (live == 0 || ", "while ("),
         ("end in the wrong array in place", "(in_place && ((unsigned int)__popc(live) + passes) % 2 != 0)", "false"),
         ("read in again after a pass that is not done", "if ((live & ((1u << p) - 1)) != 0) {", "if (p > 0) {"),
-        ("do a pass that is not to be done", "shared.live = live >> p & 1;", "shared.live = true;"),
     ]),
     "merge_sort.h": ("merge_sort", [
         ("take wrong arguments", "        return cudaErrorInvalidValue;\n\n    unsigned", "        ;\n\n    unsigned"),
@@ -1626,7 +1625,6 @@ FAULTS = {
          "(COARSEN_AHEAD - 1);\n"),
         ("take a vector's place before others have read it", "__syncwarp(); // before its", "; // before its"),
         ("read means before others have written them", "row[lane] = means;\n    __syncwarp();", "row[lane] = means;"),
-        ("write means before others have read them", "__syncwarp(); // before the next", "; // before the next"),
         ("take any alignment for 16", "| out_pitch) % 16 == 0", "| out_pitch) % 1 == 0"),
         ("lose the last column", "coarsen_ceil_div(samples - both, 512 - both)",
          "coarsen_ceil_div(samples - both - 15, 512 - both)"),

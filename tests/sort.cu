@@ -496,14 +496,18 @@ static void check_unready(size_t n)
 #endif
 
 #if defined(SIMT) && !defined(TEST_ONLY)
-// The figures of docs/counts.md: of a whole sort of n random keys, so many passes.
+// The figures of docs/counts.md: of a whole sort of n random keys, of which only the bits of a mask are not 0.
 static void check_count(const char *name, size_t (*scratch_bytes)(size_t),
                         cudaError_t (*launch)(const unsigned int *, unsigned int *, size_t, void *,
                                               size_t, cudaStream_t),
-                        double bytes_per_key, double sectors_per_key, size_t n = 14336)
+                        double bytes_per_key, double sectors_per_key, size_t n = 14336,
+                        unsigned int mask = 0xffffffff)
 {
     const test_array in(n * 4), out(n * 4), scratch(scratch_bytes(n));
-    in.fill(make<unsigned int>(RANDOM, n, 3).data());
+    std::vector<unsigned int> keys = make<unsigned int>(RANDOM, n, 3);
+    for (unsigned int &key : keys)
+        key &= mask;
+    in.fill(keys.data());
     scratch.zero();
     simt_counts c;
     simt_reset_counts();
@@ -531,6 +535,8 @@ int main(void)
                 1.342);
     check_count("onesweep", counted_onesweep_scratch_bytes, counted_onesweep_launch, 63.97, 1.251,
                 96 * 2048);
+    check_count("onesweep, one digit of four", counted_onesweep_scratch_bytes,
+                counted_onesweep_launch, 19.10, 0.331, 96 * 2048, 0xff00);
 #endif
 #if TESTED(single_bit)
     check_errors(of_single_i16);

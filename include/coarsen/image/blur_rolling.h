@@ -185,7 +185,8 @@ COARSEN_DEVICE void COARSEN_(store)(unsigned char *to, int b, COARSEN_(vector) m
 }
 
 // Writes the warp's vectors to a row at any distance from a boundary: as the aligned vectors that hold them, by way of
-// shared memory. Only where the row begins and ends is it bytes.
+// shared memory. Only where the row begins and ends is it bytes. Before the next row is written there, the next step's
+// barriers let all lanes read this one.
 COARSEN_INLINE void COARSEN_(store_any)(COARSEN_(vector) (*rows)[33], unsigned char *to,
                                         COARSEN_(vector) means, const COARSEN_(strip) * strip,
                                         const bool columns)
@@ -207,7 +208,6 @@ COARSEN_INLINE void COARSEN_(store_any)(COARSEN_(vector) (*rows)[33], unsigned c
             (int)lane < left % 16)
             first[(int)(after + lane) + 16 * tail] = bytes[(int)(after + lane) + 16 * tail];
     }
-    __syncwarp(); // before the next row is written there
 }
 
 // The column sums at samples p and p + 2, packed. even[k] holds the sums at samples 4k and 4k + 2,
