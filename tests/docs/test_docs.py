@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The documentation: links and anchors, as they are read in the repository and on the site; the pictures; the site."""
-import csv
 import os
 import re
 import subprocess
@@ -54,23 +53,6 @@ def test_links(path):
         elif anchor and there.suffix == ".md" and anchor not in anchors(there):
             wrong.append(f"{target}: no such heading")
     assert not wrong
-
-
-def three_digits(x):
-    return f"{x:.{0 if x >= 100 else 1 if x >= 10 else 2}f}"
-
-
-@pytest.mark.parametrize("data, first", [("bins in use", "bins in use"), ("copies of one bin", "copies")])
-def test_contention_is_as_measured(data, first):
-    """The tables of docs/histogram.md are what bench/contention.cu wrote."""
-    lines = (ROOT / "bench" / "results" / "contention.csv").read_text().splitlines()
-    rows = [row for row in csv.DictReader(line for line in lines if line[0] != "#") if row["data"] == data]
-    kernels = list(dict.fromkeys(row["kernel"] for row in rows))
-    rates = {(row["n"], row["kernel"]): three_digits(float(row["work_rate"])) for row in rows}
-    table = [f"| {first} | {' | '.join(kernels)} |", "|---" * (1 + len(kernels)) + "|"]
-    table += [f"| {n} | {' | '.join(rates.get((n, kernel), '') for kernel in kernels)} |"
-              for n in dict.fromkeys(row["n"] for row in rows)]
-    assert "\n".join(table) in (ROOT / "docs" / "histogram.md").read_text()
 
 
 # ---- Pictures -----------------------------------------------------------------------------------------
