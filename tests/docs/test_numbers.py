@@ -218,6 +218,37 @@ def test_shapes():
         assert name == "all" or worst.splitlines()[0].split(None, 3)[3] == row[5]
 
 
+def test_counts_of_a_gpu():
+    """The table of docs/counts.md has the GPU's counts that simt is tested against."""
+    source = (ROOT / "bench" / "counts_measured.h").read_text()
+    measured = dict(re.findall(r"^MEASURED\((\w+), ([\d, ]+),$", source, re.M))
+    for name, *counts in tables.Result(RESULTS / "counts-foreign.csv").rows:
+        of_gpu = [re.search(r"(\d+)\)?$", count)[1] for count in counts]  # the one in brackets, where there are two
+        assert of_gpu == measured[name].split(", "), name
+
+
+def test_devices():
+    """The table of docs/thread.md has what coarsen-tune works with."""
+    source = re.sub(r"\\\n", " ", (ROOT / "bench" / "tune" / "device.c").read_text())
+    shared = dict(re.findall(r"^#define (\w+) +(.*)$", source, re.M))
+    lines = (ROOT / "docs" / "thread.md").read_text().splitlines()
+    first = lines.index("<!-- checked: bench/tune/device.c -->") + 1
+    names, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[first:first + 10]]
+    assert names[1:] == ["T4 (7.5)", "A100 (8.0)", "RTX 3090 (8.6)", "H100, H200 (9.0)", "B200 (10.0)"]
+    of = {row[0]: row[1:] for row in rows}
+    for i, name in enumerate(("T4", "A100-SXM4-80GB", "RTX 3090", "H200", "B200")):
+        text = re.search(r'\{"[^"]*\b' + name + r'", (.*?)\.source', source, re.S)[1]
+        for _ in range(4):  # a macro has others
+            text = re.sub(r"\b[A-Z]+(_\d+)?\b", lambda match: shared.get(match[0], ""), text)
+        has = dict(re.findall(r"\.(\w+) = (\d+)", text))
+        for key, words in (("processors", "multiprocessors"), ("threads_per_processor", "threads per multiprocessor"),
+                           ("blocks_per_processor", "blocks per multiprocessor"),
+                           ("registers_per_processor", "registers per multiprocessor"),
+                           ("shared_per_processor", "shared memory per multiprocessor, KiB"),
+                           ("shared_per_block", "shared memory per block, KiB")):
+            assert of[words][i] == has[key], (name, words)
+
+
 def cells(file, letter, *begins):
     """The numbers of a column: of all rows, or of those that begin so."""
     result = tables.Result(RESULTS / file)
