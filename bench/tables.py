@@ -276,12 +276,13 @@ def plan(result):
     conditions, *columns = [part.strip() for part in result.note("take").split(";")]
     pairs = lambda text: dict(pair.split("=") for pair in (text or "").split(" & ") if pair)  # noqa: E731
     for column in columns:
-        key = re.fullmatch(r"(pattern|type|data|n)(?: \((.*)\))?", column)
+        key = re.fullmatch(r"(pattern|kernel|type|data|n)(?: \((.*)\))?", column)
         value = re.fullmatch(r"(?:\[(.*)\] )?(.*?)(?:\|(\w+))?", column)
         if key:
             yield key[1], pairs(key[2])
         else:
-            yield {**pairs(conditions), **pairs(value[1]), "kernel": value[2]}, value[3] or "median_us"
+            kernel = {"kernel": value[2]} if value[2] else {}
+            yield {**pairs(conditions), **pairs(value[1]), **kernel}, value[3] or "median_us"
 
 
 def alike(name, value, wanted):
