@@ -79,6 +79,9 @@ typedef struct {
     const COARSEN_ACC *carry; // what they come to, or NULL
     COARSEN_ACC *total;       // where out is NULL: what the array comes to, alone
     size_t first;             // the index that LIFT gets with in[0]
+#define COARSEN_START arrays.first
+#else
+#define COARSEN_START 0
 #endif
 } COARSEN_(arrays);
 
@@ -110,20 +113,11 @@ typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
 
 #define COARSEN_WORDS (sizeof(COARSEN_(results)) / 4)
 
-// The index that LIFT gets.
-COARSEN_DEVICE size_t COARSEN_(index)(COARSEN_(arrays) arrays, size_t element)
-{
-#ifdef COARSEN_CARRIED
-    element += arrays.first;
-#endif
-    return element - arrays.skip;
-}
-
 // What is there of a vector, combined.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
                                          size_t element)
 {
-    const size_t i = COARSEN_(index)(arrays, element);
+    const size_t i = COARSEN_START + element - arrays.skip;
     COARSEN_ACC sum = COARSEN_(identity)();
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
@@ -144,7 +138,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_
 COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
                                     size_t element, COARSEN_ACC before)
 {
-    const size_t i = element - arrays.skip, index = COARSEN_(index)(arrays, element);
+    const size_t i = element - arrays.skip;
 #ifdef COARSEN_CARRIED
     if (!arrays.out) {
         if (element >= arrays.end || arrays.end - element > COARSEN_ITEMS)
@@ -152,7 +146,7 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
 #pragma unroll 1
         for (unsigned int j = 0; j < arrays.end - element; j++)
             if (COARSEN_(there)(arrays, element + j, 1))
-                before = COARSEN_(op)(before, COARSEN_(lift)(from->item[j], index + j));
+                before = COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j));
         *arrays.total = before;
         return;
     }
@@ -162,7 +156,7 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1)) {
                 const COARSEN_ACC sum =
-                    COARSEN_(op)(before, COARSEN_(lift)(from->item[j], index + j));
+                    COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j));
                 arrays.out[i + j] = COARSEN_EXCLUSIVE ? before : sum;
                 before = sum;
             }
@@ -172,7 +166,8 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
     COARSEN_(results) results;
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-        const COARSEN_ACC sum = COARSEN_(op)(before, COARSEN_(lift)(load.item[j], index + j));
+        const COARSEN_ACC sum =
+            COARSEN_(op)(before, COARSEN_(lift)(load.item[j], COARSEN_START + i + j));
         results.item[j] = COARSEN_EXCLUSIVE ? before : sum;
         before = sum;
     }
@@ -294,6 +289,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 #endif
 
 #undef COARSEN_WORDS
+#undef COARSEN_START
 
 #define COARSEN_END
 #include "../base.h"
