@@ -136,6 +136,7 @@ def functions(header, prefix=None):
     with tempfile.TemporaryDirectory() as folder:  # a runtime of nothing: the qualifiers stay to be read
         for name in ["cuda_runtime.h", *re.findall("#include <(cuda.*)>", example(header)[0])]:
             (Path(folder) / name).touch()
+        (Path(folder) / "nccl.h").write_text("#define NCCL_VERSION_CODE 21800\n")
         source = f"{example(header)[0]}\nint coarsen_begin;\n{inclusion(header, again=True, **changes)}\n"
         made = subprocess.run([*CXX, "-x", "c++", "-E", "-P", f"-I{folder}", f"-I{INCLUDE}", "-"], input=source,
                               check=True, text=True, stdout=subprocess.PIPE).stdout
@@ -171,7 +172,7 @@ def compile_each(compiler, sources):
     """label -> what the compiler says of each of the sources, which are one file, each in a namespace: most of the
     time is the runtime's own headers'. The compiler goes on after an error of the kind that the headers give."""
     labels = {f"case {i}": label for i, label in enumerate(sources)}
-    source = "#include <coarsen/base.h>\n" + "".join(
+    source = "#include <coarsen/nccl/base.h>\n" + "".join(
         f'# 1 "{case}"\nnamespace case_{i} {{\n{sources[label]}\n}}\n' for i, (case, label) in enumerate(labels.items()))
     said, case = dict.fromkeys(sources, ""), None
     with tempfile.TemporaryDirectory() as folder:

@@ -64,6 +64,12 @@
 #define COARSEN_NCCL_SECONDS 60
 #endif
 
+#ifdef __GNUC__ // as ../base.h says
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 // ---- Errors -------------------------------------------------------------------------------------
 
 // The last result of NCCL in this thread, as seen by this file of the program, that was no success.
@@ -214,6 +220,9 @@ COARSEN_HOST cudaError_t coarsen_nccl_counts(size_t n, size_t *counts, void *scr
     return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
 }
 
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 #endif // __CUDACC_RTC__
 
 #endif // COARSEN_NCCL_BASE_H
