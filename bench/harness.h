@@ -42,6 +42,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -428,9 +429,14 @@ inline bench::bench(int argc, char **argv, bench_defaults defaults)
     banner(stdout, "");
     if (csv) {
         banner(csv, "# ");
+        char date[16];
+        const time_t now = ::time(nullptr);
+        strftime(date, sizeof date, "%Y-%m-%d", localtime(&now));
         fprintf(csv,
+                "# %s\n"
                 "pattern,kernel,type,data,n,knobs,median_us,min_us,spread_percent,samples,GBps,"
-                "work_rate,work_unit,percent_copy,vs_peer,occupancy_percent,registers\n");
+                "work_rate,work_unit,percent_copy,vs_peer,occupancy_percent,registers\n",
+                date);
     }
     // Clocks rise when there is work.
     const auto start = std::chrono::steady_clock::now();
@@ -649,6 +655,9 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
     const auto name = [](const bench_entry &entry) {
         return entry.kernel + (entry.knobs.empty() ? "" : " ") + entry.knobs;
     };
+    const auto cell = [](const std::string &text) {
+        return text.find(',') == std::string::npos ? text : '"' + text + '"';
+    };
     double peer_us = 0, copy_rate = 0; // 0: there is none to compare with
     for (size_t e = 0; e < timings.size(); e++) {
         if (timings[e].samples == 0)
@@ -702,8 +711,8 @@ inline void bench::print(const bench_contest &contest, const std::vector<timing>
         if (!csv)
             continue;
         fprintf(csv, "%s,%s,%s,%s,%llu,%s,%.3f,%.3f,%.2f,%zu,%.2f,", contest.pattern.c_str(),
-                entry.kernel.c_str(), contest.type.c_str(), contest.data.c_str(), contest.n,
-                entry.knobs.c_str(), t.median, t.least, t.spread, t.samples, rate);
+                cell(entry.kernel).c_str(), contest.type.c_str(), cell(contest.data).c_str(),
+                contest.n, entry.knobs.c_str(), t.median, t.least, t.spread, t.samples, rate);
         if (work)
             fprintf(csv, "%.2f,%s,", work_rate, defaults.work_unit);
         else

@@ -22,10 +22,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "protocol"))
-from headers import HEADERS, INCLUDE, defines, inclusion, uses  # noqa: E402
+from headers import HEADERS, INCLUDE, defines, inclusion, reached, uses  # noqa: E402
 
 FOLDER = ROOT / "build" / "compat"  # of what ./run compat installed
-KEPT = FOLDER / "results.json"  # what was tried of these headers, to go on from there
+KEPT = FOLDER / "results.json"  # what was tried, and of which sources, to go on from there
 PAGE = ROOT / "docs" / "compat.md"
 BEGIN, END = "<!-- ./run compat --write writes from here -->\n", "<!-- to here -->\n"
 
@@ -238,25 +238,43 @@ def program(headers):
     return source
 
 
+def groups():
+    """The headers in parts, a pattern's in each, so that a header that changes does not mean to try all again."""
+    found = {}
+    for header in HEADERS:
+        found.setdefault(header.split("/")[1].split(".")[0], []).append(header)
+    parts, few = [], []  # one header each takes longer to begin than to compile
+    for part in found.values():
+        few += part if len(part) < 4 else []
+        parts += [tuple(part)] if len(part) >= 4 else []
+    return [*parts, tuple(few)] if few else parts
+
+
+def sources(part):
+    """A name for what a program of these headers consists of."""
+    read = sorted({"coarsen/base.h", *(inner for header in part for inner in reached(header))})
+    return hashlib.sha256(program(part).encode() + b"".join((INCLUDE / header).read_bytes() for header in read)).hexdigest()
+
+
 def first_error(said):
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     found = next((line for line in lines if re.search(r"\berror\b|\bfatal\b", line)), lines[0] if lines else "")
     return re.sub(r"^\S*/", "", found.replace(str(INCLUDE), ""))[:200]
 
 
-def attempt(compiler, column, headers=tuple(HEADERS)):
+def attempt(compiler, column, headers=tuple(HEADERS), again=False):
     """What failed: header -> the first error. None: not tried."""
     if compiler.options(column) is None:
         return None
     code, said = compiler.attempt(column, program(headers))
     if code == 0 and said == "":
         return {}
-    if headers == tuple(HEADERS) and compiler.attempt(column, "")[0] != 0:
+    if not again and compiler.attempt(column, "")[0] != 0:
         return None  # it has no such option
     if len(headers) == 1:
         return {headers[0]: first_error(said) or f"exit status {code}"}
     half = len(headers) // 2
-    failed = {**attempt(compiler, column, headers[:half]), **attempt(compiler, column, headers[half:])}
+    failed = {**attempt(compiler, column, headers[:half], True), **attempt(compiler, column, headers[half:], True)}
     return failed or {f"{headers[0]} to {headers[-1]} together": first_error(said)}
 
 
@@ -299,24 +317,30 @@ def main(words):
         return 1
     cells = [(compiler, column) for column in sorted(COLUMNS, key="optimized".__eq__) for compiler in found
              if compiler.options(column) is not None]  # what takes long comes last
-    sources = hashlib.sha256(program(HEADERS).encode() + b"".join(
-        (INCLUDE / header).read_bytes() for header in HEADERS)).hexdigest()
+    parts = {sources(part): part for part in groups()}
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    kept = kept if kept.get("sources") == sources else {"sources": sources}
-    left = list({label(*one): one for one in cells if label(*one) not in kept and not only_kept}.values())  # each once
+    kept = {name: failed for name, failed in kept.items() if name.split(": ")[0] in parts}
+    tries = {f"{part}: {label(*one)}": (part, one) for one in cells for part in parts}  # each once
+    left = [] if only_kept else [name for name in tries if name not in kept]
     start, done = time.monotonic(), 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        futures = {pool.submit(attempt, *one): one for one in left}
+        futures = {pool.submit(attempt, *tries[name][1], parts[tries[name][0]]): name for name in left}
         for future in concurrent.futures.as_completed(futures):
-            compiler, column = futures[future]
-            kept[label(compiler, column)] = failed = future.result()
+            name = futures[future]
+            part, (compiler, column) = tries[name]
+            kept[name] = failed = future.result()
             KEPT.write_text(json.dumps(kept))
             done += 1
-            print(f"{done:4} of {len(left)}, {time.monotonic() - start:5.0f} s: {compiler.name}, {column}: "
-                  f"{cell(failed)}", flush=True)
-    results = {(compiler.name, column): kept[label(compiler, column)] if (compiler, column) in cells else None
-               for compiler in found for column in COLUMNS
-               if (compiler, column) not in cells or label(compiler, column) in kept}
+            print(f"{done:4} of {len(left)}, {time.monotonic() - start:5.0f} s: {compiler.name}, {column}, "
+                  f"{parts[part][0]} and {len(parts[part]) - 1} more: {cell(failed)}", flush=True)
+    results = {}  # None: the compiler has no such column. Left out: not all parts were tried
+    for compiler in found:
+        for column in COLUMNS:
+            told = [kept.get(f"{part}: {label(compiler, column)}", "") for part in parts] if (
+                compiler, column) in cells else [None]
+            if "" not in told:
+                results[compiler.name, column] = None if None in told else {
+                    header: error for failed in told for header, error in failed.items()}
     made = table(found, results)
     print(f"\n{made}")
     if write:

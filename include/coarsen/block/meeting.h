@@ -48,12 +48,13 @@ COARSEN_DEVICE bool COARSEN_(in_cluster)(void)
 }
 
 // A word has how many blocks have arrived, and in its upper half how many times all of them have.
+// Arriving at the barrier of a cluster releases and waiting acquires without saying so, which CUDA 11.8 does not take.
 COARSEN_DEVICE unsigned int COARSEN_(arrive)(unsigned int *meeting)
 {
     unsigned int before = 0;
 #if COARSEN_PTX >= 900
     if (COARSEN_(in_cluster)()) {
-        asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+        asm volatile("barrier.cluster.arrive;" ::: "memory");
         return 0;
     }
 #endif
@@ -73,7 +74,7 @@ COARSEN_DEVICE void COARSEN_(wait)(unsigned int *meeting, unsigned int turn)
 {
 #if COARSEN_PTX >= 900
     if (COARSEN_(in_cluster)()) {
-        asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+        asm volatile("barrier.cluster.wait;" ::: "memory");
         __syncthreads(); // for tools that do not know the barrier of a cluster
         return;
     }
