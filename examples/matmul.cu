@@ -2,7 +2,7 @@
 //
 // matmul M.npy N.npy P.npy: P = M N, a product of two matrices of floats, in either order of storage. An M of one
 // dimension is taken as rows, each as long as the columns of N. Prints the first rows of P.
-// matmul examples/data/sunspots.npy examples/data/seasons.npy P.npy: for each year the mean of each of its seasons.
+// Try examples/data/sunspots.npy examples/data/quarters.npy P.npy: the means of the quarters of each year.
 
 #include "device.h"
 #include "npy.h"
@@ -16,6 +16,8 @@ int main(int argc, char **argv)
     if (argc != 4)
         return usage("matmul M.npy N.npy P.npy");
     npy_array n = npy_matrix(argv[2], 0), m = npy_matrix(argv[1], n.shape[0]);
+    if (m.shape[1] != n.shape[0]) // which 0 does not ask for
+        npy_refuse(argv[1], "its rows must have no elements, as %s has no rows", argv[2]);
     const size_t rows = m.shape[0], inner = m.shape[1], columns = n.shape[1];
     const size_t shape[] = {rows, columns}, bytes = rows * columns * sizeof(float);
     const size_t scratch_bytes = product_scratch_bytes(rows, columns, inner);

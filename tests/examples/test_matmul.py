@@ -56,6 +56,7 @@ def test_bad_input(device, tmp_path):
                        (m, tmp_path / "whole.npy", "whole.npy: holds no f4"),
                        (m, save(tmp_path / "f8.npy", 4, 2, "f8"), "f8.npy: holds no f4"),
                        (tmp_path / "flat.npy", fine, "flat.npy: its 7 elements are no rows of 4"),
+                       (m, save(tmp_path / "no_rows.npy", 0, 4), "m.npy: its rows must have no elements"),
                        (m, tmp_path / "flat.npy", "flat.npy: has 1 dimension, and a matrix has 2"),
                        (m, tmp_path / "none.npy", "cannot open")]:
         done = run(f"matmul-{device}", a, b, out)
