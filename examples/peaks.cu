@@ -39,10 +39,12 @@ int main(int argc, char **argv)
         return usage("peaks FILE.npy WINDOW, WINDOW being how many elements");
     npy_array array = npy_floats(argv[1]);
     const size_t n = array.count, windows = n / window + (n % window != 0);
+    if (windows > 0x7fffffff) // the most blocks of a grid
+        npy_refuse(argv[1], "%zu windows are too many; take a larger WINDOW", windows);
     float *const in = (float *)device_copy(array.data, n * sizeof(float));
     peak *const out = (peak *)device_alloc(windows * sizeof(peak));
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned int)windows); // of more than 2^31 - 1 the launch is an error
+    config.gridDim = dim3((unsigned int)windows);
     config.blockDim = dim3(THREADS);
 
     if (windows > 0)
