@@ -5,6 +5,9 @@
 // that is its time, and its bandwidth beside that of a device-to-device copy. On the CPU device it is
 // its counts.
 //
+// This is a tour, not the example of a pattern, so it is longer than they are: it has all rungs of all ladders, and the
+// checking is part of what it shows.
+//
 // Exit status: 0; 1 when a result is wrong, or the file or the device fails; 2 when called wrongly.
 
 #include "demo/fuse.h"
@@ -173,7 +176,7 @@ static int climb(const ladder *l, const ladder_input *input)
 
 // ---- Command line -------------------------------------------------------------------------------
 
-static const char usage[] =
+static const char help[] =
     "usage: demo [FILE.npy] [--n N]\n"
     "  FILE.npy  the array to begin with; examples/data/sunspots.npy if none is given\n"
     "  --n N     how many elements the generated array has, as 1000000 or 2^20; 2^%d if not "
@@ -207,24 +210,26 @@ int main(int argc, char **argv)
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == 'h') {
-            printf(usage, MEASURE_LOG2_N);
+            printf(help, MEASURE_LOG2_N);
             return 0;
         } else if (option != 'n' || !parse_count(optarg, &n)) {
             if (option == 'n')
                 fprintf(stderr, "demo: --n %s: give a count, as 1000000 or 2^20\n", optarg);
-            fprintf(stderr, usage, MEASURE_LOG2_N);
+            fprintf(stderr, help, MEASURE_LOG2_N);
             return 2;
         }
     if (argc - optind > 1) {
         fprintf(stderr, "demo: one file at a time\n");
-        fprintf(stderr, usage, MEASURE_LOG2_N);
+        fprintf(stderr, help, MEASURE_LOG2_N);
         return 2;
     }
     if (argc > optind)
         path = argv[optind];
 
     const ladder_input from_file = input_from_file(path);
-    device_require("demo");
+    int devices;
+    CHECK(cudaGetDeviceCount(&devices)); // before what takes long
+
     const ladder_input inputs[] = {from_file, input_generated(n)};
     measure_begin(n);
     for (const ladder *l : ladders) {

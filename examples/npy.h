@@ -8,8 +8,15 @@
 //         fprintf(stderr, "%s\n", error); // one line: the file, what is wrong, what to do
 //     ... array.type, array.count, array.data ...
 //     npy_free(&array);
-//     if (!npy_write("values.npy", NPY_F4, count, values, error)) // of one dimension, version 1
+//     size_t shape[] = {rows, columns};
+//     if (!npy_write("values.npy", NPY_F4, 2, shape, values, error)) // of up to three dimensions, version 1
 //         ... the same ...
+//
+// What the examples need, each of which on an error prints that line and exits with 1:
+//     npy_array array = npy_floats("values.npy");       // f4, of any shape
+//     npy_array array = npy_matrix("values.npy", 0);    // f4, of two dimensions, and in C order
+//     npy_array array = npy_matrix("values.npy", 12);   // and of 12 columns; or of one dimension, 12 a row
+//     npy_save("values.npy", NPY_F4, 2, shape, values); // as npy_write
 //
 // It reads little-endian f4, f8, i4 and i8, of any shape, in C and in Fortran order. The elements keep
 // the order of the file. No byte of the file is trusted. It needs only the C library.
@@ -324,25 +331,99 @@ static inline bool npy_read(const char *path, npy_array *array, char error[NPY_E
     return ok;
 }
 
-// Writes an array of one dimension. If it returns false, error holds a line that says why, and the file is not whole.
-static inline bool npy_write(const char *path, npy_type type, size_t count, const void *data,
-                             char error[NPY_ERROR])
+// Writes an array in C order. If it returns false, error holds a line that says why, and the file is not whole.
+static inline bool npy_write(const char *path, npy_type type, size_t dimensions,
+                             const size_t *shape, const void *data, char error[NPY_ERROR])
 {
     static const char *const names[] = {"<f4", "<f8", "<i4", "<i8"};
     const npy_reader writer = {path, fopen(path, "wb"), error};
-    char head[129]; // of 128 bytes: the data is to begin at a multiple of 64
+    char head[193], sizes[72] = ""; // of 192 bytes: the data is to begin at a multiple of 64
+    size_t count = 1;
+    int used = 0;
     if (!writer.file)
         return npy_fail(&writer, "cannot write: %s", strerror(errno));
+    for (size_t d = 0; d < dimensions; d++) {
+        used += snprintf(sizes + used, sizeof(sizes) - (size_t)used, "%zu, ", shape[d]);
+        count *= shape[d];
+    }
     const int length = snprintf(head, sizeof(head),
                                 "\x93NUMPY\x01%c%c%c{'descr': '%s', 'fortran_order': False, "
-                                "'shape': (%zu,), }",
-                                0, 128 - 10, 0, names[type], count);
-    memset(head + length, ' ', (size_t)(127 - length));
-    head[127] = '\n';
-    bool ok = fwrite(head, 1, 128, writer.file) == 128;
+                                "'shape': (%.*s), }",
+                                0, 192 - 10, 0, names[type], used - 1, sizes);
+    memset(head + length, ' ', (size_t)(191 - length));
+    head[191] = '\n';
+    bool ok = fwrite(head, 1, 192, writer.file) == 192;
     ok &= fwrite(data, npy_item_bytes(type), count, writer.file) == count;
     ok &= fclose(writer.file) == 0;
     return ok || npy_fail(&writer, "cannot write: %s", strerror(errno));
+}
+
+// ---- For the examples: on an error a line, exit 1 -----------------------------------------------
+
+__attribute__((format(printf, 2, 3))) static inline void npy_refuse(const char *path,
+                                                                    const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "%s: ", path);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static inline npy_array npy_floats(const char *path)
+{
+    npy_array array;
+    char error[NPY_ERROR];
+    if (!npy_read(path, &array, error)) {
+        fprintf(stderr, "%s\n", error);
+        exit(1);
+    }
+    if (array.type != NPY_F4)
+        npy_refuse(path, "holds no f4; save it so: numpy.save(path, a.astype('f4'))");
+    return array;
+}
+
+static inline npy_array npy_matrix(const char *path, size_t columns)
+{
+    npy_array array = npy_floats(path);
+    if (columns > 0 && array.dimensions == 1) {
+        if (array.count % columns != 0)
+            npy_refuse(path, "its %zu elements are no rows of %zu", array.count, columns);
+        array.shape[0] = array.count / columns;
+        array.shape[1] = columns;
+        array.fortran = false; // of one dimension both orders are the same
+        return array;
+    }
+    if (array.dimensions != 2)
+        npy_refuse(path, "has %zu dimension%s, and a matrix has 2: reshape it", array.dimensions,
+                   array.dimensions == 1 ? "" : "s");
+    if (columns > 0 && array.shape[1] != columns)
+        npy_refuse(path, "is %zu x %zu, and its rows must have %zu elements: reshape it",
+                   array.shape[0], array.shape[1], columns);
+    if (array.fortran && array.count > 0) {
+        float *const from = (float *)array.data;
+        float *const to = (float *)malloc(array.count * sizeof(float));
+        if (!to)
+            npy_refuse(path, "no memory to turn it; save it so: numpy.ascontiguousarray(a)");
+        for (size_t i = 0; i < array.count; i++)
+            to[i] = from[i / array.shape[1] + i % array.shape[1] * array.shape[0]];
+        free(from);
+        array.data = to;
+        array.fortran = false;
+    }
+    return array;
+}
+
+static inline void npy_save(const char *path, npy_type type, size_t dimensions, const size_t *shape,
+                            const void *data)
+{
+    char error[NPY_ERROR];
+    if (!npy_write(path, type, dimensions, shape, data, error)) {
+        fprintf(stderr, "%s\n", error);
+        exit(1);
+    }
 }
 
 #endif // NPY_H

@@ -1,109 +1,55 @@
 // SPDX-License-Identifier: MIT
 //
-// stats FILE.npy: count, sum and mean of an array; its least and greatest element, with indices.
-//
-// npy.h reads the array. coarsen/reduce.h reduces it to its sum. With the pairs of coarsen/arg.h it
-// also finds the least and the greatest element with their indices. stats_of.h does this for one
-// type.
-//
-// The sum of f4 and f8 is a double, that of i4 and i8 is exact. As in NumPy, a NaN is both the least
-// and the greatest, and of equal elements the first is named. An index counts the elements in the
-// order of the file, from 0. Exit status: 0; 1 when the file or the device fails; 2 when called
-// wrongly.
+// stats FILE.npy: how many elements an array of floats has, their sum and mean, the least and the greatest of them, and
+// their indices, in the order of the file. As in NumPy, a NaN is both, and of equal elements the first is named.
 
 #include "device.h"
 #include "npy.h"
-#include <coarsen/base.h>
-#include <math.h>
 
-// ---- Printing -----------------------------------------------------------------------------------
+#define COARSEN_NAME sum
+#define COARSEN_TYPE float
+#define COARSEN_ACC  double
+#include <coarsen/reduce.h>
 
-// In the fewest digits that read back as the same float or double; bytes says which it is.
-static void print_real(const char *label, double x, size_t bytes)
-{
-    char text[32] = "nan";
-    for (int digits = 1; digits <= 17 && !isnan(x); digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, x);
-        if (bytes == sizeof(float) ? strtof(text, NULL) == (float)x : strtod(text, NULL) == x)
-            break;
-    }
-    printf("%-7s %s\n", label, text);
-}
+#define COARSEN_NAME   least
+#define COARSEN_TYPE   float
+#define COARSEN_ARGMIN unsigned long long
+#include <coarsen/reduce.h>
 
-__extension__ typedef __int128 wide_integer; // no sum of 64-bit integers in memory overflows it
+#define COARSEN_NAME   greatest
+#define COARSEN_TYPE   float
+#define COARSEN_ARGMAX unsigned long long
+#include <coarsen/reduce.h>
 
-static void print_integer(const char *label, wide_integer x)
-{
-    char text[41], *p = text + sizeof(text); // 39 digits, a sign and the end
-    const bool negative = x < 0;
-    *--p = '\0';
-    do {
-        const int digit = (int)(x % 10); // has the sign of x
-        *--p = (char)('0' + (negative ? -digit : digit));
-        x /= 10;
-    } while (x != 0);
-    if (negative)
-        *--p = '-';
-    printf("%-7s %s\n", label, p);
-}
-
-// ---- The types ----------------------------------------------------------------------------------
-
-#define STATS_NAME            f4
-#define STATS_TYPE            float
-#define STATS_SUM             double
-#define STATS_PRINT(label, x) print_real(label, x, sizeof(x))
-#include "stats_of.h"
-
-#define STATS_NAME            f8
-#define STATS_TYPE            double
-#define STATS_SUM             double
-#define STATS_PRINT(label, x) print_real(label, x, sizeof(x))
-#include "stats_of.h"
-
-#define STATS_NAME            i4
-#define STATS_TYPE            int32_t
-#define STATS_SUM             wide_integer
-#define STATS_PRINT(label, x) print_integer(label, x)
-#include "stats_of.h"
-
-#define STATS_NAME            i8
-#define STATS_TYPE            int64_t
-#define STATS_SUM             wide_integer
-#define STATS_PRINT(label, x) print_integer(label, x)
-#include "stats_of.h"
+typedef struct {
+    double sum;
+    least_at least;
+    greatest_at greatest;
+} results;
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s FILE.npy\n", argc > 0 ? argv[0] : "stats");
-        return 2;
-    }
-    npy_array array;
-    char error[NPY_ERROR];
-    if (!npy_read(argv[1], &array, error)) {
-        fprintf(stderr, "%s\n", error);
-        return 1;
-    }
-    device_require("stats");
-    switch (array.type) {
-    case NPY_F4:
-        f4_stats(array.data, array.count);
-        break;
-    case NPY_F8:
-        f8_stats(array.data, array.count);
-        break;
-    case NPY_I4:
-        i4_stats(array.data, array.count);
-        break;
-    case NPY_I8:
-        i8_stats(array.data, array.count);
-        break;
-    }
+    if (argc != 2)
+        return usage("stats FILE.npy");
+    npy_array array = npy_floats(argv[1]);
+    const size_t n = array.count, bytes = least_scratch_bytes(n); // a pair's scratch is the largest
+    float *const in = (float *)device_copy(array.data, n * sizeof(float));
+    results *const out = (results *)device_alloc(sizeof(results));
+    void *const scratch = device_alloc(bytes);
+
+    CHECK(least_scratch_init(scratch, bytes, 0)); // once: each launch leaves it ready for the next
+    CHECK(sum_launch(in, &out->sum, n, scratch, bytes, 0));
+    CHECK(least_launch(in, &out->least, n, scratch, bytes, 0));
+    CHECK(greatest_launch(in, &out->greatest, n, scratch, bytes, 0));
+
+    results *const r = (results *)host_copy(out, sizeof(results));
+    printf("count   %zu\nsum     %.15g\n", n, r->sum);
+    if (n > 0)
+        printf("mean    %.15g\nmin     %.7g\nargmin  %llu\nmax     %.7g\nargmax  %llu\n",
+               r->sum / (double)n, (double)r->least.value, r->least.index,
+               (double)r->greatest.value, r->greatest.index);
+    free(r);
+    device_free(in, out, scratch, NULL);
     npy_free(&array);
-    if (fflush(stdout) != 0) {
-        perror("stats: cannot write the results");
-        return 1;
-    }
-    return 0;
+    return finish();
 }

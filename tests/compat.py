@@ -31,7 +31,7 @@ BEGIN, END = "<!-- ./run compat --write writes from here -->\n", "<!-- to here -
 
 DIALECTS = ("C++11", "C++14", "C++17", "C++20")
 GPUS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120")  # the headers tell no others apart
-OPTIONS = ("optimized", "-rdc", "fast math", "-G", "hidden")
+OPTIONS = ("machine code", "-rdc", "fast math", "-G", "hidden")
 COLUMNS = (*DIALECTS, *GPUS, *OPTIONS)
 PLAIN = "C++17"  # of what is no question of the dialect
 CLANGS = (14, 16, 19)  # Debian 12's
@@ -89,7 +89,7 @@ class Nvrtc:
             return None if column not in self.gpus else [
                 dialect, f"--gpu-architecture={column.replace('sm', 'compute')}", self.quick]
         return {
-            "optimized": [dialect, "--gpu-architecture=sm_90"],
+            "machine code": [dialect, "--gpu-architecture=sm_90", self.quick],
             "-rdc": [dialect, "--gpu-architecture=compute_75", self.quick, "--relocatable-device-code=true"],
             "fast math": [dialect, "--gpu-architecture=compute_75", self.quick, "--use_fast_math"],
             "-G": [dialect, "--gpu-architecture=compute_75", "--device-debug"],
@@ -114,7 +114,7 @@ class Nvcc:
         if column in GPUS:
             return [dialect, f"-arch={column}", "-ptx", *self.quick] if column in self.gpus else None
         return [dialect, *{
-            "optimized": ["-arch=sm_90", "-O3"],
+            "machine code": ["-arch=sm_90", *self.quick],
             "-rdc": ["-arch=compute_75", *self.quick, "-rdc=true"],
             "fast math": ["-arch=sm_75", "-ptx", *self.quick, "-use_fast_math"],
             "-G": ["-arch=sm_75", "-ptx", "-G"],
@@ -151,7 +151,7 @@ class Clang:
             return self.code(column) if column in self.gpus else None
         plain = [f"-std={PLAIN.lower()}"]
         return {
-            "optimized": [*self.code("sm_90"), "-c", "-O3"] if "sm_90" in self.gpus else None,
+            "machine code": [*self.code("sm_90"), "-c"] if "sm_90" in self.gpus else None,
             "-rdc": [*plain, "-fsyntax-only", "-fgpu-rdc"],
             "fast math": [*self.code("sm_75"), "-ffast-math"],
             "-G": [*self.code("sm_75"), "-g"],
@@ -315,7 +315,7 @@ def main(words):
     if not found:
         print("compat: no compiler's name has " + " or ".join(words))
         return 1
-    cells = [(compiler, column) for column in sorted(COLUMNS, key="optimized".__eq__) for compiler in found
+    cells = [(compiler, column) for column in sorted(COLUMNS, key="machine code".__eq__) for compiler in found
              if compiler.options(column) is not None]  # what takes long comes last
     parts = {sources(part): part for part in groups()}
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}

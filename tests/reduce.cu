@@ -278,6 +278,14 @@
 #define BLOCK_DIM    64
 #include <coarsen/reduce.h>
 
+__extension__ typedef __int128 wide_integer; // which no sum of 64-bit integers overflows
+
+#define COARSEN_NAME wide_i64
+#define COARSEN_TYPE long long
+#define COARSEN_ACC  wide_integer
+#define BLOCK_DIM    64
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME reduce_u32
 #define COARSEN_TYPE unsigned int
 #define BLOCK_DIM    64
@@ -1315,6 +1323,10 @@ int main(void)
     check(
         READY(reduce_i64, long long, long long), all,
         [](uint64_t bits) { return (long long)bits >> 20; }, sum_of<long long>());
+    check(
+        READY(wide_i64, long long, wide_integer), all,
+        [](uint64_t bits) { return (long long)(bits | (uint64_t)3 << 61); },
+        sum_of<wide_integer>());
     check(
         READY(reduce_u64, unsigned long long, unsigned long long), all,
         [](uint64_t bits) { return (unsigned long long)bits; }, sum_of<unsigned long long>());

@@ -77,6 +77,12 @@ static __device__ int histogram_bin(float x)
 #define COARSEN_BIN  histogram_bin
 #include <coarsen/histogram/per_lane.h>
 
+#define COARSEN_NAME partitioned
+#define COARSEN_TYPE float
+#define NUM_BINS     HISTOGRAM_BINS
+#define COARSEN_BIN  histogram_bin
+#include <coarsen/histogram/partitioned.h>
+
 static struct {
     size_t n, scratch_bytes;
     float *input;
@@ -99,7 +105,9 @@ static void histogram_begin(const ladder_input *input)
         histogram.wanted[histogram_bin_of(input->values[i], scale)]++;
 
     histogram.n = input->n;
-    histogram.scratch_bytes = private_global_scratch_bytes(input->n); // the others take none
+    const size_t copies = private_global_scratch_bytes(input->n);
+    const size_t lists = partitioned_scratch_bytes(input->n); // the others take none
+    histogram.scratch_bytes = copies > lists ? copies : lists;
     histogram.input = (float *)device_copy(input->values, input->n * sizeof(float));
     histogram.scratch = device_alloc(histogram.scratch_bytes);
     histogram.counts = (unsigned int *)device_alloc(sizeof(histogram.wanted));
@@ -176,6 +184,12 @@ static cudaError_t histogram_per_lane(void)
     return LAUNCH(per_lane);
 }
 
+static cudaError_t histogram_partitioned(void)
+{
+    return partitioned_launch(histogram.input, histogram.counts, histogram.n, histogram.scratch,
+                              histogram.scratch_bytes, 0);
+}
+
 #undef LAUNCH
 
 static const ladder_rung histogram_rungs[] = {
@@ -211,6 +225,10 @@ static const ladder_rung histogram_rungs[] = {
      "Each lane has its own column of counters, so the atomics of a warp never meet. No\n"
      "more blocks run than the device holds at once; they go on until all is counted.",
      histogram_per_lane},
+    {"partitioned", "grouped by range",
+     "For more bins than shared memory has room for: elements are grouped by ranges of\n"
+     "bins first, then each range is counted on the chip. Of 64 bins there is one range.",
+     histogram_partitioned},
 };
 
 static const ladder histogram_ladder = {

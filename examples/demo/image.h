@@ -60,12 +60,12 @@ static unsigned int image_sum(const unsigned int *values, size_t step, size_t i,
 static void image_begin(const ladder_input *input)
 {
     const size_t side = image_side(input->n), pixels = side * side;
-    unsigned char *const picture = (unsigned char *)ladder_alloc(pixels);
-    unsigned int *const values = (unsigned int *)ladder_alloc(pixels * sizeof(*values));
-    unsigned int *const rows = (unsigned int *)ladder_alloc(pixels * sizeof(*rows));
+    unsigned char *const picture = (unsigned char *)host_alloc(pixels);
+    unsigned int *const values = (unsigned int *)host_alloc(pixels * sizeof(*values));
+    unsigned int *const rows = (unsigned int *)host_alloc(pixels * sizeof(*rows));
     image.side = side;
-    image.wanted = (unsigned char *)ladder_alloc(pixels);
-    image.made = (unsigned char *)ladder_alloc(pixels);
+    image.wanted = (unsigned char *)host_alloc(pixels);
+    image.made = (unsigned char *)host_alloc(pixels);
     for (size_t i = 0; i < pixels; i++)
         values[i] = picture[i] = (unsigned char)fmod(31 * fabs((double)input->values[i]), 256);
     unsigned int across, down;

@@ -38,16 +38,6 @@ typedef struct {
     void (*end)(void);
 } ladder;
 
-// Memory of the host, freed by free. At least one byte, so that the pointer is never null.
-static inline void *ladder_alloc(size_t bytes)
-{
-    void *const p = malloc(bytes > 0 ? bytes : 1);
-    if (p)
-        return p;
-    fprintf(stderr, "demo: no memory for an array of %zu bytes; ask for fewer elements\n", bytes);
-    exit(1);
-}
-
 // For qsort: floats in ascending order.
 static inline int ladder_compare(const void *a, const void *b)
 {

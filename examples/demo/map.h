@@ -38,7 +38,7 @@ static void map_begin(const ladder_input *input)
     map.input = input->values;
     map.in = (float *)device_copy(input->values, bytes);
     map.out = (float *)device_alloc(bytes);
-    map.host = (float *)ladder_alloc(bytes);
+    map.host = (float *)host_alloc(bytes);
 }
 
 static void map_reset(void)

@@ -57,7 +57,7 @@ static void matmul_begin(const ladder_input *input)
     matmul.p = (float *)device_alloc(bytes);
     matmul.scratch_bytes = matmul_chosen_scratch_bytes(matmul.side, matmul.side, matmul.side);
     matmul.scratch = device_alloc(matmul.scratch_bytes);
-    matmul.host = (float *)ladder_alloc(bytes);
+    matmul.host = (float *)host_alloc(bytes);
 }
 
 static void matmul_reset(void)

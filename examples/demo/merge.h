@@ -32,8 +32,8 @@ static void merge_begin(const ladder_input *input)
     const size_t bytes = input->n * sizeof(float);
     halves.m = input->n / 2;
     halves.n = input->n - halves.m;
-    halves.wanted = (float *)ladder_alloc(bytes);
-    halves.host = (float *)ladder_alloc(bytes);
+    halves.wanted = (float *)host_alloc(bytes);
+    halves.host = (float *)host_alloc(bytes);
     if (bytes > 0)
         memcpy(halves.wanted, input->values, bytes);
     qsort(halves.wanted, halves.m, sizeof(float), ladder_compare);

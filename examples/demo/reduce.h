@@ -24,6 +24,13 @@
 #define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
 #include <coarsen/reduce/multiblock.h>
 
+#define COARSEN_NAME         block_coarsened
+#define COARSEN_TYPE         float
+#define BLOCK_DIM            256
+#define COARSE_FACTOR        4
+#define COARSEN_ATOMIC(p, a) atomicAdd(p, a)
+#include <coarsen/reduce/block_coarsened.h>
+
 #define COARSEN_NAME         coarsened
 #define COARSEN_TYPE         float
 #define BLOCK_DIM            256
@@ -125,6 +132,11 @@ static cudaError_t reduce_multiblock(void)
     return LAUNCH(multiblock);
 }
 
+static cudaError_t reduce_block_coarsened(void)
+{
+    return LAUNCH(block_coarsened);
+}
+
 static cudaError_t reduce_coarsened(void)
 {
     return LAUNCH(coarsened);
@@ -159,9 +171,13 @@ static const ladder_rung reduce_rungs[] = {
      "One block per 512 elements, which adds its sum to the result by an atomic. This\n"
      "fills the device. The price: every block has a tree, its barriers and an atomic.",
      reduce_multiblock},
+    {"block_coarsened", "4 trees each",
+     "A block has the trees of 4 blocks of multiblock side by side, with one barrier for\n"
+     "each step of all. Idle threads as before, and more shared memory.",
+     reduce_block_coarsened},
     {"coarsened", "pairs, then the tree",
      "A thread first adds 4 pairs in a register, with no barrier and no idle thread: 4\n"
-     "times fewer trees, barriers and atomics.",
+     "times fewer trees, barriers and atomics than in multiblock.",
      reduce_coarsened},
     {"last_block", "no commits",
      "Each block leaves its sum in memory, and the last block to finish adds them up: one\n"

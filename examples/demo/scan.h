@@ -49,7 +49,7 @@ static void scan_begin(const ladder_input *input)
     scan.in = (float *)device_copy(input->values, bytes);
     scan.out = (float *)device_alloc(bytes);
     scan.scratch = device_alloc(scan.scratch_bytes);
-    scan.host = (float *)ladder_alloc(bytes);
+    scan.host = (float *)host_alloc(bytes);
 }
 
 static void scan_reset(void)

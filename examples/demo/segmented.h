@@ -81,8 +81,8 @@ static void segmented_need(size_t bytes)
 // On the device: the array turned, so that a segment is a column; where segments begin; whose an element is.
 static void segmented_arrays(const float *values, size_t n, size_t segments)
 {
-    float *const turned = (float *)ladder_alloc(n * sizeof(float));
-    int *const numbers = (int *)ladder_alloc((n + 1) * sizeof(int));
+    float *const turned = (float *)host_alloc(n * sizeof(float));
+    int *const numbers = (int *)host_alloc((n + 1) * sizeof(int));
     for (size_t i = 0; i < n; i++)
         turned[i % SEGMENTED_WIDTH * segments + i / SEGMENTED_WIDTH] = values[i];
     segmented.turned = (float *)device_copy(turned, n * sizeof(float));
@@ -114,7 +114,7 @@ static void segmented_begin(const ladder_input *input)
     segmented.out = (float *)device_alloc(n * sizeof(float));
     segmented.count = (unsigned long long *)device_alloc(sizeof(*segmented.count));
     segmented.scratch = device_alloc(segmented.scratch_bytes);
-    segmented.host = (float *)ladder_alloc(n * sizeof(float));
+    segmented.host = (float *)host_alloc(n * sizeof(float));
 }
 
 static void segmented_reset(void)

@@ -27,8 +27,8 @@ static void select_begin(const ladder_input *input)
     selection.out = (float *)device_alloc(bytes);
     selection.count = (unsigned long long *)device_alloc(sizeof(*selection.count));
     selection.scratch = device_alloc(selection.scratch_bytes);
-    selection.wanted = (float *)ladder_alloc(bytes);
-    selection.host = (float *)ladder_alloc(bytes);
+    selection.wanted = (float *)host_alloc(bytes);
+    selection.host = (float *)host_alloc(bytes);
     for (size_t i = 0; i < selection.n; i++)
         if (input->values[i] > 0)
             selection.wanted[selection.kept++] = input->values[i];

@@ -65,8 +65,8 @@ static void sort_begin(const ladder_input *input)
     sorted.in = (float *)device_copy(input->values, bytes);
     sorted.out = (float *)device_alloc(bytes);
     sorted.scratch = device_alloc(sorted.scratch_bytes);
-    sorted.host = (float *)ladder_alloc(bytes);
-    sorted.wanted = (float *)ladder_alloc(bytes);
+    sorted.host = (float *)host_alloc(bytes);
+    sorted.wanted = (float *)host_alloc(bytes);
     memcpy(sorted.wanted, input->values, bytes);
     qsort(sorted.wanted, sorted.n, sizeof(float), ladder_compare);
 }

@@ -62,7 +62,7 @@ static void stencil_begin(const ladder_input *input)
     stencil.input = input->values;
     stencil.in = (float *)device_copy(input->values, stencil.cells * sizeof(float));
     stencil.out = (float *)device_alloc(stencil.cells * sizeof(float));
-    stencil.host = (float *)ladder_alloc(stencil.cells * sizeof(float));
+    stencil.host = (float *)host_alloc(stencil.cells * sizeof(float));
 }
 
 static void stencil_reset(void)

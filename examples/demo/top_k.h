@@ -48,8 +48,8 @@ static void top_k_begin(const ladder_input *input)
     greatest.in = (float *)device_copy(input->values, bytes);
     greatest.out = (float *)device_alloc(bytes); // of which top_k.h needs the first k alone
     greatest.scratch = device_alloc(greatest.scratch_bytes);
-    greatest.host = (float *)ladder_alloc(greatest.k * sizeof(float));
-    greatest.wanted = (float *)ladder_alloc(bytes);
+    greatest.host = (float *)host_alloc(greatest.k * sizeof(float));
+    greatest.wanted = (float *)host_alloc(bytes);
     memcpy(greatest.wanted, input->values, bytes);
     qsort(greatest.wanted, n, sizeof(float), ladder_compare);
 }

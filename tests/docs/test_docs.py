@@ -55,6 +55,43 @@ def test_links(path):
     assert not wrong
 
 
+def rungs(folder):
+    """Of a ladder: the headers that take a COARSEN_NAME, and no other header's."""
+    return [path.stem for path in sorted(folder.glob("*.h")) if "| COARSEN_NAME " in path.read_text()]
+
+
+LADDERS = sorted(path for path in (ROOT / "include" / "coarsen").iterdir() if path.is_dir() and path.name != "block")
+
+
+@pytest.mark.parametrize("folder", LADDERS, ids=lambda path: path.name)
+def test_rungs_are_linked(folder):
+    """From the ladder's page, and in each paragraph of it that names one so that it is no English word: NAME.h, or a name
+    with an underscore."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "docs" / f"{folder.name}.md").read_text(), flags=re.M | re.S)
+    paragraphs = [part for part in re.split(r"\n\s*\n|\n(?=- )", text)
+                  if not part.startswith(("    ", "![", "<!--")) and not part.lstrip().startswith("|")]
+    wrong = []
+    for rung in rungs(folder):
+        link = f"](../include/coarsen/{folder.name}/{rung}.h)"
+        if link not in text:
+            wrong.append(f"{rung}: no link")
+        named = rf"(?<![\w/]){rung}\.h\b" + (rf"|(?<![\w/`.]){rung}(?![\w`])" if "_" in rung else "")
+        wrong += [f"{rung}, in: {part[:60]}" for part in paragraphs
+                  if re.search(named, re.sub(r"\]\([^)]*\)", "]", part)) and link not in part]
+    assert not wrong
+
+
+def test_examples_are_linked():
+    """Each from a page; and from the page of each pattern, one that uses it."""
+    linked = {page.stem: set(re.findall(r"\]\(\.\./examples/(\w+)\.cu\)", page.read_text()))
+              for page in sorted((ROOT / "docs").glob("*.md"))}
+    every = {path.stem for path in (ROOT / "examples").glob("*.cu")} - {"demo"}
+    assert set.union(*linked.values()) == every
+    for pattern in [*(folder.name for folder in LADDERS), "fuse", "top_k"]:
+        headers = [f"<coarsen/{pattern}.h>", f"<coarsen/{pattern}/"]
+        assert any(header in (ROOT / f"examples/{name}.cu").read_text() for name in linked[pattern] for header in headers), pattern
+
+
 # ---- Pictures -----------------------------------------------------------------------------------------
 
 

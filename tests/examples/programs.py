@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+STB = ROOT / "build" / "stb" / "usr" / "include"  # where ./run unpacks it, if the system has none
 EXAMPLES = Path(os.environ.get("BUILD") or ROOT / "build" / "meson") / "examples"
 
 
@@ -40,8 +41,8 @@ ALL_DEVICES = ["simt", pytest.param("cuda", marks=pytest.mark.skipif(NO_CUDA != 
                                                                      reason=NO_CUDA))]
 
 
-def build_wrong(name, faults, folder):
-    """Builds an example for the CPU device in an empty folder, after the faults: (header, right, wrong)."""
+def build(name, folder, faults=(), flags=()):
+    """Builds an example for the CPU device in a new folder, after the faults: (header, right, wrong)."""
     library = os.environ.get("SIMT_LIB")
     if not library:
         pytest.skip("SIMT_LIB is not set: run it through meson test")
@@ -52,14 +53,34 @@ def build_wrong(name, faults, folder):
         text = path.read_text()
         assert text.count(right) == 1, header
         path.write_text(text.replace(right, wrong))
-    flags = [*shlex.split(os.environ.get("SIMT_FLAGS") or ""), f"-I{ROOT}/build/stb/usr/include"]
+    flags = [*shlex.split(os.environ.get("SIMT_FLAGS") or ""), f"-I{STB}", *flags]
     compiler = shlex.split(os.environ.get("CXX") or "g++")
     subprocess.run([*compiler, "-x", "c++", "-O0", "-c", *flags, f"-I{folder}/include/simt", f"-I{folder}/include",
                     "-o", folder / f"{name}.o", folder / f"examples/{name}.cu"], check=True)
-    stb = [f"-I{ROOT}/build/stb/usr/include", folder / "examples/stb.c"] if "picture.h" in (folder / f"examples/{name}.cu").read_text() else []
+    stb = [f"-I{STB}", folder / "examples/stb.c"] if "picture.h" in (folder / f"examples/{name}.cu").read_text() else []
     subprocess.run([*compiler, "-w", "-o", folder / name, folder / f"{name}.o", *stb, library, "-lpthread", "-ldl"],
                    check=True)
     return folder / name
+
+
+def gray(rgb):
+    """Of an array of pixels, as coarsen/image.h has it."""
+    r, g, b = np.moveaxis(np.asarray(rgb, np.int64), -1, 0)
+    return (19595 * r + 38470 * g + 7471 * b + 32768) >> 16
+
+
+def save_ppm(path, rgb):
+    """A picture of height x width x 3 bytes, which stb_image reads too."""
+    rgb = np.asarray(rgb, np.uint8)
+    path.write_bytes(b"P6 %d %d 255\n" % (rgb.shape[1], rgb.shape[0]) + rgb.tobytes())
+
+
+def draw(name, *arguments):
+    """Runs an example that reads pictures, where there is stb_image."""
+    done = run(name, *arguments)
+    if "built without stb_image" in done.stderr:
+        pytest.skip("no stb_image")
+    return done
 
 
 def run(name, *arguments, cwd=ROOT):

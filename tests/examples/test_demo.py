@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import ALL_DEVICES, DEVICES, ROOT, build_wrong, run
+from programs import ALL_DEVICES, DEVICES, ROOT, build, run
 
 # Of the ladders that are checked here, by the first word of the title.
 LADDERS = {
-    "Reduction": ["simple", "convergent", "shared", "multiblock", "coarsened", "last_block", "single_pass"],
+    "Reduction": ["simple", "convergent", "shared", "multiblock", "block_coarsened", "coarsened", "last_block", "single_pass"],
     "Scan": ["kogge_stone", "brent_kung", "coarsened", "three_kernel", "chained", "single_pass"],
     "Sort": ["single_bit", "local", "multi_bit", "coarsened", "onesweep", "merge_sort"],
     "The k greatest": ["sort", "top_k"],
@@ -158,7 +158,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
                      ("sort_segments.h", "row <= lanes; row *= 2", "row < lanes; row *= 2")],
         "Stencil": [("stencil/coarsened.h", "along_y[i] = own[d * COARSEN_SIDE];", "along_y[i] = own[d];")],
     }
-    done = run(build_wrong("demo", sum(wrong.values(), []), tmp_path), "--n", "1000")
+    done = run(build("demo", tmp_path / "build", sum(wrong.values(), [])), "--n", "1000")
     assert done.returncode == 1 and "18 results are wrong" in done.stderr
     for ladder, rungs in LADDERS.items():
         assert [row[2] for row in rows(done.stdout, ladder)] == \

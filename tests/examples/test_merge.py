@@ -21,17 +21,15 @@ def test_shipped_series(device, tmp_path):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("m, n", [(0, 0), (0, 5), (7, 0), (1, 1), (1000, 3), (3001, 5000)])
-def test_sizes_and_types(device, dtype, m, n, tmp_path):
-    values = np.random.default_rng(m + n).integers(-900, 900, m + n).astype(dtype)
-    if dtype[0] == "f":
-        values[::17] = np.nan
-        values[::29] = -np.inf
+def test_sizes(device, m, n, tmp_path):
+    values = np.random.default_rng(m + n).integers(-900, 900, m + n).astype("f4")
+    values[::17] = np.nan
+    values[::29] = -np.inf
     done = merge(device, tmp_path, np.sort(values[:m]), np.sort(values[m:]))
     assert done.returncode == 0 and done.stderr == "", done.stderr
     out = np.load(tmp_path / "out.npy")
-    assert out.dtype == dtype and np.array_equal(out, np.sort(values), equal_nan=dtype[0] == "f")
+    assert out.dtype == np.float32 and np.array_equal(out, np.sort(values), equal_nan=True)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -44,8 +42,7 @@ def test_errors(device, tmp_path):
     for a, b, said in [
             (low, turned, "b.npy: is not sorted: element 20 is less than element 19; save it sorted, as by numpy.sort"),
             (holed, high, "a.npy: is not sorted: element 5 is less than element 4; save it sorted, as by numpy.sort"),
-            (low, high.astype("i4"), "b.npy: is of another type than "),
-            (low.reshape(3, 3), high, "a.npy: has 2 dimensions; save it flat, as by numpy.ravel")]:
+            (low, high.astype("i4"), "b.npy: holds no f4; save it so")]:
         done = merge(device, tmp_path, a, b)
         assert done.returncode == 1 and done.stdout == "" and said in done.stderr and done.stderr.count("\n") == 1
         assert not (tmp_path / "out.npy").exists()

@@ -10,7 +10,7 @@ def check(device, path, window):
     wanted = [(start, start + int(np.argmax(array[start:start + window]))) for start in range(0, array.size, window)]
     done = run(f"peaks-{device}", path, window)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    found = [line.split() for line in done.stdout.splitlines()[1:]]
+    found = [line.split() for line in done.stdout.splitlines()]
     assert [(int(start), int(at)) for start, at, _ in found] == wanted
     assert np.array_equal(np.array([value for _, _, value in found], np.float64).astype(np.float32),
                           array[[at for _, at in wanted]] if wanted else [], equal_nan=True)

@@ -15,35 +15,29 @@ def stats(device, path):
     """The rows, by name, of an array given by its file."""
     done = run(f"stats-{device}", path)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    rows = dict(line.split() for line in done.stdout.splitlines())
-    assert list(rows) == ROWS
-    return rows
+    return dict(line.split() for line in done.stdout.splitlines())
 
 
 def check(device, array, tmp_path):
     path = tmp_path / "array.npy"
     np.save(path, array)
     rows = stats(device, path)
+    assert list(rows) == ROWS
     flat = array.ravel(order="A")  # as it lies in the file
     count = len(flat)
     assert int(rows["count"]) == count
     assert int(rows["argmin"]) == flat.argmin()
     assert int(rows["argmax"]) == flat.argmax()
-    if array.dtype.kind == "i":
-        total = sum(flat.tolist())
-        assert int(rows["sum"]) == total
-        assert float(rows["mean"]) == pytest.approx(total / count, rel=1e-15, abs=0)
-        assert int(rows["min"]) == flat.min() and int(rows["max"]) == flat.max()
-        return
     for name, value in (("min", flat.min()), ("max", flat.max())):
-        np.testing.assert_array_equal(array.dtype.type(rows[name]), value)
+        np.testing.assert_equal(float(rows[name]), float(f"{value:.7g}"))
     if np.isfinite(flat).all():
         values = flat.tolist()
         total = math.fsum(values)
         error = count * 2.0**-53 * math.fsum(map(abs, values))
-        assert abs(float(rows["sum"]) - total) <= error
+        digits = 5e-15  # of which 15 are printed
+        assert abs(float(rows["sum"]) - total) <= error + digits * abs(total)
         mean = total / count
-        assert abs(float(rows["mean"]) - mean) <= error / count + abs(mean) * 2**-52
+        assert abs(float(rows["mean"]) - mean) <= error / count + digits * abs(mean) + 5e-324
     else:
         with np.errstate(invalid="ignore"):
             total = flat.astype("f8").sum()
@@ -51,71 +45,54 @@ def check(device, array, tmp_path):
         np.testing.assert_equal(float(rows["mean"]), total)
 
 
-def random_array(dtype, shape, seed=1):
-    """Finite values of every magnitude, or integers over the whole range of the type."""
+def random_array(shape, seed=1):
+    """Finite values of every magnitude."""
     rng = np.random.default_rng(seed)
-    if np.dtype(dtype).kind == "i":
-        range_ = np.iinfo(dtype)
-        return rng.integers(range_.min, range_.max, shape, dtype, endpoint=True)
-    return (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 9, shape)).astype(dtype)
+    return (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 9, shape)).astype("f4")
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("size", SIZES)
-def test_random(device, dtype, size, tmp_path):
-    check(device, random_array(dtype, size, size), tmp_path)
+def test_random(device, size, tmp_path):
+    check(device, random_array(size, size), tmp_path)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("shape", [(), (1, 1), (13, 17), (5, 7, 11)], ids=str)
-def test_shapes(device, dtype, order, shape, tmp_path):
-    check(device, np.array(random_array(dtype, shape), order=order), tmp_path)
+def test_shapes(device, order, shape, tmp_path):
+    check(device, np.array(random_array(shape), order=order), tmp_path)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("shape", [(0,), (3, 0)], ids=str)
-def test_empty(device, dtype, shape, tmp_path):
-    np.save(tmp_path / "empty.npy", np.zeros(shape, dtype))
-    assert stats(device, tmp_path / "empty.npy") == {"count": "0", "sum": "0"} | dict.fromkeys(
-        ROWS[2:], "none")
+def test_empty(device, shape, tmp_path):
+    np.save(tmp_path / "empty.npy", np.zeros(shape, "f4"))
+    assert stats(device, tmp_path / "empty.npy") == {"count": "0", "sum": "0"}
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("special", [
     [np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [np.nan, np.inf, np.nan],
 ], ids=str)
 @pytest.mark.parametrize("size", [8, 5000])
-def test_nan_and_infinity(device, dtype, special, size, tmp_path):
-    array = random_array(dtype, size)
+def test_nan_and_infinity(device, special, size, tmp_path):
+    array = random_array(size)
     for i, value in enumerate(special):
         array[(i + 1) * size // (len(special) + 1)] = value
     check(device, array, tmp_path)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_limits_of_floats(device, dtype, tmp_path):
-    limits = np.finfo(dtype)
+def test_limits_of_floats(device, tmp_path):
+    limits = np.finfo("f4")
     check(device, np.array([limits.max / 4, limits.tiny, -limits.max / 4, 0.1,
-                            limits.smallest_subnormal], dtype), tmp_path)
+                            limits.smallest_subnormal], "f4"), tmp_path)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["i4", "i8"])
-@pytest.mark.parametrize("limit", ["min", "max"])
-def test_integer_sums_do_not_overflow(device, dtype, limit, tmp_path):
-    check(device, np.full(10007, getattr(np.iinfo(dtype), limit), dtype), tmp_path)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
-def test_the_first_of_equals(device, dtype, tmp_path):
-    array = np.zeros(30011, dtype)
+def test_the_first_of_equals(device, tmp_path):
+    array = np.zeros(30011, "f4")
     array[[777, 778, 20000, 30010]] = 1
     array[[555, 556, 20001]] = -1
     check(device, array, tmp_path)
@@ -162,6 +139,8 @@ BAD = {
     "missing": (lambda path: None, "cannot open: No such file or directory; give the path"),
     "directory": (lambda path: path.mkdir(), "cannot read: Is a directory"),
     "empty file": (write(b""), "truncated: the file is empty; save or copy it again"),
+    "f8": (save(np.arange(3.0)), "holds no f4; save it so: numpy.save(path, a.astype('f4'))"),
+    "i4": (save(np.arange(3, dtype="i4")), "holds no f4; save it so"),
     "truncated data": (cut, "truncated: 799 of the 800 bytes of its data are there"),
     "truncated header": (cut_header, "truncated: 30 of the 118 bytes of its header are there"),
     "trailing bytes": (extend, "trailing bytes after its 100 elements"),
