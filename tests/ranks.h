@@ -22,7 +22,9 @@
 static inline void test_ranks_begin(void)
 {
 #ifdef SIMT
-    setenv("SIMT_DEVICES", "16", 1);
+    simt_config config = simt_get_config();
+    config.devices = 16;
+    simt_set_config(&config);
 #endif
     test_begin();
 }

@@ -176,9 +176,15 @@
 #elif COARSEN_DEPTH == 3
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 4
-#else
+#elif COARSEN_DEPTH == 4
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 5
+#elif COARSEN_DEPTH == 5
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 6
+#else
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 7
 #endif
 #else
 #define COARSEN_DEPTH 1
@@ -1435,7 +1441,13 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 // ================ Closing ========================================================================
 
 #ifdef COARSEN_END
-#if COARSEN_DEPTH == 5
+#if COARSEN_DEPTH == 7
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 6
+#elif COARSEN_DEPTH == 6
+#undef COARSEN_DEPTH
+#define COARSEN_DEPTH 5
+#elif COARSEN_DEPTH == 5
 #undef COARSEN_DEPTH
 #define COARSEN_DEPTH 4
 #elif COARSEN_DEPTH == 4

@@ -102,12 +102,13 @@
 
 // Adds to sum up to COARSE_FACTOR vectors, BLOCK_DIM apart, from v on, all of them in flight before the first is used.
 // count: vectors left, this thread's first included, at least 1. once: whether to load them with the evict-first hint.
-// aligned: whether they are.
+// aligned: whether they are. first, here and below: the index that LIFT gets with in[0].
 COARSEN_INLINE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v,
-                                                 unsigned int count, bool once, const bool aligned)
+                                                 unsigned int count, bool once, const bool aligned,
+                                                 size_t first)
 {
     const COARSEN_(vector) *const vectors = parts.first + v;
-    const size_t i = parts.head + v * COARSEN_ITEMS; // the index of its first element
+    const size_t i = first + parts.head + v * COARSEN_ITEMS; // the index of its first element
     COARSEN_(vector) load[COARSE_FACTOR];
     // What is not left is the first again. With loads under a condition, the compiler puts sums between them.
 #pragma unroll
@@ -130,7 +131,8 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_vectors)(COARSEN_ACC sum, COARSEN_(parts
 
 #if COARSEN_FIXED_TREE
 // The same of COARSE_FACTOR vectors that are not aligned, none of them the array's first or last.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v)
+COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) parts, size_t v,
+                                               size_t first)
 {
     COARSEN_(around) around[COARSE_FACTOR];
 #pragma unroll
@@ -142,7 +144,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) 
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             sum = COARSEN_(op)(
-                sum, COARSEN_(lift)(load.item[j], (v + k * BLOCK_DIM) * COARSEN_ITEMS + j));
+                sum, COARSEN_(lift)(load.item[j], first + (v + k * BLOCK_DIM) * COARSEN_ITEMS + j));
     }
     return sum;
 }
@@ -150,7 +152,8 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(add_inner)(COARSEN_ACC sum, COARSEN_(parts) 
 
 // A small array, by one block: a thread takes up to COARSEN_SMALL_ITEMS single elements, BLOCK_DIM apart.
 // It is over so soon that each instruction counts, hence a kernel of its own, with the other's arguments.
-COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n)
+COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out, unsigned int n,
+                                        size_t first)
 {
     COARSEN_TYPE load[COARSEN_SMALL_ITEMS];
     COARSEN_ACC sum = COARSEN_(identity)();
@@ -161,7 +164,7 @@ COARSEN_INLINE void COARSEN_(add_small)(const COARSEN_TYPE *in, COARSEN_ACC *out
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_SMALL_ITEMS; k++)
         if (k * BLOCK_DIM + threadIdx.x < n)
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k], (size_t)k * BLOCK_DIM + threadIdx.x));
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k], first + k * BLOCK_DIM + threadIdx.x));
     sum = COARSEN_(block)(sum);
     if (threadIdx.x == 0)
         *out = sum;
@@ -172,13 +175,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                            COARSEN_UNUSED unsigned int tile,
                            COARSEN_UNUSED unsigned long long *scratch)
 {
-    COARSEN_(add_small)(in, out, (unsigned int)n);
+    COARSEN_(add_small)(in, out, (unsigned int)n, 0);
 }
 
 // The whole kernel, of so many blocks.
 COARSEN_INLINE void COARSEN_(add_all)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
                                       unsigned int tile, unsigned int blocks,
-                                      unsigned long long *scratch, const bool aligned)
+                                      unsigned long long *scratch, const bool aligned, size_t first)
 {
     unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
@@ -205,30 +208,30 @@ COARSEN_INLINE void COARSEN_(add_all)(const COARSEN_TYPE *in, COARSEN_ACC *out, 
 #if COARSEN_FIXED_TREE
     if (!aligned) {
         if (v == 0 && full < parts.vectors) {
-            sum = COARSEN_(add_vectors)(sum, parts, t, full, true, false);
+            sum = COARSEN_(add_vectors)(sum, parts, t, full, true, false, first);
             v = step;
         }
 #pragma unroll 1
         for (; v + full < parts.vectors; v += step)
-            sum = COARSEN_(add_inner)(sum, parts, v + t);
+            sum = COARSEN_(add_inner)(sum, parts, v + t, first);
     }
 #endif
     if (aligned && tile == full) {
         if (once)
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, true);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, true, true, first);
         else
 #pragma unroll 1
             for (; v + full <= parts.vectors; v += step)
-                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, false, true);
+                sum = COARSEN_(add_vectors)(sum, parts, v + t, full, false, true, first);
     }
     if (v + t < parts.vectors)
         sum = COARSEN_(add_vectors)(sum, parts, v + t,
                                     (unsigned int)coarsen_min(parts.vectors - v, tile) - t, true,
-                                    aligned);
+                                    aligned, first);
     if (has_rest)
-        sum = COARSEN_(op)(sum, COARSEN_(lift)(rest, i));
+        sum = COARSEN_(op)(sum, COARSEN_(lift)(rest, first + i));
     COARSEN_(meet)(sum, out, scratch, scratch + 2, blockIdx.x, blocks, &ticket);
 }
 
@@ -236,7 +239,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
                      unsigned long long *scratch)
 {
-    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, true);
+    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, true, 0);
 }
 
 #if COARSEN_FIXED_TREE
@@ -245,7 +248,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(any_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n, unsigned int tile,
                          unsigned long long *scratch)
 {
-    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, false);
+    COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, false, 0);
 }
 #endif
 
@@ -276,7 +279,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         __trap(); // more than there is room for
     if (n <= COARSEN_SMALL_ITEMS * BLOCK_DIM) {
         if (blockIdx.x == 0)
-            COARSEN_(add_small)(in, out, (unsigned int)n);
+            COARSEN_(add_small)(in, out, (unsigned int)n, 0);
         return;
     }
     unsigned int tile;
@@ -286,11 +289,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
         return;
 #if COARSEN_FIXED_TREE
     if (COARSEN_ITEMS > 1 && (size_t)in % sizeof(COARSEN_(vector)) != 0) {
-        COARSEN_(add_all)(in, out, n, tile, blocks, scratch, false);
+        COARSEN_(add_all)(in, out, n, tile, blocks, scratch, false, 0);
         return;
     }
 #endif
-    COARSEN_(add_all)(in, out, n, tile, blocks, scratch, true);
+    COARSEN_(add_all)(in, out, n, tile, blocks, scratch, true, 0);
 }
 #endif
 

@@ -75,6 +75,14 @@ typedef struct {
     COARSEN_ACC *out;
     unsigned int
         lead; // bytes of a vector's results before one of out begins; COARSEN_ALIGN: within a result
+#ifdef COARSEN_CARRIED        // by nccl/scan.h: the array is what follows on others
+    const COARSEN_ACC *carry; // what they come to, or NULL
+    COARSEN_ACC *total;       // where out is NULL: what the array comes to, alone
+    size_t first;             // the index that LIFT gets with in[0]
+#define COARSEN_START arrays.first
+#else
+#define COARSEN_START 0
+#endif
 } COARSEN_(arrays);
 
 typedef struct {
@@ -109,7 +117,7 @@ typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
                                          size_t element)
 {
-    const size_t i = element - arrays.skip;
+    const size_t i = COARSEN_START + element - arrays.skip;
     COARSEN_ACC sum = COARSEN_(identity)();
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
@@ -131,11 +139,24 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
                                     size_t element, COARSEN_ACC before)
 {
     const size_t i = element - arrays.skip;
+#ifdef COARSEN_CARRIED
+    if (!arrays.out) {
+        if (element >= arrays.end || arrays.end - element > COARSEN_ITEMS)
+            return; // it is not the last vector
+#pragma unroll 1
+        for (unsigned int j = 0; j < arrays.end - element; j++)
+            if (COARSEN_(there)(arrays, element + j, 1))
+                before = COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j));
+        *arrays.total = before;
+        return;
+    }
+#endif
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
             if (COARSEN_(there)(arrays, element + j, 1)) {
-                const COARSEN_ACC sum = COARSEN_(op)(before, COARSEN_(lift)(from->item[j], i + j));
+                const COARSEN_ACC sum =
+                    COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j));
                 arrays.out[i + j] = COARSEN_EXCLUSIVE ? before : sum;
                 before = sum;
             }
@@ -145,7 +166,8 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
     COARSEN_(results) results;
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-        const COARSEN_ACC sum = COARSEN_(op)(before, COARSEN_(lift)(load.item[j], i + j));
+        const COARSEN_ACC sum =
+            COARSEN_(op)(before, COARSEN_(lift)(load.item[j], COARSEN_START + i + j));
         results.item[j] = COARSEN_EXCLUSIVE ? before : sum;
         before = sum;
     }
@@ -212,6 +234,10 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
                                          size_t element, unsigned int rows, unsigned int most,
                                          COARSEN_ACC start)
 {
+#ifdef COARSEN_CARRIED
+    if (arrays.carry)
+        start = COARSEN_(op)(*arrays.carry, start);
+#endif
 #pragma unroll
     for (unsigned int r = 0; r < most; r++)
         if (r < rows)
@@ -239,8 +265,12 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_ACC *out
     const unsigned int lead =
         (unsigned int)(skip * sizeof(COARSEN_ACC) - (size_t)out) % COARSEN_ALIGN;
     const bool between = sizeof(COARSEN_(results)) % 4 == 0 && lead % sizeof(COARSEN_ACC) == 0;
-    const COARSEN_(arrays) arrays = {in, skip, n + skip, out,
-                                     lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN};
+    COARSEN_(arrays) arrays = {};
+    arrays.in = in;
+    arrays.skip = skip;
+    arrays.end = n + skip;
+    arrays.out = out;
+    arrays.lead = lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN;
     plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
     return COARSEN_(plan_pass)(arrays, plan);
 }
@@ -259,6 +289,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 #endif
 
 #undef COARSEN_WORDS
+#undef COARSEN_START
 
 #define COARSEN_END
 #include "../base.h"
