@@ -210,6 +210,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_(merge_threads))
 
 // ---- the launch ---------------------------------------------------------------------------------------------
 
+#ifndef __CUDACC_RTC__
 // Which rank of how many, and how the scratch is divided: for sort.h, for keys and values as they go to and fro, and for
 // the splits.
 typedef struct {
@@ -480,6 +481,7 @@ COARSEN_(finish_nccl)(COARSEN_TYPE *out COARSEN_ALSO(COARSEN_VALUE *out_values),
     }
     return status;
 }
+#endif
 
 #undef COARSEN_PLACE
 #define COARSEN_END
