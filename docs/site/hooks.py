@@ -190,13 +190,13 @@ def story_of(header):
 
 
 def tables(header):
-    """[(header, {parameter: row})] of the headers that a header takes its parameters from: itself, or else what it
-    includes."""
+    """[(header, {parameter: row})] of the headers that a header takes its parameters from: itself, and what it
+    includes if COARSEN_NAME is none of its own."""
     text = (INCLUDE / header).read_text()
     rows = [line for line in comment_of(text)[0] if line.startswith("|")]
-    if rows:
-        return [(header, {row.split("|")[1]: row for row in rows})]
-    found = []
+    found = [(header, {row.split("|")[1]: row for row in rows})] if rows else []
+    if any(row.startswith("| COARSEN_NAME") for row in rows):
+        return found
     for inner in re.findall(r'^#include "(.*)"', text, re.M):
         found += tables(posixpath.normpath(posixpath.join(posixpath.dirname(header), inner)))
     return found
@@ -210,7 +210,7 @@ def reference_page(header):
     lines[0] = lines[0][0].upper() + lines[0][1:]
     here = posixpath.dirname(header)
     page = ["# " + escape("coarsen/" + header).replace("/", "/<wbr>"), "", manual(lines, header), ""]
-    if not any(line.startswith("|") for line in lines) and (found := tables(header)):
+    if found := [of for of in tables(header) if of[0] != header]:
         links = [f"[{escape(inner)}]({posixpath.relpath(inner + '.md', here or '.')})" for inner, _ in found]
         rows = {parameter.strip(): row for _, rows in found for parameter, row in rows.items()}
         page += ["## Parameters", "", f"Those of {' and '.join(links)}.", "",

@@ -108,7 +108,8 @@ using ::simt_memset;
 // is then in the line of the caller.
 template <class B>
 SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 grid, dim3 block,
-                                   size_t shared_bytes, int cooperative, const B &body)
+                                   size_t shared_bytes, cudaStream_t stream, int cooperative,
+                                   const B &body)
 {
     simt_launch_request request = {};
     request.kernel = kernel;
@@ -120,6 +121,7 @@ SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 gr
     request.arguments_size = sizeof body;
     request.traced = SIMT_TRACED;
     request.cooperative = cooperative;
+    request.stream = stream;
     request.name = kernel ? NULL : name;
     if (!kernel && name) { // it has an address, but C++ can't tell which
         request.kernel = (const void *)request.call;
@@ -131,20 +133,21 @@ SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 gr
 
 template <class... P> struct simt_kernel {
     SIMT_INLINE cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                                   int cooperative, P... arguments)
+                                   cudaStream_t stream, int cooperative, P... arguments)
     {
         return simt_start(
-            (const void *)kernel, NULL, grid, block, shared_bytes,
+            (const void *)kernel, NULL, grid, block, shared_bytes, stream,
             cooperative, [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); });
     }
 
     template <size_t... I>
     SIMT_INLINE cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block,
-                                         void **arguments, size_t shared_bytes, int cooperative,
-                                         std::index_sequence<I...>)
+                                         void **arguments, size_t shared_bytes, cudaStream_t stream,
+                                         int cooperative, std::index_sequence<I...>)
     {
         (void)arguments; // for a kernel that takes none
-        return launch(kernel, grid, block, shared_bytes, cooperative, *(P *)arguments[I]...);
+        return launch(kernel, grid, block, shared_bytes, stream, cooperative,
+                      *(P *)arguments[I]...);
     }
 };
 
@@ -157,25 +160,25 @@ SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, voi
         if (config->attrs[i].id == cudaLaunchAttributeCooperative)
             cooperative = config->attrs[i].val.cooperative;
     return simt_kernel<P...>::launch(kernel, config->gridDim, config->blockDim,
-                                     config->dynamicSmemBytes, cooperative,
+                                     config->dynamicSmemBytes, config->stream, cooperative,
                                      std::forward<A>(arguments)...);
 }
 
 template <class... P>
 SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
                                          void **arguments, size_t shared_bytes = 0,
-                                         cudaStream_t = 0)
+                                         cudaStream_t stream = 0)
 {
-    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 0,
+    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, stream, 0,
                                            std::index_sequence_for<P...>());
 }
 
 template <class... P>
 SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
                                                     void **arguments, size_t shared_bytes = 0,
-                                                    cudaStream_t = 0)
+                                                    cudaStream_t stream = 0)
 {
-    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, 1,
+    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, stream, 1,
                                            std::index_sequence_for<P...>());
 }
 
@@ -222,15 +225,16 @@ template <class F, class C> struct simt_launcher {
     const char *name;
     dim3 grid, block;
     size_t shared_bytes;
-    simt_launcher(const F &f, const C &c, const char *n, dim3 g, dim3 b, size_t s)
-        : find(f), call(c), name(n), grid(g), block(b), shared_bytes(s)
+    cudaStream_t stream;
+    simt_launcher(const F &f, const C &c, const char *n, dim3 g, dim3 b, size_t s, cudaStream_t on)
+        : find(f), call(c), name(n), grid(g), block(b), shared_bytes(s), stream(on)
     {
     }
 
     // Each thread has its own copy of the arguments, which are evaluated once.
     template <class K, class... A> __forceinline__ void start(K kernel, A... arguments) const
     {
-        simt_start((const void *)kernel, name, grid, block, shared_bytes, 0,
+        simt_start((const void *)kernel, name, grid, block, shared_bytes, stream, 0,
                    [ =, call = call ]()
                        __attribute__((no_sanitize("thread"))) { call(arguments...); });
     }
@@ -253,7 +257,8 @@ template <class L, class... D> struct simt_typed<L, simt_exact<D...>> : L {
     __forceinline__ void operator()(D... arguments) const
     {
         simt_kernel<D...>::launch(this->find(simt_only()), this->grid, this->block,
-                                  this->shared_bytes, 0, std::forward<D>(arguments)...);
+                                  this->shared_bytes, this->stream, 0,
+                                  std::forward<D>(arguments)...);
     }
 };
 template <class L, class... D, class N, class... R>
@@ -276,10 +281,10 @@ template <class F, class C> struct simt_named {
     F find;
     C call;
     const char *name;
-    auto operator()(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = 0) const
+    auto operator()(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0) const
     {
         using ready = simt_ready<F, C, decltype(simt_find(find, simt_only(), 0))>;
-        return ready(find, call, name, grid, block, shared_bytes);
+        return ready(find, call, name, grid, block, shared_bytes, stream);
     }
 };
 template <class F, class C>

@@ -46,6 +46,8 @@ typedef enum cudaError {
     cudaErrorIllegalAddress = 700,
     cudaErrorLaunchOutOfResources = 701,
     cudaErrorLaunchTimeout = 702,
+    cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorPeerAccessNotEnabled = 705,
     cudaErrorAssert = 710,
     cudaErrorIllegalInstruction = 715,
     cudaErrorMisalignedAddress = 716,
@@ -245,7 +247,7 @@ cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
-// The device.
+// Devices. Each host thread has a current one.
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
@@ -259,6 +261,9 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit);
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
 
 // Memory.
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
@@ -280,6 +285,10 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream SIMT_DEFAULT(0));
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
+                           size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemset(void *to, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream SIMT_DEFAULT(0));
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height);
@@ -333,8 +342,9 @@ typedef struct simt_launch_request {
     void (*call)(const void *arguments); // runs one thread
     const void *arguments;
     size_t arguments_size;
-    int traced;       // the caller was instrumented
-    int cooperative;  // every block must be resident
+    int traced;      // the caller was instrumented
+    int cooperative; // every block must be resident
+    cudaStream_t stream;
     const char *name; // as the source writes it; null: the name at `kernel`
 } simt_launch_request;
 

@@ -26,3 +26,4 @@
 #include "engine/launch.c"   // a launch from beginning to end; settings
 #include "engine/parallel.c" // blocks on several cores
 #include "engine/runtime.c"  // the CUDA runtime API
+#include "engine/nccl.c"     // NCCL

@@ -4,7 +4,7 @@
 // <cuda_runtime.h>.
 //
 // Settings hold from one launch to the next. They start from the environment (SIMT_ORDER,
-// SIMT_SEED, SIMT_RESIDENT, SIMT_CHECK, SIMT_COUNT, SIMT_KEEP_GOING; see docs/simt.md).
+// SIMT_SEED, SIMT_RESIDENT, SIMT_CHECK, SIMT_COUNT, SIMT_KEEP_GOING, SIMT_DEVICES ...; see docs/simt.md).
 
 #ifndef SIMT_H
 #define SIMT_H
@@ -31,6 +31,7 @@ typedef struct {
     int keep_going;          // 1: a launch goes on after a fault, as far as it can
     unsigned cores;          // 1 to 64; 0: all. They change the time, and no result
     unsigned processors;     // multiprocessors that the device says it has, 1 to 1024
+    unsigned devices;        // 1 to 16
 } simt_config;
 
 simt_config simt_get_config(void);

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,6 +23,12 @@ TOOLKIT = [f"-I{Path(NVCC[0]).resolve().parents[1] / 'include'}"] if NVCC else [
 SIMT = [f"-I{INCLUDE / 'simt'}", *shlex.split(os.environ.get("SIMT_FLAGS") or "")]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 NO_NVCC = "no nvcc: install the CUDA Toolkit"
+# What the headers of several GPUs include: where there is no NCCL, simt's header, alone, will do to compile them.
+if subprocess.run([*CXX, *TOOLKIT, "-x", "c++", "-fsyntax-only", "-"], input="#if !__has_include(<nccl.h>)\n#error\n#endif\n",
+                  stderr=subprocess.DEVNULL, text=True).returncode != 0:
+    NCCL = tempfile.TemporaryDirectory()
+    shutil.copy(INCLUDE / "simt/nccl.h", NCCL.name)
+    os.environ["CPATH"] = os.pathsep.join(filter(None, [os.environ.get("CPATH"), NCCL.name]))
 # Little optimized: the optimizer takes most of the time, and test_nvrtc.py has it in full. CUDA 12 may lack the option.
 QUICK_NVCC = ["-Ofc=max"] if NVCC and "-Ofc" in subprocess.run([*NVCC, "--help"], stdout=subprocess.PIPE,
                                                               text=True).stdout else []
@@ -107,11 +114,13 @@ def table(header):
 
 
 def parameters(header):
-    """The names in the table of parameters: of this header, or of those it includes if it has none; and of base.h,
-    which are every inclusion's."""
+    """The names in the table of parameters: of this header, with those of the headers that it includes if COARSEN_NAME
+    is none of them; and of base.h, which are every inclusion's."""
     if not is_template(header):
         return []
-    found = table(header) or [name for inner in includes(header) for name in parameters(inner)]
+    found = table(header)
+    if "COARSEN_NAME" not in found:
+        found += [name for inner in includes(header) for name in parameters(inner)]
     return list(dict.fromkeys(found + table("coarsen/base.h")))
 
 
@@ -127,6 +136,7 @@ def functions(header, prefix=None):
     with tempfile.TemporaryDirectory() as folder:  # a runtime of nothing: the qualifiers stay to be read
         for name in ["cuda_runtime.h", *re.findall("#include <(cuda.*)>", example(header)[0])]:
             (Path(folder) / name).touch()
+        (Path(folder) / "nccl.h").write_text("#define NCCL_VERSION_CODE 21800\n")
         source = f"{example(header)[0]}\nint coarsen_begin;\n{inclusion(header, again=True, **changes)}\n"
         made = subprocess.run([*CXX, "-x", "c++", "-E", "-P", f"-I{folder}", f"-I{INCLUDE}", "-"], input=source,
                               check=True, text=True, stdout=subprocess.PIPE).stdout
@@ -162,7 +172,7 @@ def compile_each(compiler, sources):
     """label -> what the compiler says of each of the sources, which are one file, each in a namespace: most of the
     time is the runtime's own headers'. The compiler goes on after an error of the kind that the headers give."""
     labels = {f"case {i}": label for i, label in enumerate(sources)}
-    source = "#include <coarsen/base.h>\n" + "".join(
+    source = "#include <coarsen/nccl/base.h>\n" + "".join(
         f'# 1 "{case}"\nnamespace case_{i} {{\n{sources[label]}\n}}\n' for i, (case, label) in enumerate(labels.items()))
     said, case = dict.fromkeys(sources, ""), None
     with tempfile.TemporaryDirectory() as folder:

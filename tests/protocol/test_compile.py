@@ -126,7 +126,7 @@ def test_copied(header, compiler, tmp_path):
     """base.h and a rung, in their folders, next to the file that includes them: no -I."""
     needed = reached(header)
     others = [name for name in needed[1:] if "/block/" not in name and Path(name).name != "launch.h"]
-    assert not others or Path(header).parent.name == "coarsen", \
+    assert not others or Path(header).parent.name in ("coarsen", "nccl"), \
         "a rung needs base.h, and block/'s headers and its folder's launch.h at most"
     first = re.findall("#include <(coarsen/.*)>", example(header)[0])  # what its example includes before it
     for name in ["coarsen/base.h", *needed, *(name for inner in first for name in reached(inner))]:
@@ -141,7 +141,7 @@ def test_copied(header, compiler, tmp_path):
 def used(header):
     parts, name = renamed(header), "example_" + re.sub(r"\W", "_", header)
     signature = (f"void {name}(const float *in, float *out, size_t n, unsigned long long *count, void *scratch, "
-                 "cudaStream_t stream)")
+                 f"cudaStream_t stream{', COARSEN_UNUSED ncclComm_t comm' if '/nccl/' in header else ''})")
     return "\n".join([*parts[:3], signature + ";", signature, "{",
                       "    (void)in, (void)out, (void)n, (void)count, (void)scratch, (void)stream;",
                       parts[3], "}", ""])

@@ -21,7 +21,7 @@ NOT_OURS = set("""
     void volatile while
     cp async ca cg shared global commit_group wait_group ld cs v4 u32 memory r l
     blockDim blockIdx gridDim threadIdx dim3 size_t uint4 x y z memcpy clock64 printf
-    gridDim blockDim dynamicSmemBytes stream aligned may_alias unused always_inline
+    gridDim blockDim dynamicSmemBytes stream aligned may_alias unused always_inline thread_local timespec
     """.split())
 
 
@@ -33,7 +33,7 @@ def names():
         code = re.sub(r"^\s*#\s*(?!define).*", "", code, flags=re.M)
         found |= set(re.findall(r"(?<![\w#.>])[a-z]\w*(?!\w*\()", code))
     return sorted(name for name in found - NOT_OURS
-                  if not name.startswith(("coarsen_", "cuda", "__", "atomic", "uint", "vector_functions")))
+                  if not name.startswith(("coarsen_", "cuda", "__", "atomic", "uint", "vector_functions", "nccl")))
 
 
 NAMES = names()
@@ -346,7 +346,7 @@ def build_and_run(source, folder):
 
 def program(rungs, around=("namespace user {\n", "}\n"), before="", mine=GLOBALS):
     """A program with those rungs, each between the lines around; it prints which of them are wrong."""
-    parts = ["#include <cuda_runtime.h>\n#include <stdio.h>\n#include <string.h>\n#define N 5000\n", before]
+    parts = ["#include <cuda_runtime.h>\n#include <coarsen/nccl/base.h>\n#include <stdio.h>\n#include <string.h>\n#define N 5000\n", before]
     calls = []
     for place, (begin, end) in enumerate([around] if isinstance(around[0], str) else around):
         parts += [begin, mine]
@@ -429,7 +429,7 @@ def test_places(compiler, tmp_path):
     """Every header in a namespace, in another one after it, and in extern "C"."""
     if compiler == "nvcc" and not NVCC:
         pytest.skip(NO_NVCC)
-    source = "#include <cuda_runtime.h>\n" + CUDA
+    source = "#include <cuda_runtime.h>\n#include <coarsen/nccl/base.h>\n" + CUDA
     templates = [header for header in HEADERS if "COARSEN_NAME" in parameters(header)]
     for begin, end, tag in (("namespace foo {", "}", "f"), ("namespace bar {", "}", "b"), ('extern "C" {', "}", "c")):
         source += begin + "\n"

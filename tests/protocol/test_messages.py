@@ -29,6 +29,8 @@ CASES = {
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED go": [{"COARSEN_M_TRANSPOSED": ""}, {"COARSEN_N_TRANSPOSED": ""}],
     "COARSEN_ACC goes": [{"COARSEN_ACC": "double"}],
+    "COARSEN_CHUNK must be a number": [{"COARSEN_CHUNK": value} for value in ("0", "kChunk", "1024 * 1024", "1 << 8")],
+    "segments are for coarsen/scan.h": [{"COARSEN_FLAG": "int"}, {"COARSEN_OFFSET": "int"}],
     "COARSEN_M_TRANSPOSED goes": [{"COARSEN_M_TRANSPOSED": ""}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
@@ -116,6 +118,7 @@ TOO_OLD = {
     "C++11 or later": ("-std=c++98", "-std=c++11"),
     "CUDA 11.8 or later": ("-DCUDART_VERSION=11070", "-DCUDART_VERSION=11080"),
 }
+NCCL_TOO_OLD = "coarsen/nccl: NCCL 2.18 or later is needed, and this is the header of an older one"
 # What must change with a parameter for another value of it to be right.
 ALONG = {"COARSEN_INPUTS": {"COARSEN_MAP": "0"}}
 RANGE = re.compile(r"(\w+) must be (?:a multiple of (\d+) )?from (\d+) to (\d+)$")
@@ -196,7 +199,7 @@ def test_every_error_is_covered(header):
         assert {message for message in messages(header) if "COARSEN_BEGIN" not in message and
                 not message.startswith(tuple(f"coarsen: {start}" for start in TOO_OLD))} == found
     else:
-        assert [message for message in messages(header) if not wrong(message)] == []
+        assert [message for message in messages(header) if not wrong(message) and message != NCCL_TOO_OLD] == []
         assert all(message.startswith(("coarsen/", "coarsen: ")) for message in messages(header))
 
 
@@ -233,6 +236,14 @@ def test_ends_of_range(header, changes):
 def test_too_old(tmp_path, message):
     said, not_said = (compile_source([*CPP, flag], "#include <coarsen/base.h>\n", tmp_path) for flag in TOO_OLD[message])
     assert errors(said)[0].startswith(f"coarsen: {message}") and errors(not_said) == []
+
+
+@pytest.mark.parametrize("version, said", [("21705", [NCCL_TOO_OLD]), ("21800", [])])
+def test_too_old_nccl(tmp_path, version, said):
+    (tmp_path / "nccl.h").write_text(f"#define NCCL_VERSION_CODE {version}\n")
+    (tmp_path / "cuda_runtime.h").touch()
+    assert errors(compile_source([*CXX, "-x", "c++", "-E", "-I.", f"-I{INCLUDE}"], "#include <coarsen/nccl/base.h>\n",
+                                 tmp_path)) == said
 
 
 @pytest.mark.skipif(not NVCC, reason=NO_NVCC)

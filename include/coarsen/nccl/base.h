@@ -48,13 +48,9 @@
 #ifndef COARSEN_NCCL_BASE_H
 #define COARSEN_NCCL_BASE_H
 
-#ifdef __CUDACC_RTC__
-#error                                                                                             \
-    "coarsen/nccl: these headers are for the host as well, and NVRTC compiles for the device alone"
-#endif
-
 #include "../base.h"
 
+#ifndef __CUDACC_RTC__
 #include <nccl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -66,6 +62,12 @@
 
 #ifndef COARSEN_NCCL_SECONDS
 #define COARSEN_NCCL_SECONDS 60
+#endif
+
+#ifdef __GNUC__ // as ../base.h says
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 // ---- Errors -------------------------------------------------------------------------------------
@@ -217,5 +219,10 @@ COARSEN_HOST cudaError_t coarsen_nccl_counts(size_t n, size_t *counts, void *scr
         status = cudaMemcpyAsync(counts, scratch, bytes, cudaMemcpyDeviceToHost, stream);
     return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
 }
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
+#endif // __CUDACC_RTC__
 
 #endif // COARSEN_NCCL_BASE_H

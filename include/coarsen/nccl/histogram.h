@@ -9,11 +9,11 @@
 //     #define NUM_BINS     256
 //     #include <coarsen/nccl/histogram.h>
 //
-//     // in each rank's thread or process, once; bytes may be 0
-//     size_t bytes = tones_scratch_bytes_nccl(n, comm);
-//     cudaMalloc(&scratch, bytes);
-//     // as often as you like
-//     tones_launch_nccl(in, counts, n, scratch, bytes, comm, stream);
+//     unsigned char *pixels; // the rank's own, n of them
+//     unsigned int *counts;
+//     cudaMalloc(&pixels, n);
+//     cudaMalloc(&counts, 256 * sizeof(unsigned int));
+//     tones_launch_nccl(pixels, counts, n, NULL, 0, comm, stream); // no scratch for integers
 //     // in place of cudaStreamSynchronize
 //     coarsen_nccl_wait(&comm, stream, 10);
 //
@@ -65,6 +65,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     counts[bin] = sum;
 }
 
+#ifndef __CUDACC_RTC__
 COARSEN_HOST size_t COARSEN_(scratch_bytes_nccl)(COARSEN_UNUSED size_t n, ncclComm_t comm)
 {
     size_t rank, ranks;
@@ -112,6 +113,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_C
         coarsen_launch_config(coarsen_ceil_div(NUM_BINS, BLOCK_DIM), BLOCK_DIM, 0, stream);
     return cudaLaunchKernelEx(&config, COARSEN_(fold_kernel), all, ranks, counts);
 }
+#endif
 #undef COARSEN_ROUNDS
 
 #define COARSEN_END

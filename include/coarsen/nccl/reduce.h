@@ -65,6 +65,14 @@
 #include "../base.h"
 #include "../reduce.h"
 
+#ifndef COARSEN_CHUNK
+#define COARSEN_CHUNK 4194304
+#elif !COARSEN_NUMBER(COARSEN_CHUNK)
+#error "coarsen/nccl: COARSEN_CHUNK must be a number for #if (no constexpr), an expression in ( )"
+#elif COARSEN_CHUNK < 1 || COARSEN_CHUNK > 2147483647
+#error "coarsen/nccl: COARSEN_CHUNK must be from 1 to 2147483647"
+#endif
+
 static_assert(alignof(COARSEN_ACC) <= 16,
               "coarsen/nccl: COARSEN_ACC must have an alignment of 16 or less");
 
@@ -78,13 +86,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     sum = COARSEN_(block)(sum);
     if (threadIdx.x == 0)
         *out = sum;
-}
-
-COARSEN_HOST cudaError_t COARSEN_(fold)(const COARSEN_ACC *parts, size_t count, COARSEN_ACC *out,
-                                        cudaStream_t stream)
-{
-    const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(fold_kernel), parts, count, out);
 }
 
 #if COARSEN_LIFTED
@@ -106,6 +107,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(add_all)(in, out, n, tile, gridDim.x, scratch, true, first);
 }
 #endif
+
+#ifndef __CUDACC_RTC__
+COARSEN_HOST cudaError_t COARSEN_(fold)(const COARSEN_ACC *parts, size_t count, COARSEN_ACC *out,
+                                        cudaStream_t stream)
+{
+    const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, COARSEN_(fold_kernel), parts, count, out);
+}
 
 // NAME_launch, of arguments that are right, with the index of in[0].
 COARSEN_HOST cudaError_t COARSEN_(launch_from)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,
@@ -176,12 +185,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_A
 }
 
 #else
-
-#ifndef COARSEN_CHUNK
-#define COARSEN_CHUNK 4194304
-#elif !COARSEN_NUMBER(COARSEN_CHUNK) || COARSEN_CHUNK < 1 || COARSEN_CHUNK > 2147483647
-#error "coarsen/nccl: COARSEN_CHUNK must be a number for #if, from 1 to 2147483647"
-#endif
 
 // How the elements are divided: those of a rank are begin to end - 1 of all, and of so many chunks it has the first.
 typedef struct {
@@ -333,6 +336,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_A
 }
 
 #endif
+#endif // __CUDACC_RTC__
 #undef COARSEN_CHUNK
 
 #define COARSEN_END

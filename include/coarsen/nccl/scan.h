@@ -54,7 +54,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SCAN
 #include "../base.h"
 #define COARSEN_CARRIED
-#include "../scan.h"
+#include "../scan/single_pass.h"
 #undef COARSEN_CARRIED
 
 static_assert(alignof(COARSEN_ACC) <= 16,
@@ -70,6 +70,7 @@ COARSEN_KERNEL void __launch_bounds__(32)
     *carry = sum;
 }
 
+#ifndef __CUDACC_RTC__
 COARSEN_HOST cudaError_t COARSEN_(carry_over)(const COARSEN_ACC *all, size_t count,
                                               COARSEN_ACC *carry, cudaStream_t stream)
 {
@@ -135,6 +136,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_A
     plan.arrays.carry = rank > 0 ? carry : NULL;
     return status == cudaSuccess && n > 0 ? COARSEN_(launch_plan)(&plan, scratch, stream) : status;
 }
+#endif
 
 #define COARSEN_END
 #include "../base.h"

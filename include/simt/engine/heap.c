@@ -121,11 +121,13 @@ static void heap_free(void *p, uintptr_t pc, void (*host)(void *))
 {
     if (self)
         heap_give(self, p, pc);
-    else if (in_arena((uintptr_t)p))
+    else if (!in_arena((uintptr_t)p))
+        host(p);
+    else {
+        ALONE;
         tell(SIMT_INVALID_CALL, cudaErrorInvalidValue, "free", pc, "free it where it was allocated",
              "%p is device memory", p);
-    else
-        host(p);
+    }
 }
 
 void *simt_malloc(size_t bytes)

@@ -12,6 +12,7 @@ static int config_fits(const simt_config *c, const char **what)
             : c->keep_going != 0 && c->keep_going != 1            ? "keep_going must be 0 or 1"
             : c->cores > MAX_CORES                                ? "cores must be 0 to 64"
             : c->processors < 1 || c->processors > MAX_PROCESSORS ? "processors must be 1 to 1024"
+            : c->devices < 1 || c->devices > MAX_DEVICES          ? "devices must be 1 to 16"
                                                                   : NULL;
     return !*what;
 }
@@ -85,8 +86,14 @@ __attribute__((constructor)) static void read_environment(void)
         c.cores = (unsigned)v;
     if (env_number("SIMT_PROCESSORS", MAX_PROCESSORS, "", &v))
         c.processors = (unsigned)v;
+    if (env_number("SIMT_DEVICES", MAX_DEVICES, "", &v))
+        c.devices = (unsigned)v;
     if (!config_fits(&c, &what)) {
-        fprintf(stderr, "simt: SIMT_%s: %s\n", c.processors ? "RESIDENT" : "PROCESSORS", what);
+        fprintf(stderr, "simt: SIMT_%s: %s\n",
+                !c.devices      ? "DEVICES"
+                : !c.processors ? "PROCESSORS"
+                                : "RESIDENT",
+                what);
         exit(2);
     }
     device.config = c;
@@ -475,17 +482,20 @@ static void *slot_main(void *argument)
 
 // ---- a launch -----------------------------------------------------------------------------------
 
+// How much dynamic shared memory a kernel may have on a device, where cudaFuncSetAttribute said so.
 static struct {
-    const void **function;
-    int *bytes;
+    struct opt {
+        const void *function;
+        int device, bytes;
+    } * list;
     size_t count;
 } opted;
 
 static int *opted_bytes(const void *function)
 {
     for (size_t i = 0; i < opted.count; ++i)
-        if (opted.function[i] == function)
-            return &opted.bytes[i];
+        if (opted.list[i].function == function && opted.list[i].device == ordinal())
+            return &opted.list[i].bytes;
     return NULL;
 }
 
@@ -541,13 +551,13 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
 }
 
 static void begin_parallel(void);
-static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 
 static cudaError_t launch(const simt_launch_request *r)
 {
     program_make();
     device.runner = pthread_self();
     device.request = r;
+    device.ordinal = simt_current;
     start_watchdog();
     device.traced = r->traced;
     device.failed = device.abandoned = device.ended = 0;
@@ -642,13 +652,12 @@ cudaError_t simt_launch(const simt_launch_request *request)
         fault(self, SIMT_NESTED_LAUNCH, RETURN_PC, 0, 0, NULL,
               "launch it from the host, after this kernel",
               "a kernel launches a kernel, which this device can't do");
-    pthread_mutex_lock(&launching);
+    ALONE;
     cudaError_t error = check_request(request, RETURN_PC);
     if (!error)
         error = launch(request);
     device.request = NULL;
     if (error)
-        device.error = error;
-    pthread_mutex_unlock(&launching);
+        simt_error = error;
     return error;
 }

@@ -216,6 +216,7 @@ typedef struct {
     uintptr_t base;
     size_t size;
     cudaMemoryType type;
+    int device;
     uint64_t freed; // 0: it is live; otherwise it was the n-th to be freed
     int blind;      // unchecked kernels may have written it, so who wrote what is not known
     int heap;       // a kernel allocated it: 1; as a piece of a chunk: 2
@@ -227,7 +228,7 @@ static struct {
     uintptr_t base, next, end;
     page **pages;
     allocation *list; // by address
-    size_t count, capacity, live_bytes;
+    size_t count, capacity, live_bytes[MAX_DEVICES];
     uint64_t frees;
 } arena;
 
@@ -366,12 +367,12 @@ static cudaError_t arena_take(void **pointer, size_t bytes, cudaMemoryType type)
     }
     allocation *m = &arena.list[index];
     if (mprotect((void *)m->base, length, PROT_READ | PROT_WRITE)) {
-        *m = (allocation){m->base, bytes, type, .freed = ++arena.frees};
+        *m = (allocation){m->base, bytes, type, ordinal(), .freed = ++arena.frees};
         return cudaErrorMemoryAllocation;
     }
-    *m = (allocation){m->base, bytes, type, .freed = 0};
+    *m = (allocation){m->base, bytes, type, ordinal(), .freed = 0};
     *pointer = (void *)m->base;
-    arena.live_bytes += bytes;
+    arena.live_bytes[m->device] += bytes;
     return cudaSuccess;
 }
 
@@ -380,7 +381,7 @@ static void arena_give(allocation *a)
     a->freed = ++arena.frees;
     if (a->heap == 2)
         return;
-    arena.live_bytes -= a->size;
+    arena.live_bytes[a->device] -= a->size;
     size_t pages = (a->size + PAGE - 1) / PAGE;
     page **first = &arena.pages[(a->base - arena.base) / PAGE];
     if (device.instrumented) {

@@ -754,16 +754,13 @@ unsigned long long simt_warnings(void)
 
 // ---- calls of the runtime API ---------------------------------------------------------------------
 
-// Says why a call from the host is refused, or what is suspect about it. Nothing ends. Returns `error`.
-static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
-                        const char *hint, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
-
-static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
-                        const char *hint, const char *format, ...)
+// Says why a call from the host is refused, by the name of its error; or, without one, what is suspect
+// about it. Nothing ends.
+static void tell_call(simt_kind kind, const char *error, const char *call, uintptr_t pc,
+                      const char *hint, const char *what)
 {
     if (!device.config.check)
-        return error;
+        return;
     static simt_report report;
     simt_report *r = &report;
     memset(r, 0, sizeof *r);
@@ -771,13 +768,8 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
     r->warning = 1;
     r->count = 1;
     snprintf(r->kernel, sizeof r->kernel, "%s", call);
-    char what[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
     append(r, "simt: %s%s in %s\n  what:  %s%s%s\n", error ? "" : "warning: ", simt_kind_name(kind),
-           call, what, error ? ": " : "", error ? cudaGetErrorName(error) : "");
+           call, what, error ? ": " : "", error ? error : "");
     const place *p = resolved(pc);
     if (p->line) {
         snprintf(r->here.file, sizeof r->here.file, "%s", p->file);
@@ -787,7 +779,7 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
     append(r, "  fix:   %s\n", hint);
     if (suppressed(kind, call) || suppressed_at(kind, p->file, p->line)) {
         said.suppressed += !device.quiet;
-        return error;
+        return;
     }
     warnings.last = r;
     ++warnings.count;
@@ -795,6 +787,22 @@ static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uin
         print_report(r);
         ++*(error ? &said.calls : &said.warnings);
     }
+}
+
+// The same for a call of the runtime API. Returns `error`.
+static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
+                        const char *hint, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+static cudaError_t tell(simt_kind kind, cudaError_t error, const char *call, uintptr_t pc,
+                        const char *hint, const char *format, ...)
+{
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    tell_call(kind, error ? cudaGetErrorName(error) : NULL, call, pc, hint, what);
     return error;
 }
 

@@ -4,21 +4,24 @@
 static cudaError_t outcome(cudaError_t error)
 {
     if (error)
-        device.error = error;
+        simt_error = error;
     return error;
 }
+
+// Refuses a call: says why, and returns the error.
+#define REFUSE(call, pc, error, ...) outcome(tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))
 
 // ---- errors -------------------------------------------------------------------------------------
 
 cudaError_t cudaPeekAtLastError(void)
 {
-    return device.error;
+    return simt_error;
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    cudaError_t error = device.error;
-    device.error = cudaSuccess;
+    cudaError_t error = simt_error;
+    simt_error = cudaSuccess;
     return error;
 }
 
@@ -50,6 +53,8 @@ cudaError_t cudaDeviceSynchronize(void)
     X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                         \
     X(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                    \
     X(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                           \
+    X(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled")                         \
+    X(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled")                           \
     X(cudaErrorAssert, "device-side assert triggered")                                             \
     X(cudaErrorIllegalInstruction, "an illegal instruction was encountered")                       \
     X(cudaErrorMisalignedAddress, "misaligned address")                                            \
@@ -93,7 +98,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 {
     if (!count)
         return outcome(cudaErrorInvalidValue);
-    *count = 1;
+    *count = (int)device.config.devices;
     return cudaSuccess;
 }
 
@@ -101,28 +106,37 @@ cudaError_t cudaGetDevice(int *number)
 {
     if (!number)
         return outcome(cudaErrorInvalidValue);
-    *number = 0;
+    *number = ordinal();
     return cudaSuccess;
+}
+
+static int no_device(int number)
+{
+    return (unsigned)number >= device.config.devices;
 }
 
 cudaError_t cudaSetDevice(int number)
 {
-    return number ? outcome(cudaErrorInvalidDevice) : cudaSuccess;
+    if (no_device(number))
+        return outcome(cudaErrorInvalidDevice);
+    simt_current = number;
+    return cudaSuccess;
 }
 
 cudaError_t cudaInitDevice(int number, unsigned device_flags, unsigned flags)
 {
     (void)device_flags, (void)flags;
-    return cudaSetDevice(number);
+    return no_device(number) ? outcome(cudaErrorInvalidDevice) : cudaSuccess;
 }
 
 cudaError_t cudaDeviceReset(void)
 {
+    ALONE;
     for (size_t i = 0; i < arena.count; ++i)
-        if (!arena.list[i].freed)
+        if (!arena.list[i].freed && arena.list[i].device == ordinal())
             arena_give(&arena.list[i]);
     heap_reset();
-    device.error = cudaSuccess;
+    simt_error = cudaSuccess;
     return cudaSuccess;
 }
 
@@ -130,7 +144,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
 {
     if (!p)
         return outcome(cudaErrorInvalidValue);
-    if (number)
+    if (no_device(number))
         return outcome(cudaErrorInvalidDevice);
     *p = (cudaDeviceProp){
         .name = "simt CPU device",
@@ -148,6 +162,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
         .multiProcessorCount = (int)device.config.processors,
         .canMapHostMemory = 1,
         .concurrentKernels = 1,
+        .pciBusID = number,
         .asyncEngineCount = 1,
         .unifiedAddressing = 1,
         .memoryBusWidth = 64,
@@ -277,11 +292,13 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int num
     case cudaDevAttrMemoryPoolsSupported:
         *value = p.memoryPoolsSupported;
         break;
+    case cudaDevAttrPciBusId:
+        *value = p.pciBusID;
+        break;
     case cudaDevAttrKernelExecTimeout:
     case cudaDevAttrIntegrated:
     case cudaDevAttrComputeMode:
     case cudaDevAttrEccEnabled:
-    case cudaDevAttrPciBusId:
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrStreamPrioritiesSupported:
     case cudaDevAttrPageableMemoryAccess:
@@ -307,18 +324,67 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return cudaDriverGetVersion(version);
 }
 
+static size_t bytes_left(void)
+{
+    size_t used = arena.live_bytes[ordinal()];
+    return used < memory_bytes ? memory_bytes - used : 0;
+}
+
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {
+    ALONE;
     if (!available || !total)
         return outcome(cudaErrorInvalidValue);
     *total = memory_bytes;
-    *available = arena.live_bytes < memory_bytes ? memory_bytes - arena.live_bytes : 0;
+    *available = bytes_left();
     return cudaSuccess;
 }
+
+// ---- peers --------------------------------------------------------------------------------------
+
+// Whether kernels of one device may touch the memory of another.
+static unsigned char reaches[MAX_DEVICES][MAX_DEVICES];
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
+{
+    if (!can)
+        return outcome(cudaErrorInvalidValue);
+    if (no_device(number) || no_device(peer))
+        return outcome(cudaErrorInvalidDevice);
+    *can = number != peer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    ALONE;
+    if (flags)
+        return outcome(cudaErrorInvalidValue);
+    if (no_device(peer) || peer == ordinal())
+        return outcome(cudaErrorInvalidDevice);
+    if (reaches[ordinal()][peer])
+        return outcome(cudaErrorPeerAccessAlreadyEnabled);
+    reaches[ordinal()][peer] = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    ALONE;
+    if (no_device(peer))
+        return outcome(cudaErrorInvalidDevice);
+    if (!reaches[ordinal()][peer])
+        return outcome(cudaErrorPeerAccessNotEnabled);
+    reaches[ordinal()][peer] = 0;
+    return cudaSuccess;
+}
+
+// ---- limits -------------------------------------------------------------------------------------
 
 // The heap is of malloc in kernels. The other limits mean nothing here.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value)
 {
+    ALONE;
     if ((unsigned)limit > cudaLimitMaxL2FetchGranularity)
         return outcome(cudaErrorInvalidValue);
     if (limit == cudaLimitMallocHeapSize)
@@ -328,6 +394,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value)
 
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit)
 {
+    ALONE;
     if (!value || (unsigned)limit > cudaLimitMaxL2FetchGranularity)
         return outcome(cudaErrorInvalidValue);
     *value = limit == cudaLimitMallocHeapSize ? heap.limit
@@ -338,26 +405,11 @@ cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit)
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// Refuses a call: says why, and returns the error.
-#define REFUSE(call, pc, error, ...)                                                               \
-    (lock_places(), outcome(unlock_places(tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))))
-
-static void lock_places(void)
-{
-    if (!self)
-        pthread_mutex_lock(&launching);
-}
-static cudaError_t unlock_places(cudaError_t error)
-{
-    if (!self)
-        pthread_mutex_unlock(&launching);
-    return error;
-}
-
 static cudaError_t take(void **pointer, size_t bytes, cudaMemoryType type, const char *call,
                         uintptr_t pc)
 {
-    size_t left = arena.live_bytes < memory_bytes ? memory_bytes - arena.live_bytes : 0;
+    ALONE;
+    size_t left = bytes_left();
     if (type == cudaMemoryTypeHost)
         left = SIZE_MAX;
     if (!pointer)
@@ -375,6 +427,7 @@ static cudaError_t take(void **pointer, size_t bytes, cudaMemoryType type, const
 
 static cudaError_t give(void *pointer, int host, const char *call, uintptr_t pc)
 {
+    ALONE;
     uintptr_t a = (uintptr_t)pointer;
     if (!pointer)
         return cudaSuccess;
@@ -453,13 +506,14 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer)
 {
+    ALONE;
     if (!attributes)
         return outcome(cudaErrorInvalidValue);
     uintptr_t a = (uintptr_t)pointer;
     const allocation *m = in_arena(a) ? allocation_at(a) : NULL;
     *attributes = (cudaPointerAttributes){cudaMemoryTypeUnregistered, -1, NULL, (void *)pointer};
     if (m && !m->freed && a - m->base < m->size) {
-        *attributes = (cudaPointerAttributes){m->type, 0, (void *)pointer, NULL};
+        *attributes = (cudaPointerAttributes){m->type, m->device, (void *)pointer, NULL};
         if (m->type != cudaMemoryTypeDevice)
             attributes->hostPointer = (void *)pointer;
     }
@@ -492,11 +546,9 @@ static const char *wrong_side(const char *side, const void *pointer, size_t byte
         if (m->freed || bytes > m->size - (a - m->base)) {
             *hint = m->freed ? "free the memory after its last use"
                              : "compare the offset and the size with the allocation's";
-            lock_places();
             snprintf(what, sizeof what,
                      "the %s is %zu bytes at offset %zu of an allocation of %zu bytes%s%s", side,
                      bytes, a - m->base, m->size, m->freed ? " that was freed" : "", origin(m));
-            unlock_places(cudaSuccess);
             return what;
         }
         if (m->type != cudaMemoryTypeDevice || on_device)
@@ -542,14 +594,13 @@ static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
     if (!l->bytes)
         return;
     l->from->told = 1; // once is enough
-    lock_places();
-    unlock_places(tell(SIMT_UNWRITTEN_COPY, cudaSuccess, call, pc,
-                       "write all of it, cudaMemset it first, or copy less; bytes that pad "
-                       "structures do no harm",
-                       "it copies %zu byte%s to the host that nothing has written, the first at "
-                       "offset %zu of an allocation of %zu bytes%s",
-                       l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base, l->from->size,
-                       origin(l->from)));
+    tell(SIMT_UNWRITTEN_COPY, cudaSuccess, call, pc,
+         "write all of it, cudaMemset it first, or copy less; bytes that pad "
+         "structures do no harm",
+         "it copies %zu byte%s to the host that nothing has written, the first at "
+         "offset %zu of an allocation of %zu bytes%s",
+         l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base, l->from->size,
+         origin(l->from));
 }
 
 // Rows of a copy. One row has any pitch.
@@ -557,6 +608,7 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
                         size_t width, size_t height, cudaMemcpyKind kind, const char *call,
                         uintptr_t pc)
 {
+    ALONE;
     if ((unsigned)kind > cudaMemcpyDefault)
         return REFUSE(call, pc, cudaErrorInvalidMemcpyDirection, "pass a cudaMemcpyKind",
                       "the direction is %d", (int)kind);
@@ -586,6 +638,31 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
     return cudaSuccess;
 }
 
+// A copy between devices, which are named.
+static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device,
+                             size_t bytes, const char *call, uintptr_t pc)
+{
+    ALONE;
+    if (no_device(to_device) || no_device(from_device))
+        return REFUSE(call, pc, cudaErrorInvalidDevice, "count devices from 0",
+                      "from device %d to device %d, and there are %u", from_device, to_device,
+                      device.config.devices);
+    const struct {
+        const char *side;
+        uintptr_t a;
+        int device;
+    } sides[] = {{"destination", (uintptr_t)to, to_device},
+                 {"source", (uintptr_t)from, from_device}};
+    for (int i = 0; bytes && i < 2; ++i) {
+        const allocation *m = in_arena(sides[i].a) ? allocation_at(sides[i].a) : NULL;
+        if (m && m->type == cudaMemoryTypeDevice && m->device != sides[i].device)
+            return REFUSE(call, pc, cudaErrorInvalidValue, "name the device that allocated it",
+                          "the %s is memory of device %d, and the call says %d", sides[i].side,
+                          m->device, sides[i].device);
+    }
+    return copy(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, call, pc);
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
     return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", RETURN_PC);
@@ -595,6 +672,16 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 {
     (void)stream;
     return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", RETURN_PC);
+}
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
+{
+    return copy_peer(to, to_device, from, from_device, bytes, "cudaMemcpyPeer", RETURN_PC);
+}
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    return copy_peer(to, to_device, from, from_device, bytes, "cudaMemcpyPeerAsync", RETURN_PC);
 }
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind)
@@ -612,6 +699,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t height,
                         const char *call, uintptr_t pc)
 {
+    ALONE;
     if (width > pitch)
         return REFUSE(call, pc, cudaErrorInvalidPitchValue, "count the width and pitch in bytes",
                       "rows of %zu bytes, and a pitch of %zu", width, pitch);
@@ -664,6 +752,7 @@ static int in_symbol(const void *symbol, size_t bytes, size_t offset)
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                cudaMemcpyKind kind)
 {
+    ALONE;
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
         kind != cudaMemcpyDefault)
         return outcome(cudaErrorInvalidMemcpyDirection);
@@ -679,6 +768,7 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t byte
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  cudaMemcpyKind kind)
 {
+    ALONE;
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
         kind != cudaMemcpyDefault)
         return outcome(cudaErrorInvalidMemcpyDirection);
@@ -694,6 +784,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
 }
 cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
 {
+    ALONE;
     if (!pointer)
         return outcome(cudaErrorInvalidValue);
     if (!is_symbol(symbol))
@@ -706,9 +797,10 @@ cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
 
 struct CUstream_st {
     unsigned flags;
+    int device;
 };
 struct CUevent_st {
-    int recorded;
+    int device, recorded;
     struct timespec when;
 };
 
@@ -719,7 +811,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     *stream = malloc(sizeof **stream);
     if (!*stream)
         return outcome(cudaErrorMemoryAllocation);
-    (*stream)->flags = flags;
+    **stream = (struct CUstream_st){flags, ordinal()};
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
@@ -763,7 +855,10 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     if (!event)
         return outcome(cudaErrorInvalidValue);
     *event = calloc(1, sizeof **event);
-    return *event ? cudaSuccess : outcome(cudaErrorMemoryAllocation);
+    if (!*event)
+        return outcome(cudaErrorMemoryAllocation);
+    (*event)->device = ordinal();
+    return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
@@ -853,6 +948,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value)
 {
+    ALONE;
     if (!function)
         return outcome(cudaErrorInvalidDeviceFunction);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)
@@ -862,20 +958,19 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
         return REFUSE("cudaFuncSetAttribute", RETURN_PC, cudaErrorInvalidValue,
                       "cudaFuncAttributeMaxDynamicSharedMemorySize may be up to 232448",
                       "attribute %d can't be %d", (int)attribute, value);
-    for (size_t i = 0; i < opted.count; ++i)
-        if (opted.function[i] == function) {
-            opted.bytes[i] = value;
-            return cudaSuccess;
-        }
-    opted.function = must(realloc(opted.function, (opted.count + 1) * sizeof *opted.function));
-    opted.bytes = must(realloc(opted.bytes, (opted.count + 1) * sizeof *opted.bytes));
-    opted.function[opted.count] = function;
-    opted.bytes[opted.count++] = value;
+    int *bytes = opted_bytes(function);
+    if (bytes) {
+        *bytes = value;
+        return cudaSuccess;
+    }
+    opted.list = must(realloc(opted.list, (opted.count + 1) * sizeof *opted.list));
+    opted.list[opted.count++] = (struct opt){function, ordinal(), value};
     return cudaSuccess;
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function)
 {
+    ALONE;
     if (!attributes)
         return outcome(cudaErrorInvalidValue);
     if (!function)
@@ -898,6 +993,7 @@ cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config)
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
                                                           int block_size, size_t dynamic_bytes)
 {
+    ALONE;
     if (!blocks || block_size < 1)
         return outcome(cudaErrorInvalidValue);
     if (!function)

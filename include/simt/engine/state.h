@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the engine share. Only one OS thread at a time runs device code (it has the
-// baton), so none of this needs a lock of its own.
+// What the parts of the engine share. Host threads take turns: each call of the runtime has `turn`, and
+// a launch has it to its end. Of a launch, only one OS thread at a time runs device code (it has the
+// baton). So none of this needs a lock of its own.
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -33,6 +34,7 @@
 #include <unwind.h>
 
 #include "../cuda_runtime_api.h"
+#include "../nccl.h"
 #include "../simt.h"
 #include "../simt_device.h"
 
@@ -43,6 +45,7 @@ enum {
     MAX_SLOTS = 16,
     MAX_CORES = 64,
     MAX_PROCESSORS = 1024,
+    MAX_DEVICES = 16,
     MEETINGS = 16,
     SIGHTS = 16,
     MAX_DYNAMIC = 227 * 1024,
@@ -250,10 +253,11 @@ static struct {
     simt_config config;
     int quiet;
     int instrumented; // some file of the program is
-    cudaError_t error;
+    uint64_t calls;   // of the runtime, by all host threads
 
     // this launch
     const simt_launch_request *request;
+    int ordinal;      // of the device that it runs on
     simt_order order; // of its blocks, warps and lanes
     int traced;
     int failed;                                         // there was a fault
@@ -275,10 +279,39 @@ static struct {
     slot *slot[MAX_SLOTS];
     simt_report report;
     simt_counts counts, total;
-} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0, 0, 8}, .tick = 1};
+} device = {.config = {SIMT_FORWARD, 1, 1, 1, 0, 10, 0, 0, 8, 1}, .tick = 1};
 
 // The CUDA thread that this OS thread is running; null in host code.
 static __thread thread *self;
+
+// Of this host thread: the current device, and the last error.
+static __thread int simt_current;
+static __thread cudaError_t simt_error;
+
+// Which device a call is about.
+static int ordinal(void)
+{
+    return self ? device.ordinal : simt_current;
+}
+
+static pthread_mutex_t turn = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static int take_turn(void)
+{
+    if (self) // the launch has it
+        return 0;
+    pthread_mutex_lock(&turn);
+    ++device.calls;
+    return 1;
+}
+static void end_turn(const int *taken)
+{
+    if (*taken)
+        pthread_mutex_unlock(&turn);
+}
+
+// To the end of the block in which it stands, no other host thread is in the engine.
+#define ALONE const int alone __attribute__((cleanup(end_turn), unused)) = take_turn()
 
 // What cuda_runtime.h declares as threadIdx and so on.
 __thread uint3 simt_thread_index, simt_block_index;

@@ -570,6 +570,7 @@ static __attribute__((noinline)) void access_memory(thread *t, uintptr_t a, size
 static void __attribute__((noinline, cold))
 host_access(const void *p, size_t size, int flags, uintptr_t pc)
 {
+    ALONE;
     if (!in_arena((uintptr_t)p)) {
         note_host_write((uintptr_t)p, size);
         return;
