@@ -40,6 +40,45 @@ BLUR_OK = """!COARSEN_(images_ok)(in, in_pitch, COARSEN_CHANNELS, out, out_pitch
 
 # header -> (its test, [(what is broken, the piece, what replaces it)]). The piece is to be there once.
 FAULTS = {
+    "nccl/base.h": ("nccl", [
+        ("put each size in the first place", "(size_t *)scratch + rank, &n", "(size_t *)scratch, &n"),
+        ("take too small a scratch", " || scratch_bytes < bytes)", ")"),
+        ("forget what NCCL said", "    *coarsen_nccl_last() = result;\n", ""),
+        ("send what is in the first place", "(char *)all + rank * bytes", "(char *)all"),
+        ("keep what was aborted", "        *comm = NULL;\n", ""),
+        ("wait for no communicator", "    if (!*comm)\n        return cudaErrorInvalidValue;\n", "    if (!*comm)\n        return cudaSuccess;\n"),
+    ]),
+    "nccl/reduce.h": ("nccl", [
+        ("leave out a rank's result", "k < count; k += BLOCK_DIM", "k + 1 < count; k += BLOCK_DIM"),
+        ("give LIFT the index in the rank", "(unsigned long long *)scratch, first);", "(unsigned long long *)scratch, first - first);"),
+        ("gather no results", "status = coarsen_nccl_gather(parts, sizeof(*parts), comm, stream);", "status = cudaSuccess;"),
+        ("reduce to another rank's place", "parts + rank, n, first", "parts, n, first"),
+        ("take wrong arguments", "local + ranks * sizeof(COARSEN_ACC)))\n        return cudaErrorInvalidValue;\n", "local + ranks * sizeof(COARSEN_ACC)))\n        ;\n"),
+        ("take wrong arguments for a fixed tree", "counts[rank], scratch, scratch_bytes, layout.end))\n        return cudaErrorInvalidValue;\n", "counts[rank], scratch, scratch_bytes, layout.end))\n        ;\n"),
+        ("send others of a chunk's elements", "ncclSend(in, head", "ncclSend(in + (own.end - own.begin - head), head"),
+        ("collect all ranks' elements in one place", "chunk + (share.begin - begin)", "chunk + (own.end - begin)"),
+        ("collect no elements of its own", "if (begin < own.end && own.end < end)", "if (false)"),
+        ("share no results of chunks", "    if (ranks > 1 && status == cudaSuccess)\n", "    if (false)\n"),
+        ("give LIFT the index in the chunk", "parts + c, n, begin, scratch", "parts + c, n, 0, scratch"),
+        ("reduce the rank's part of a chunk", "coarsen_min(whole.end - begin, COARSEN_CHUNK)", "coarsen_min(own.end - begin, COARSEN_CHUNK)"),
+    ]),
+    "nccl/histogram.h": ("nccl", [
+        ("add up half of the counts", "ncclAllReduce(counts, counts, NUM_BINS,", "ncclAllReduce(counts, counts, NUM_BINS / 2,"),
+        ("leave out a rank's sums", "r < ranks; r++", "r + 1 < ranks; r++"),
+        ("add to another rank's place", "all + rank * NUM_BINS", "all"),
+        ("gather no sums", "status = coarsen_nccl_gather(all, bytes, comm, stream);", "status = cudaSuccess;"),
+        ("take wrong arguments", "scratch_bytes < ranks * bytes)\n        return cudaErrorInvalidValue;\n", "scratch_bytes < ranks * bytes)\n        ;\n"),
+        ("write past the last bin", "if (bin >= NUM_BINS)", "if (bin > NUM_BINS)"),
+    ]),
+    "nccl/scan.h": ("nccl", [
+        ("carry the rank's own total", "COARSEN_(carry_over)(all, rank, carry", "COARSEN_(carry_over)(all, rank + 1, carry"),
+        ("carry nothing", "plan.arrays.carry = rank > 0 ? carry : NULL;", "plan.arrays.carry = NULL;"),
+        ("add up the ranks from the last", "sum = COARSEN_(op)(sum, all[r]);", "sum = COARSEN_(op)(all[r], sum);"),
+        ("give LIFT the index in the rank", "plan.arrays.first = first;", "plan.arrays.first = 0;"),
+        ("leave the total of nothing as it was", "status = COARSEN_(carry_over)(all, 0, all + rank, stream);", "status = cudaSuccess;"),
+        ("gather no totals", "status = coarsen_nccl_gather(all, sizeof(*all), comm, stream);", "status = cudaSuccess;"),
+        ("take wrong arguments", "scratch_bytes < needed)\n        return cudaErrorInvalidValue;\n", "scratch_bytes < needed)\n        ;\n"),
+    ]),
     "matmul/naive.h": ("matmul", [
         ("overrun by one", "row >= rows", "row > rows"),
         ("lose the last product", "k < inner; k++", "k + 1 < inner; k++"),
@@ -405,13 +444,13 @@ FAULTS = {
         ("give LIFT the wrong index where a tile is added up",
          "COARSEN_(op)(sum, COARSEN_(lift)(load.item[j], i + j))", "COARSEN_(op)(sum, COARSEN_(lift)(load.item[j], i))"),
         ("give LIFT the wrong index where a tile is written",
-         "COARSEN_(op)(before, COARSEN_(lift)(load.item[j], i + j))",
+         "COARSEN_(op)(before, COARSEN_(lift)(load.item[j], COARSEN_START + i + j))",
          "COARSEN_(op)(before, COARSEN_(lift)(load.item[j], i))"),
         ("give LIFT the wrong index at an end that is added up",
          "COARSEN_(op)(sum, COARSEN_(lift)(from->item[j], i + j))",
          "COARSEN_(op)(sum, COARSEN_(lift)(from->item[j], i))"),
         ("give LIFT the wrong index at an end that is written",
-         "COARSEN_(op)(before, COARSEN_(lift)(from->item[j], i + j))",
+         "COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j))",
          "COARSEN_(op)(before, COARSEN_(lift)(from->item[j], i))"),
         ("swap the operands of the rows", "COARSEN_(op)(total, below);", "COARSEN_(op)(below, total);"),
         ("take wrong arrays", "!coarsen_array_ok(out, n))\n        return cudaErrorInvalidValue;\n", "!coarsen_array_ok(out, n))\n        ;\n"),
@@ -1870,7 +1909,7 @@ BASE = {
 AT_ONCE = 12  # cases in one program: one compiler's memory
 
 # What every program begins with, compiled once.
-COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "math.h", "cuda_fp16.h", "cuda_bf16.h", "algorithm", "functional", "limits"]
+COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "ranks.h", "math.h", "sched.h", "time.h", "cuda_fp16.h", "cuda_bf16.h", "algorithm", "atomic", "functional", "limits"]
 
 
 class Case:
@@ -1922,7 +1961,7 @@ def build(cases, folder, common, first):
         case.copy_headers(folder / str(number))
         text = re.sub("<(coarsen/.*?)>", r'"\1"', (ROOT / "tests" / name).read_text())  # beside it, the case's own
         (folder / str(number) / name).write_text(text)
-        source += f'#undef COARSEN_BASE_H\nnamespace case_{number} {{\n#include "{number}/{name}"\n}}\n'
+        source += f'#undef COARSEN_BASE_H\n#undef COARSEN_NCCL_BASE_H\nnamespace case_{number} {{\n#include "{number}/{name}"\n}}\n'
     mains = ", ".join(f"case_{number}::main" for number in range(len(cases)))
     source += f"int main(int, char **argv)\n{{\n    int (*const mains[])() = {{{mains}}};\n    return mains[atoi(argv[1])]();\n}}\n"
     (folder / "test.cu").write_text(source)

@@ -560,6 +560,7 @@ template <class T, class O> static void test_errors(const char *name, const patt
     tap_ok(all, "%s: where one rank fails, the others end with an error", name);
 }
 
+#if TESTED(base)
 static void test_counts(void)
 {
     bool ok = true;
@@ -586,7 +587,30 @@ static void test_counts(void)
                coarsen_nccl_check(ncclRemoteError, NULL) == cudaErrorUnknown &&
                strstr(coarsen_nccl_error(NULL), ncclGetErrorString(ncclRemoteError)) != NULL,
            "base.h: coarsen_nccl_error says what NCCL's error was");
+
+    const size_t count = test_rank_counts().back() < 3 ? test_rank_counts().back() : 3;
+    test_ranks ranks(count);
+    std::vector<char> right(count);
+    if (count == 1)
+        return;
+    ranks.run([&](size_t rank, ncclComm_t *comm, cudaStream_t stream) {
+        std::vector<size_t> counts(count);
+        const test_array scratch(coarsen_nccl_counts_bytes(*comm));
+        if (rank == 0) {
+            ncclCommAbort(*comm);
+            *comm = NULL;
+        } else if (coarsen_nccl_counts(1, counts.data(), scratch.get(), scratch.bytes, comm, stream,
+                                       5) != cudaSuccess) {
+            right[rank] = !*comm || coarsen_nccl_wait(comm, stream, 5) != cudaSuccess;
+        }
+        right[rank] = rank == 0 || (right[rank] && !*comm);
+        right[rank] &= coarsen_nccl_wait(comm, stream, 5) == cudaErrorInvalidValue;
+    });
+    for (char each : right)
+        ok &= each != 0;
+    tap_ok(ok, "base.h: a communicator that a rank left is aborted by the others");
 }
+#endif
 
 int main(void)
 {
@@ -605,6 +629,8 @@ int main(void)
     test_errors<unsigned int, unsigned int>("scan.h",
                                             PLAIN(running, unsigned int, unsigned int, 0));
 #endif
+#if TESTED(base)
     test_counts();
+#endif
     return tap_done();
 }

@@ -43,6 +43,9 @@
 //     size_t      coarsen_nccl_counts_bytes(ncclComm_t comm)
 //     cudaError_t coarsen_nccl_counts(size_t n, size_t *counts, void *scratch, size_t scratch_bytes,
 //                             ncclComm_t *comm, cudaStream_t stream, double seconds)
+//     coarsen_nccl_side   a second stream with its events, for patterns that compute while messages are on their way
+//     cudaError_t coarsen_nccl_side_create(coarsen_nccl_side *side)
+//     cudaError_t coarsen_nccl_side_destroy(coarsen_nccl_side *side)
 // Inside a namespace or extern "C", include this file first, outside of it.
 
 #ifndef COARSEN_NCCL_BASE_H
@@ -218,6 +221,40 @@ COARSEN_HOST cudaError_t coarsen_nccl_counts(size_t n, size_t *counts, void *scr
     if (status == cudaSuccess)
         status = cudaMemcpyAsync(counts, scratch, bytes, cudaMemcpyDeviceToHost, stream);
     return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}
+
+// ---- A second stream ----------------------------------------------------------------------------
+
+// For messages that a launcher sends beside its kernels: the stream, and events that tell it what may be sent, and the
+// launcher's own stream what has arrived.
+typedef struct {
+    cudaStream_t stream;
+    cudaEvent_t ready, done;
+} coarsen_nccl_side;
+
+// On the current device; once for each launch that may run at the same time.
+COARSEN_HOST cudaError_t coarsen_nccl_side_create(coarsen_nccl_side *side)
+{
+    cudaError_t status = cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking);
+    if (status != cudaSuccess)
+        return status;
+    status = cudaEventCreateWithFlags(&side->ready, cudaEventDisableTiming);
+    if (status == cudaSuccess) {
+        status = cudaEventCreateWithFlags(&side->done, cudaEventDisableTiming);
+        if (status == cudaSuccess)
+            return status;
+        cudaEventDestroy(side->ready);
+    }
+    cudaStreamDestroy(side->stream);
+    return status;
+}
+
+// When what was launched with it is done.
+COARSEN_HOST cudaError_t coarsen_nccl_side_destroy(coarsen_nccl_side *side)
+{
+    const cudaError_t ready = cudaEventDestroy(side->ready), done = cudaEventDestroy(side->done);
+    const cudaError_t stream = cudaStreamDestroy(side->stream);
+    return ready != cudaSuccess ? ready : done != cudaSuccess ? done : stream;
 }
 
 #ifdef __GNUC__

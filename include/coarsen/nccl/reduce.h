@@ -73,8 +73,9 @@
 #error "coarsen/nccl: COARSEN_CHUNK must be from 1 to 2147483647"
 #endif
 
-static_assert(alignof(COARSEN_ACC) <= 16,
-              "coarsen/nccl: COARSEN_ACC must have an alignment of 16 or less");
+static_assert(alignof(COARSEN_ACC) <= 16 && (!COARSEN_FIXED_TREE || alignof(COARSEN_TYPE) <= 16),
+              "coarsen/nccl: COARSEN_ACC must have an alignment of 16 or less, and so must "
+              "COARSEN_TYPE with COARSEN_FIXED_TREE");
 
 // Partial results, combined by one block in an order that depends on their number alone.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)

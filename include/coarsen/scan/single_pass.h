@@ -141,13 +141,8 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
     const size_t i = element - arrays.skip;
 #ifdef COARSEN_CARRIED
     if (!arrays.out) {
-        if (element >= arrays.end || arrays.end - element > COARSEN_ITEMS)
-            return; // it is not the last vector
-#pragma unroll 1
-        for (unsigned int j = 0; j < arrays.end - element; j++)
-            if (COARSEN_(there)(arrays, element + j, 1))
-                before = COARSEN_(op)(before, COARSEN_(lift)(from->item[j], COARSEN_START + i + j));
-        *arrays.total = before;
+        if (element < arrays.end && arrays.end - element <= COARSEN_ITEMS) // the last vector
+            *arrays.total = COARSEN_(op)(before, COARSEN_(sum)(from, arrays, element));
         return;
     }
 #endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+//
+// Sorting on several GPUs: the result is that of one stable sort of all keys, bit for bit, with any number of ranks and
+// of keys on each, for every kind of key, with values and without, in place and not; and what is promised of errors.
+
+#include "device.h"
+#include "operators.h"
+#include "ranks.h"
+#include "sorts.h"
+
+#define COARSEN_NAME  pairs
+#define COARSEN_TYPE  int
+#define COARSEN_VALUE unsigned int
+#include <coarsen/nccl/sort.h>
+
+#define COARSEN_NAME       falling
+#define COARSEN_TYPE       float
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      5
+#include <coarsen/nccl/sort.h>
+
+#define COARSEN_NAME  bytes
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE triple
+#include <coarsen/nccl/sort.h>
+
+#define COARSEN_NAME doubles
+#define COARSEN_TYPE double
+#include <coarsen/nccl/sort.h>
+
+// A sort's functions. Without values, V is char.
+template <class K, class V> struct sorter {
+    const char *name;
+    bool descending, values;
+    size_t (*scratch_bytes)(const size_t *, ncclComm_t);
+    cudaError_t (*scratch_init)(void *, size_t, cudaStream_t);
+    size_t (*splits_bytes)(ncclComm_t);
+    cudaError_t (*launch)(const K *, K *, const V *, V *, const size_t *, unsigned long long *,
+                          void *, size_t, ncclComm_t, cudaStream_t);
+    cudaError_t (*finish)(K *, V *, const size_t *, const unsigned long long *, void *, size_t,
+                          ncclComm_t, cudaStream_t);
+};
+#define SORTER(name, descending, values)                                                           \
+#name, descending, values, name##_scratch_bytes_nccl, name##_scratch_init_nccl,                \
+        name##_splits_bytes_nccl
+#define KEYS_ALONE(name, K)                                                                        \
+    [](const K *in, K *out, const char *, char *, const size_t *counts,                            \
+       unsigned long long *splits, void *scratch, size_t bytes, ncclComm_t comm,                   \
+       cudaStream_t stream) {                                                                      \
+        return name##_launch_nccl(in, out, counts, splits, scratch, bytes, comm, stream);          \
+    },                                                                                             \
+        [](K *out, char *, const size_t *counts, const unsigned long long *splits, void *scratch,  \
+           size_t bytes, ncclComm_t comm, cudaStream_t stream) {                                   \
+            return name##_finish_nccl(out, counts, splits, scratch, bytes, comm, stream);          \
+        }
+static const sorter<int, unsigned int> of_pairs = {SORTER(pairs, false, true), pairs_launch_nccl,
+                                                   pairs_finish_nccl};
+static const sorter<float, char> of_falling = {SORTER(falling, true, false),
+                                               KEYS_ALONE(falling, float)};
+static const sorter<unsigned char, triple> of_bytes = {SORTER(bytes, false, true),
+                                                       bytes_launch_nccl, bytes_finish_nccl};
+static const sorter<double, char> of_doubles = {SORTER(doubles, false, false),
+                                                KEYS_ALONE(doubles, double)};
+
+// Device memory and splits of one rank, for its part of the keys, and what it does with them.
+template <class K, class V> struct rank_sort {
+    const sorter<K, V> &s;
+    const std::vector<size_t> &counts;
+    ncclComm_t *const comm;
+    const cudaStream_t stream;
+    const size_t n, m;
+    const int in_place;
+    const test_array in, in_values, out, out_values, scratch;
+    unsigned long long *splits;
+
+    rank_sort(const sorter<K, V> &s, const std::vector<size_t> &counts, size_t rank,
+              ncclComm_t *comm, cudaStream_t stream, size_t offset, int in_place)
+        : s(s), counts(counts), comm(comm), stream(stream), n(counts[rank]), m(s.values ? n : 0),
+          in_place(in_place), in(n * sizeof(K), offset * sizeof(K)),
+          in_values(m * sizeof(V), offset * sizeof(V)), out(n * sizeof(K), sizeof(K)),
+          out_values(m * sizeof(V), sizeof(V)), scratch(s.scratch_bytes(counts.data(), *comm))
+    {
+        CHECK(cudaMallocHost(&splits, s.splits_bytes(*comm) + 8));
+        CHECK(s.scratch_init(scratch.get(), scratch.bytes, stream));
+    }
+    ~rank_sort()
+    {
+        CHECK(cudaFreeHost(splits));
+    }
+    K *to() const
+    {
+        return (K *)(in_place & 1 ? in : out).get();
+    }
+    V *to_values() const
+    {
+        return (V *)(in_place & 2 ? in_values : out_values).get();
+    }
+    cudaError_t launch() const
+    {
+        return s.launch((const K *)in.get(), to(), (const V *)in_values.get(), to_values(),
+                        counts.data(), splits, scratch.get(), scratch.bytes, *comm, stream);
+    }
+    cudaError_t finish() const
+    {
+        return s.finish(to(), to_values(), counts.data(), splits, scratch.get(), scratch.bytes,
+                        *comm, stream);
+    }
+};
+
+// What is wrong with a sort of the keys x, or "".
+template <class K, class V>
+static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::vector<K> &x,
+                         const std::vector<size_t> &counts, size_t offset, int in_place, int times)
+{
+    std::vector<V> v(x.size());
+    std::vector<size_t> order(x.size()), starts(counts.size());
+    for (size_t i = 0; i < x.size(); i++)
+        v[i] = value_of<V>(order[i] = i);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return s.descending ? order_of(x[b]) < order_of(x[a]) : order_of(x[a]) < order_of(x[b]);
+    });
+    for (size_t r = 1; r < counts.size(); r++)
+        starts[r] = starts[r - 1] + counts[r - 1];
+    std::vector<std::string> said(counts.size());
+    ranks.run([&](size_t rank, ncclComm_t *comm, cudaStream_t stream) {
+        const rank_sort<K, V> of(s, counts, rank, comm, stream, offset, in_place);
+        const K *const keys = x.data() + starts[rank];
+        cudaError_t status = cudaSuccess;
+        for (int k = 0; k < times && status == cudaSuccess; k++) {
+            of.in.fill(keys);
+            of.in_values.fill(v.data() + starts[rank]);
+            status = of.launch();
+            if (status == cudaSuccess)
+                status = coarsen_nccl_wait(comm, stream, 60);
+            if (status == cudaSuccess)
+                status = of.finish();
+            if (status == cudaSuccess)
+                status = coarsen_nccl_wait(comm, stream, 60);
+        }
+        if (status != cudaSuccess) {
+            said[rank] = cudaGetErrorString(status);
+            return;
+        }
+        std::vector<K> got(of.n);
+        std::vector<V> got_values(of.m);
+        CHECK(cudaMemcpy(got.data(), of.to(), of.n * sizeof(K), cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(got_values.data(), of.to_values(), of.m * sizeof(V),
+                         cudaMemcpyDeviceToHost));
+        for (size_t i = 0; i < of.n && said[rank].empty(); i++)
+            if (memcmp((const void *)&got[i], (const void *)&x[order[starts[rank] + i]],
+                       sizeof(K)) != 0)
+                said[rank] = "key " + std::to_string(i);
+            else if (of.m > 0 && !(got_values[i] == v[order[starts[rank] + i]]))
+                said[rank] = "value " + std::to_string(i);
+        if (!of.in.intact() || !of.out.intact() || !of.in_values.intact() ||
+            !of.out_values.intact() || !of.scratch.intact())
+            said[rank] = "wrote outside its arrays";
+        of.in.read(got.data());
+        if (!(in_place & 1) && of.n > 0 && memcmp(got.data(), keys, of.n * sizeof(K)) != 0)
+            said[rank] = "wrote its input";
+    });
+    for (size_t r = 0; r < said.size(); r++)
+        if (!said[r].empty())
+            return "rank " + std::to_string(r) + ": " + said[r];
+    return "";
+}
+
+template <class K, class V>
+static void check(const sorter<K, V> &s, size_t most, const std::vector<size_t> &rank_counts)
+{
+    for (size_t count : rank_counts) {
+        test_ranks ranks(count);
+        std::string why;
+        for (int k = 0; k < TEST_SPREADS && why.empty(); k++) {
+            const std::vector<size_t> counts =
+                test_spread(k, count, count > 4 ? most / 4 : most, most + count);
+            size_t n = 0;
+            for (size_t of_rank : counts)
+                n += of_rank;
+            const shape of = (shape)((k + (int)count) % (GREATEST + 1));
+            test_order(k % test_order_count());
+            why = wrong(s, ranks, make<K>(of, n, n), counts, (size_t)k % 3, k % 4, k == 0 ? 2 : 1);
+            if (!why.empty())
+                why = std::string(shape_names[of]) + ", counts of pattern " + std::to_string(k) +
+                      ": " + why;
+        }
+        test_order(0);
+        tap_ok(why.empty(), "%s, %zu ranks: right with any number on each %s", s.name, count,
+               why.c_str());
+    }
+}
+
+// All of some, and none of the others: every key must move.
+static void check_moves(const std::vector<size_t> &rank_counts)
+{
+    for (size_t count : rank_counts) {
+        test_ranks ranks(count);
+        const std::vector<size_t> counts = test_spread(5, count, 400, 3);
+        size_t n = 0;
+        for (size_t of_rank : counts)
+            n += of_rank;
+        std::string why;
+        for (shape of : {REVERSED, SORTED, CONSTANT})
+            if (why.empty())
+                why = wrong(of_pairs, ranks, make<int>(of, n, n), counts, 0, 0, 1);
+        tap_ok(why.empty(), "%zu ranks: right where all keys move, and where none %s", count,
+               why.c_str());
+    }
+}
+
+// What is wrong is told before anything is sent, so that one rank can be asked alone.
+static void check_errors(void)
+{
+    test_ranks ranks(test_rank_counts().size() > 1 ? 2 : 1);
+    const std::vector<size_t> counts(ranks.comms.size(), 100);
+    bool ok[2] = {true, true};
+    ranks.run([&](size_t rank, ncclComm_t *comm, cudaStream_t stream) {
+        const rank_sort<int, unsigned int> of(of_pairs, counts, rank, comm, stream, 0, 0);
+        const std::vector<size_t> other(counts.size(), (size_t)-1 / 2 + 1);
+        const test_array scratch(of.scratch.bytes);
+        const int *const in = (const int *)of.in.get();
+        const unsigned int *const values = (const unsigned int *)of.in_values.get();
+        const auto launch = [&](int *out, unsigned int *out_values, const size_t *numbers,
+                                unsigned long long *splits, void *to, size_t bytes,
+                                ncclComm_t with) {
+            return pairs_launch_nccl(in, out, values, out_values, numbers, splits, to, bytes, with,
+                                     stream) == cudaErrorInvalidValue;
+        };
+        bool told = launch(NULL, of.to_values(), counts.data(), of.splits, scratch.get(),
+                           scratch.bytes, *comm);
+        told &=
+            launch(of.to(), NULL, counts.data(), of.splits, scratch.get(), scratch.bytes, *comm);
+        told &=
+            launch(of.to(), of.to_values(), NULL, of.splits, scratch.get(), scratch.bytes, *comm);
+        told &=
+            launch(of.to(), of.to_values(), counts.data(), of.splits, NULL, scratch.bytes, *comm);
+        told &= launch(of.to(), of.to_values(), counts.data(), of.splits, scratch.get(),
+                       scratch.bytes - 1, *comm);
+        told &= launch(of.to(), of.to_values(), counts.data(), of.splits, (char *)scratch.get() + 8,
+                       scratch.bytes, *comm);
+        told &= launch(of.to(), of.to_values(), counts.data(), of.splits, scratch.get(),
+                       scratch.bytes, NULL);
+        if (counts.size() > 1) {
+            told &= launch(of.to(), of.to_values(), counts.data(), NULL, scratch.get(),
+                           scratch.bytes, *comm);
+            told &= launch(of.to(), of.to_values(), other.data(), of.splits, scratch.get(),
+                           scratch.bytes, *comm);
+            memset(of.splits, 0, pairs_splits_bytes_nccl(*comm));
+            told &= of.finish() == cudaErrorInvalidValue; // which no launch left
+            memset(of.splits, 255, pairs_splits_bytes_nccl(*comm));
+            told &= of.finish() == cudaErrorInvalidValue;
+        }
+        CHECK(cudaStreamSynchronize(stream));
+        ok[rank] = told && of.out.untouched() && of.out_values.untouched() && scratch.untouched();
+    });
+    tap_ok(ok[0] && ok[1], "wrong arguments return cudaErrorInvalidValue, with nothing written");
+}
+
+int main(void)
+{
+    test_ranks_begin();
+    std::vector<size_t> every = test_rank_counts(), some;
+    for (size_t count : every)
+        if (count == 2 || count == 3 || count == 8) // a pass of the merge, two, and three
+            some.push_back(count);
+    check(of_pairs, 1100, every);
+    check(of_falling, 1500, some);
+    check(of_bytes, 1300, some);
+    check(of_doubles, 700, some);
+    check_moves(some);
+    check_errors();
+    return tap_done();
+}
