@@ -585,6 +585,8 @@ static void test_misuse()
             "rank 2, and there are 2");
     REFUSED(ncclAllReduce(x, x, 1, ncclInt, ncclAvg, comms[0], 0), ncclInvalidArgument,
             "does not have operation 4");
+    REFUSED(ncclReduceScatter(x, x + 4, 4, ncclInt, ncclSum, comms[0], 0), ncclInvalidArgument,
+            "overlap");
     REFUSED(ncclGroupEnd(), ncclInvalidUsage, "no group was started");
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -733,6 +735,37 @@ static void test_streams()
         else
             tap_ok(nothing_told() && !result[0] && !result[1], "a message that is written");
     }
+
+    // Messages of one group.
+    quietly();
+    ncclResult_t result[2] = {};
+    in_ranks(2, [&](rank_of &me) {
+        buffer<int> x(N);
+        cudaMemsetAsync(x, 0, N * sizeof(int), me.stream);
+        ncclGroupStart();
+        ncclSend(x, 10, ncclInt, 1 - me.rank, me.comm, me.stream);
+        ncclRecv(x + 9, 10, ncclInt, 1 - me.rank, me.comm, me.stream);
+        result[me.rank] = ncclGroupEnd();
+        return std::string();
+    });
+    tap_ok(told(SIMT_STREAM_RACE, {"ncclRecv of the same group writes what this call reads"}) &&
+               result[0] == ncclInvalidUsage && result[1] == ncclInvalidUsage,
+           "told: a message that comes where another is sent from");
+
+    // What nothing wrote.
+    quietly();
+    in_ranks(2, [&](rank_of &me) {
+        buffer<int> x(N);
+        if (me.rank)
+            cudaMemsetAsync(x, 0, N * sizeof(int), me.stream);
+        else
+            cudaMemsetAsync(x, 0, (N - 1) * sizeof(int), me.stream);
+        ncclAllReduce(x, x, N, ncclInt, ncclSum, me.comm, me.stream);
+        return std::string();
+    });
+    tap_ok(!simt_traced() ||
+               told(SIMT_UNWRITTEN_COPY, {"in ncclAllReduce", "combines 4 bytes", "offset 3996"}),
+           "told: a sum of what nothing wrote");
 
     // Two kernels in two streams of one device.
     have_devices(1);

@@ -217,6 +217,11 @@ static char *gathered(part *const *p, const int *turns, int ranks)
     size_t bytes = send_bytes(p[0]);
     int reduces = p[0]->kind != ALL_GATHER;
     char *all = must(malloc(bytes * (size_t)(reduces ? 1 : ranks) + 1));
+    for (int r = 0; r < ranks && reduces; ++r) {
+        lacking l = {0};
+        note_lacking(&l, all, p[r]->send, bytes);
+        tell_lacking(&l, 0, p[r]->call, p[r]->pc);
+    }
     for (int i = 0; i < ranks; ++i) {
         const int r = turns[i];
         if (!bytes)
@@ -456,6 +461,14 @@ static void give_up_waiting(const part *p, unsigned seconds)
                "rank %d of %d waits %s: %s", p->comm->rank, c->ranks, time, text));
 }
 
+static int is_comm(const struct ncclComm *comm)
+{
+    ncclComm_t c = nccl.comms;
+    while (c && c != comm)
+        c = c->next;
+    return !!c;
+}
+
 static void free_comm(ncclComm_t comm)
 {
     clique *c = comm->clique;
@@ -482,6 +495,26 @@ static const char *part_race(const part *p)
     return why ? why : stream_race(known, p->receive, receive_bytes(p), 1);
 }
 
+static int apart(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes)
+{
+    return !a_bytes || !b_bytes || a + a_bytes <= b || b + b_bytes <= a;
+}
+
+// Messages of one group come and go at the same time.
+static const char *group_race(const part *p, const part *q)
+{
+    static char text[400];
+    if (p == q || q->kind != RECEIVE || (p->kind != SEND && p->kind != RECEIVE))
+        return NULL;
+    const uintptr_t a = (uintptr_t)(p->kind == SEND ? p->send : p->receive);
+    if (apart(a, send_bytes(p) + receive_bytes(p), (uintptr_t)q->receive, receive_bytes(q)))
+        return NULL;
+    const place *at = resolved(q->pc);
+    snprintf(text, sizeof text, "%s of the same group writes what this call %s (%s:%d)", q->call,
+             p->kind == SEND ? "reads" : "writes", at->file, at->line);
+    return text;
+}
+
 // The parts take their places in their streams.
 static void enter_streams(part *first)
 {
@@ -490,6 +523,8 @@ static void enter_streams(part *first)
             continue;
         p->number = begin_work(p->stream);
         const char *why = part_race(p);
+        for (const part *q = first; q && !why; q = q->next)
+            why = group_race(p, q);
         if (why)
             break_clique(p->comm->clique, nccl_tell(SIMT_STREAM_RACE, ncclInvalidUsage, p->call,
                                                     p->pc, STREAM_HINT, "%s", why));
@@ -548,7 +583,7 @@ static ncclResult_t finish(part *first)
         next = first->next;
         if (first->result && !result)
             result = first->result;
-        if (first->result && first->made) {
+        if (first->result && first->made && is_comm(*first->made)) {
             free_comm(*first->made);
             *first->made = NULL;
         }
@@ -730,14 +765,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list)
     return ncclSuccess;
 }
 
-static int is_comm(const struct ncclComm *comm)
-{
-    ncclComm_t c = nccl.comms;
-    while (c && c != comm)
-        c = c->next;
-    return !!c;
-}
-
 #define NEEDS_COMM(call)                                                                           \
     if (!is_comm(comm))                                                                            \
     return nccl_outcome(nccl_refuse(ncclInvalidArgument, call, RETURN_PC,                          \
@@ -839,7 +866,20 @@ static ncclResult_t check_part(const part *p)
     if (p->count > SIZE_MAX / 8 / MAX_DEVICES)
         return NCCL_REFUSE("count elements", "the count is %zu", p->count);
     ncclResult_t error = bad_buffer(p, "send buffer", p->send, send_bytes(p));
-    return error ? error : bad_buffer(p, "receive buffer", p->receive, receive_bytes(p));
+    if (!error)
+        error = bad_buffer(p, "receive buffer", p->receive, receive_bytes(p));
+    if (error)
+        return error;
+    const size_t mine = (size_t)comm->rank * p->count * type_bytes[p->type];
+    const int in_place = p->send + (p->kind == REDUCE_SCATTER ? mine : 0) ==
+                         p->receive + (p->kind == ALL_GATHER ? mine : 0);
+    if (!in_place &&
+        !apart((uintptr_t)p->send, send_bytes(p), (uintptr_t)p->receive, receive_bytes(p)))
+        return NCCL_REFUSE("use two buffers, or in place: the same address; of an all-gather and a "
+                           "reduce-scatter, the rank's part of the longer one",
+                           "the send buffer, %p, and the receive buffer, %p, overlap",
+                           (void *)p->send, (void *)p->receive);
+    return ncclSuccess;
 #undef NCCL_REFUSE
 }
 

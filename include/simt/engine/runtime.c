@@ -594,7 +594,7 @@ static void note_lacking(lacking *l, const void *to, const void *from, size_t by
     l->bytes += n;
 }
 
-static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
+static void tell_lacking(const lacking *l, int to_host, const char *call, uintptr_t pc)
 {
     if (!l->bytes)
         return;
@@ -602,9 +602,10 @@ static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
     tell(SIMT_UNWRITTEN_COPY, cudaSuccess, call, pc,
          "write all of it, cudaMemset it first, or copy less; bytes that pad "
          "structures do no harm",
-         "it copies %zu byte%s to the host that nothing has written, the first at "
-         "offset %zu of an allocation of %zu bytes%s",
-         l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base, l->from->size,
+         "it %s %zu byte%s%s that nothing has written, the first at offset %zu of an allocation of "
+         "%zu bytes%s",
+         to_host ? "copies" : "combines", l->bytes, l->bytes == 1 ? "" : "s",
+         to_host ? " to the host" : "", l->first - l->from->base, l->from->size,
          origin(l->from));
 }
 
@@ -651,7 +652,7 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
         memmove(a, b, width);
         note_write(a, b, width);
     }
-    tell_lacking(&l, call, pc);
+    tell_lacking(&l, 1, call, pc);
     note_action(s, (uintptr_t)to, width, to_pitch, height, 1, call, pc);
     note_action(s, (uintptr_t)from, width, from_pitch, height, 0, call, pc);
     // The host waits for what goes to its own memory, unless that is pinned; and in the calls without a
