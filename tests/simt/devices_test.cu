@@ -500,7 +500,7 @@ static void test_misuse()
         return got == ncclSystemError ? std::string() : std::to_string(got);
     });
     bool good = told(SIMT_INVALID_CALL,
-                     {"in ncclBroadcast", "waits 1 seconds: rank 1 called last ncclAllReduce"});
+                     {"in ncclBroadcast", "waits 1 s: rank 1 called last ncclAllReduce"});
     tap_ok(good && wrong.empty(), "told: a rank that does not come%s", wrong.c_str());
     simt_set_config(&before);
 

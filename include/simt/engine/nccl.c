@@ -452,7 +452,7 @@ static void give_up_waiting(const part *p, unsigned seconds)
     }
     char time[60] = "for ever";
     if (seconds)
-        snprintf(time, sizeof time, "%u seconds", seconds);
+        snprintf(time, sizeof time, "%u s", seconds);
     break_clique(
         c, nccl_refuse(
                ncclSystemError, p->call, p->pc,
