@@ -605,8 +605,7 @@ static void tell_lacking(const lacking *l, int to_host, const char *call, uintpt
          "it %s %zu byte%s%s that nothing has written, the first at offset %zu of an allocation of "
          "%zu bytes%s",
          to_host ? "copies" : "combines", l->bytes, l->bytes == 1 ? "" : "s",
-         to_host ? " to the host" : "", l->first - l->from->base, l->from->size,
-         origin(l->from));
+         to_host ? " to the host" : "", l->first - l->from->base, l->from->size, origin(l->from));
 }
 
 static int is_device_memory(uintptr_t a)
