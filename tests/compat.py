@@ -151,7 +151,8 @@ class Clang:
             return self.code(column) if column in self.gpus else None
         plain = [f"-std={PLAIN.lower()}"]
         return {
-            "machine code": [*self.code("sm_90"), "-c"] if "sm_90" in self.gpus else None,
+            "machine code": ["-c" if word == "-S" else word for word in self.code("sm_90")]
+                            if "sm_90" in self.gpus else None,
             "-rdc": [*plain, "-fsyntax-only", "-fgpu-rdc"],
             "fast math": [*self.code("sm_75"), "-ffast-math"],
             "-G": [*self.code("sm_75"), "-g"],
