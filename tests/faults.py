@@ -62,6 +62,11 @@ FAULTS = {
         ("reload M", "m_tile[i][j] =",
          "for (int again = 0; again < 2; again++)\n            m_tile[i][j] ="),
     ]),
+    "matmul.h": ("matmul", [
+        ("count sums as if they had 16 bits", "plan.pack_bytes) / sizeof(COARSEN_ACC))", "plan.pack_bytes) / sizeof(COARSEN_TYPE))"),
+        ("take large tiles for little work", "COARSEN_ROW(square, 0.151,", "COARSEN_ROW(square, 9,"),
+        ("forget where the next product begins", "n_step = n_step, work.p_step = p_step;", "n_step = n_step;"),
+    ]),
     "matmul/register_tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
         ("drop the second barrier", f"from_n[j];\n        }}\n        {BARRIER}\n",
