@@ -1481,6 +1481,8 @@ FAULTS = {
         ("forget what an element weighs", "COARSEN_(weight)(x))", "1)"),
         ("lose the slots after a view's tile", "for (; s < slots; s += CFACTOR * threads)", "for (; s < slots; s += slots)"),
         ("give a view's ranges other blocks", "s = blockIdx.x / ranges * (size_t)BLOCK_DIM", "s = blockIdx.x % ranges * (size_t)BLOCK_DIM"),
+        ("lose the end of a view's last range", "        NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;\n    const size_t slots",
+         "        full_width;\n    const size_t slots"),
         ("take a view's rows for others", "of.in[place[k].row * of.pitch + c]", "of.in[place[k].row * of.width + c]"),
         ("take a null view", "    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))\n        return cudaErrorInvalidValue;\n", ""),
         ("add up no negative weights", "if (count != 0)", "if (count > 0)"),
