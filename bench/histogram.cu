@@ -3,6 +3,7 @@
 // bench/histogram.cu: the rungs of the histogram ladder and histogram.h beside
 // cub::DeviceHistogram::HistogramEven and a device copy. With --sweep: every pair of knobs of the rungs
 // that have a CFACTOR.
+// Then counted launches, views and weights beside a plain launch of as much.
 //
 // The file includes itself, once for each pair of knobs and once for each problem.
 
@@ -261,6 +262,28 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 #define PROBLEM_BIN(x) ((x) >= 0 && (x) < 1 ? (int)((x)*2048) : -1)
 #include "histogram.cu"
 
+// Bytes counted by n in device memory, in views, and by weight.
+#define COARSEN_NAME    bytes
+#define COARSEN_TYPE    unsigned char
+#define NUM_BINS        256
+#define COARSEN_COUNTED 1
+#define COARSEN_VIEW    1
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME      weighed
+#define COARSEN_TYPE      unsigned char
+#define NUM_BINS          256
+#define COARSEN_COUNT     unsigned int
+#define COARSEN_WEIGHT(x) ((x) % 4)
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME      weighed_f32
+#define COARSEN_TYPE      unsigned char
+#define NUM_BINS          256
+#define COARSEN_COUNT     float
+#define COARSEN_WEIGHT(x) ((float)((x) % 4))
+#include <coarsen/histogram.h>
+
 #define SWEEP_VARIANT "histogram.cu"
 #include "sweep.h"
 #define SWEEP_BLOCK_DIM                                                                            \
@@ -425,6 +448,85 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
     }
 }
 
+// ---- counted on the device, views, weights ---------------------------------------------------------
+
+__global__ void weighed_reference_kernel(const unsigned char *in, size_t pitch, size_t rows,
+                                         size_t width, bool weighed, unsigned long long *counts)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows * width; i += stride) {
+        const unsigned char x = in[i / width * pitch + i % width];
+        atomicAdd(counts + x, weighed ? x % 4ull : 1ull);
+    }
+}
+
+// The counts are of type T, and whole numbers that it holds exactly.
+template <typename T, typename Launch>
+static void add_bytes(bench_contest *contest, const char *kernel, const unsigned char *in,
+                      size_t pitch, size_t rows, size_t width, bool weighed, void *counts,
+                      Launch launch)
+{
+    const std::shared_ptr<void> sums = bench_zeroed(256 * sizeof(unsigned long long));
+    std::vector<unsigned long long> wanted(256);
+    weighed_reference_kernel<<<1024, 256>>>(in, pitch, rows, width, weighed,
+                                            (unsigned long long *)sums.get());
+    BENCH_CHECK(cudaGetLastError());
+    BENCH_CHECK(cudaMemcpy(wanted.data(), sums.get(), 256 * 8, cudaMemcpyDeviceToHost));
+    bench_entry entry;
+    entry.kernel = kernel;
+    entry.bytes = entry.work = rows * width;
+    entry.poison = [=] { BENCH_CHECK(cudaMemset(counts, 0xa5, 256 * sizeof(T))); };
+    entry.check = [=](std::string *why) {
+        std::vector<T> got(256);
+        BENCH_CHECK(cudaMemcpy(got.data(), counts, 256 * sizeof(T), cudaMemcpyDeviceToHost));
+        for (size_t bin = 0; bin < 256; bin++)
+            if (got[bin] != (T)wanted[bin]) {
+                *why = "bin " + std::to_string(bin) + " is " + std::to_string(got[bin]) + ", not " +
+                       std::to_string(wanted[bin]);
+                return false;
+            }
+        return true;
+    };
+    entry.launch = launch;
+    contest->entries.push_back(entry);
+}
+
+static void others(bench &b)
+{
+    const size_t rows = 1 << 15, width = 1 << 12, n = rows * width, pitch = width + 13;
+    if (!b.fits((double)(rows * pitch), "counted, views and weights"))
+        return;
+    const std::shared_ptr<void> input = bench_alloc(rows * pitch), result = bench_alloc(256 * 4),
+                                number = bench_alloc(8);
+    const unsigned char *const in = (unsigned char *)input.get();
+    void *const counts = result.get();
+    unsigned int *const to = (unsigned int *)counts;
+    const unsigned long long count = n;
+    const unsigned long long *const on_device = (unsigned long long *)number.get();
+    BENCH_CHECK(cudaMemcpy(number.get(), &count, 8, cudaMemcpyHostToDevice));
+    fill_kernel<<<1024, 256>>>((unsigned char *)input.get(), rows * pitch, UNIFORM, 256, false);
+    BENCH_CHECK(cudaGetLastError());
+    bench_contest contest("histogram", "bytes", n);
+    contest.data = "counted on the device, views and weights";
+    contest.peer = "histogram.h";
+    const auto add = [&](const char *kernel, size_t apart, auto launch) {
+        add_bytes<unsigned int>(&contest, kernel, in, apart, rows, width, false, counts, launch);
+    };
+    add("histogram.h", width, [=](cudaStream_t stream) { return bytes_launch(in, to, n, stream); });
+    add("counted on the device", width,
+        [=](cudaStream_t stream) { return bytes_launch_counted(in, to, on_device, n, stream); });
+    add("view, rows without gaps", width,
+        [=](cudaStream_t stream) { return bytes_launch_view(in, width, rows, width, to, stream); });
+    add("view, rows at any alignment", pitch,
+        [=](cudaStream_t stream) { return bytes_launch_view(in, pitch, rows, width, to, stream); });
+    add_bytes<unsigned int>(&contest, "weights, unsigned int", in, width, rows, width, true, counts,
+                            [=](cudaStream_t stream) { return weighed_launch(in, to, n, stream); });
+    add_bytes<float>(
+        &contest, "weights, float", in, width, rows, width, true, counts,
+        [=](cudaStream_t stream) { return weighed_f32_launch(in, (float *)counts, n, stream); });
+    b.run(contest);
+}
+
 int main(int argc, char **argv)
 {
     bench b(argc, argv,
@@ -462,6 +564,7 @@ int main(int argc, char **argv)
 
     histogram<floats_256>(b, "float", UNIFORM, 0.0f, 1.0f, words);
     histogram<floats_2048>(b, "float", UNIFORM, 0.0f, 1.0f, words);
+    others(b);
     return b.finish();
 }
 

@@ -101,6 +101,11 @@ FAULTS = {
         ("reload M", "m_tile[i][j] =",
          "for (int again = 0; again < 2; again++)\n            m_tile[i][j] ="),
     ]),
+    "matmul.h": ("matmul", [
+        ("count sums as if they had 16 bits", "plan.pack_bytes) / sizeof(COARSEN_ACC))", "plan.pack_bytes) / sizeof(COARSEN_TYPE))"),
+        ("take large tiles for little work", "COARSEN_ROW(square, 0.151,", "COARSEN_ROW(square, 9,"),
+        ("forget where the next product begins", "n_step = n_step, work.p_step = p_step;", "n_step = n_step;"),
+    ]),
     "matmul/register_tiled.h": ("matmul", [
         ("drop the first barrier", f"        {BARRIER}\n#pragma", "#pragma"),
         ("drop the second barrier", f"from_n[j];\n        }}\n        {BARRIER}\n",
@@ -1515,6 +1520,8 @@ FAULTS = {
         ("forget what an element weighs", "COARSEN_(weight)(x))", "1)"),
         ("lose the slots after a view's tile", "for (; s < slots; s += CFACTOR * threads)", "for (; s < slots; s += slots)"),
         ("give a view's ranges other blocks", "s = blockIdx.x / ranges * (size_t)BLOCK_DIM", "s = blockIdx.x % ranges * (size_t)BLOCK_DIM"),
+        ("lose the end of a view's last range", "        NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;\n    const size_t slots",
+         "        full_width;\n    const size_t slots"),
         ("take a view's rows for others", "of.in[place[k].row * of.pitch + c]", "of.in[place[k].row * of.width + c]"),
         ("take a null view", "    if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))\n        return cudaErrorInvalidValue;\n", ""),
         ("add up no negative weights", "if (count != 0)", "if (count > 0)"),

@@ -513,6 +513,37 @@ static void check_too_many(void)
     tap_ok(kind == SIMT_TRAP, "counted on the device: more than there is room for: %s",
            simt_kind_name(kind));
 }
+#else
+// One graph, and another count in device memory at each replay; behind it nothing is written.
+static void check_counted_graph(void)
+{
+    const unsigned long long n[] = {100003, 401, 0};
+    std::vector<short> x(n[0]);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = (short)test_random(12, i);
+    test_array in(x.size() * 2), out(x.size() * 4), count(8);
+    in.fill(x.data());
+    count.fill(&n[0]);
+    int replay = 0;
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(counted_sum_launch_counted((short *)in.get(), (short *)in.get(), (int *)out.get(),
+                                             (unsigned long long *)count.get(), x.size(), 3,
+                                             stream));
+        },
+        [&] {
+            std::vector<int> got(x.size());
+            out.read(got.data());
+            bool right = out.poisoned(test_array::GUARD + out.offset + n[replay] * 4, out.total());
+            for (size_t i = 0; i < n[replay]; i++)
+                right &= got[i] == x[i] * 4;
+            if (++replay < 3)
+                count.fill(&n[replay]);
+            return right;
+        });
+    tap_ok(ok, "counted on the device: a graph takes the count that there is when it runs");
+}
 #endif
 
 #endif
@@ -539,6 +570,8 @@ int main(void)
     check_too_many();
 #endif
     check_planted();
+#elif TESTED(vectorized)
+    check_counted_graph();
 #endif
     return tap_done();
 }

@@ -234,6 +234,46 @@
 
 #endif
 
+// matmul.h as a rung: with as much scratch as it asks for, with none, and as the last of a batch of three.
+#define WHOLE(name, T, A)                                                                          \
+    static cudaError_t name##_scratch_launch(size_t rows, size_t cols, size_t inner, A alpha,      \
+                                             const T *m, size_t ldm, const T *n, size_t ldn,       \
+                                             A beta, T *p, size_t ldp, cudaStream_t stream)        \
+    {                                                                                              \
+        const test_array scratch(name##_scratch_bytes(rows, cols, inner));                         \
+        cudaError_t status = name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, \
+                                           scratch.get(), scratch.bytes, stream);                  \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+    }                                                                                              \
+    static cudaError_t name##_bare_launch(size_t rows, size_t cols, size_t inner, A alpha,         \
+                                          const T *m, size_t ldm, const T *n, size_t ldn, A beta,  \
+                                          T *p, size_t ldp, cudaStream_t stream)                   \
+    {                                                                                              \
+        return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,      \
+                             stream);                                                              \
+    }
+
+#if TESTED(matmul)
+
+#define COARSEN_NAME matmul_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul.h>
+
+#define COARSEN_NAME turned_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
+WHOLE(matmul_f16, __half, float)
+WHOLE(turned_bf16, __nv_bfloat16, float)
+
+#endif
+
 #if TESTED(pipelined)
 
 #define COARSEN_NAME   pipelined_f32
@@ -302,29 +342,9 @@
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul.h>
 
-// matmul.h as a rung: with as much scratch as it asks for, with none, and as the last of a batch of three.
-#define WHOLE(name, T)                                                                             \
-    static cudaError_t name##_scratch_launch(size_t rows, size_t cols, size_t inner, T alpha,      \
-                                             const T *m, size_t ldm, const T *n, size_t ldn,       \
-                                             T beta, T *p, size_t ldp, cudaStream_t stream)        \
-    {                                                                                              \
-        const test_array scratch(name##_scratch_bytes(rows, cols, inner));                         \
-        cudaError_t status = name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, \
-                                           scratch.get(), scratch.bytes, stream);                  \
-        if (status == cudaSuccess)                                                                 \
-            status = cudaDeviceSynchronize();                                                      \
-        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
-    }                                                                                              \
-    static cudaError_t name##_bare_launch(size_t rows, size_t cols, size_t inner, T alpha,         \
-                                          const T *m, size_t ldm, const T *n, size_t ldn, T beta,  \
-                                          T *p, size_t ldp, cudaStream_t stream)                   \
-    {                                                                                              \
-        return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,      \
-                             stream);                                                              \
-    }
-WHOLE(matmul_f32, float)
-WHOLE(n_turned_f64, double)
-WHOLE(turned_i32, int)
+WHOLE(matmul_f32, float, float)
+WHOLE(n_turned_f64, double, double)
+WHOLE(turned_i32, int, int)
 
 #endif
 #endif
@@ -634,6 +654,16 @@ static void check_batch(void)
         ok &= got == p && on_p.intact();
     }
     tap_ok(ok, "a batch: each product right, and nothing between them written");
+    // Of one: as NAME_launch would have it, by narrow.h.
+    std::vector<float> row(5000, 1), sum(1);
+    const test_array on_row(row.size() * sizeof(float)), on_sum(sizeof(float));
+    on_row.fill(row.data());
+    ok = matmul_f32_launch_batch(1, 1, 1, row.size(), 1, (const float *)on_row.get(), row.size(), 0,
+                                 (const float *)on_row.get(), 1, 0, 0, (float *)on_sum.get(), 1, 0,
+                                 0) == cudaSuccess &&
+         cudaDeviceSynchronize() == cudaSuccess;
+    on_sum.read(sum.data());
+    tap_ok(ok && sum[0] == (float)row.size(), "a batch of one, by narrow.h");
     ok = matmul_f32_launch_batch(0, 5, 5, 5, 1, NULL, 5, 25, NULL, 5, 25, 0, NULL, 5, 25, 0) ==
          cudaSuccess;
     ok &= matmul_f32_launch_batch(2, 5, 5, 5, 1, NULL, 5, 25, NULL, 5, 25, 0, NULL, 5, 25, 0) ==
@@ -734,6 +764,54 @@ static void check_16(const char *name, Launch launch, bool m_turned, bool n_turn
     tap_ok(memcmp(&sum[0], &want, 2) == 0, "%s: sums are floats (%g, %g)", name,
            (double)as_float(sum[0]), (double)as_float(want));
 }
+
+#if TESTED(matmul)
+// Products of 16 bits: in the shape, and in parts of the depth, that the plan says.
+static void check_plans_16(void)
+{
+    const struct {
+        size_t rows, cols, inner, bytes, shape;
+        bool parts;
+    } cases[] = {{40, 30, 20, 0, 0, false},
+                 {60, 50, 1000, SIZE_MAX, 0, true},
+                 {60, 50, 1000, 100000, 0, false}, // too little for the parts
+                 {4096, 4096, 4096, SIZE_MAX, 1, false},
+                 {16384, 64, 4096, 0, 0, false}};
+    bool ok = true;
+    for (const auto &c : cases) {
+        cudaError_t status = cudaSuccess;
+        const matmul_f16_problem of = {1, c.rows, c.cols, c.inner, true, true, c.bytes};
+        const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
+        CHECK(status);
+        ok &= plan.pack_bytes == 0 && plan.scratch_bytes <= c.bytes;
+#ifdef SIMT // a device of few multiprocessors
+        ok &= plan.shape == c.shape && (plan.parts > 1) == c.parts;
+#endif
+    }
+    tap_ok(ok, "a plan of 16 bits: small tiles for little work, parts for much depth");
+    const shape deep = {60, 50, 1000, 0, 0};
+    ok = right_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, deep, 1, -1);
+    ok &=
+        right_16<__nv_bfloat16>("turned_bf16", turned_bf16_scratch_launch, true, true, deep, 2, 1);
+    tap_ok(ok, "16 bits: right in parts of the depth");
+    // A batch, whose last product is another one.
+    const size_t rows = 9, cols = 7, inner = 12, count = 3;
+    std::vector<__half> m(count * rows * inner, (__half)1.0f), n(inner * cols, (__half)2.0f);
+    std::vector<__half> p(count * rows * cols);
+    for (size_t e = (count - 1) * rows * inner; e < m.size(); e++)
+        m[e] = (__half)3.0f;
+    const test_array on_m(m.size() * 2), on_n(n.size() * 2), on_p(p.size() * 2);
+    on_m.fill(m.data()), on_n.fill(n.data());
+    CHECK(matmul_f16_launch_batch(count, rows, cols, inner, 0.5f, (const __half *)on_m.get(), inner,
+                                  rows * inner, (const __half *)on_n.get(), cols, 0, 0,
+                                  (__half *)on_p.get(), cols, rows * cols, 0));
+    CHECK(cudaDeviceSynchronize());
+    on_p.read(p.data());
+    for (size_t e = 0; e < p.size(); e++)
+        ok &= as_float(p[e]) == (e < (count - 1) * rows * cols ? 12 : 36);
+    tap_ok(ok && on_p.intact(), "16 bits: a batch");
+}
+#endif
 
 #if TESTED(pipelined) && !defined(TEST_FIRST)
 // A product for which the launcher packs N.
@@ -1067,6 +1145,14 @@ int main(void)
 #ifndef TEST_FIRST
     check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
 #endif
+#endif
+#if TESTED(matmul)
+    check_plans_16();
+    check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
+    check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
+    check_16<__half>("matmul_f16_large", matmul_f16_large_launch, false, false, 128, 256);
+    check_16<__nv_bfloat16>("turned_bf16_large", turned_bf16_large_launch, true, true, 128, 256);
+    check_16<__half>("matmul_f16_plain", matmul_f16_plain_launch, false, false, 128, 128);
 #endif
 #if TESTED(pack) || TESTED(pipelined)
     check(RUNG(packed_f32_m, float, 64, 64, 64));

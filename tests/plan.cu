@@ -70,6 +70,10 @@
 #define COARSEN_NAME gray
 #include <coarsen/image.h>
 
+#define COARSEN_NAME   rolling
+#define COARSEN_RADIUS 2
+#include <coarsen/image.h>
+
 #define COARSEN_NAME   blur // by tiles
 #define COARSEN_RADIUS 9
 #include <coarsen/image.h>
@@ -339,6 +343,7 @@ static void check_image(void)
     bool ok = true;
     gray_planned made_gray;
     blur_planned made_blur;
+    rolling_planned made_rolling;
     for (size_t gap = 0; gap < 2; gap++) { // of bytes between rows
         const unsigned char *const from = (const unsigned char *)in.get() + gap;
         const size_t rows = height - gap, pitch = width + gap;
@@ -355,12 +360,25 @@ static void check_image(void)
         ok &= same(
             out, [&] { return blur_launch(from, pitch, to, pitch, width, rows, 0); },
             [&] { return by_hand(made_blur, from, pitch, to, pitch, width, rows); });
+        // Rows of 96 are aligned where the first is.
+        const size_t narrow = 96;
+        CHECK(rolling_plan(from, narrow, to, narrow, narrow, rows, &made_rolling));
+        ok &= same(
+            out, [&] { return rolling_launch(from, narrow, to, narrow, narrow, rows, 0); },
+            [&] {
+                return by_hand(made_rolling, from, narrow, to, narrow, narrow, rows,
+                               made_rolling.cut);
+            });
+        ok &= (made_rolling.kernel == rolling_kernel) == (gap == 0);
     }
     unsigned char *const there = (unsigned char *)in.get();
     ok &= gray_plan(there, 3, there, 1, 0, 1, &made_gray) == cudaSuccess && made_gray.grid.x == 0;
     ok &= gray_plan(there, 3, NULL, 1, 1, 1, &made_gray) == cudaErrorInvalidValue;
     ok &= blur_plan(there, 1, there, 1, 1, 0, &made_blur) == cudaSuccess && made_blur.grid.x == 0;
     ok &= blur_plan(there, 1, NULL, 1, 1, 1, &made_blur) == cudaErrorInvalidValue;
+    ok &= rolling_plan(there, 1, there, 1, 1, 0, &made_rolling) == cudaSuccess &&
+          made_rolling.grid.x == 0;
+    ok &= rolling_plan(there, 1, NULL, 1, 1, 1, &made_rolling) == cudaErrorInvalidValue;
     tap_ok(ok, "image: by hand, the same samples");
 }
 

@@ -1108,6 +1108,38 @@ static void check_graph(void)
            got[2], want);
 }
 
+// One graph, and another count in device memory at each replay.
+static void check_counted_graph(void)
+{
+    const unsigned long long n[] = {1000003, 4001, 0};
+    const size_t bytes = counted_f32_scratch_bytes(n[0]);
+    std::vector<float> x(n[0]);
+    for (size_t i = 0; i < x.size(); i++)
+        x[i] = small_float(test_random(12, i));
+    test_array in(x.size() * 4), out(4), scratch(bytes), count(8);
+    in.fill(x.data());
+    count.fill(&n[0]);
+    CHECK(counted_f32_scratch_init(scratch.get(), bytes, 0));
+    int replay = 0;
+    const bool ok = test_graph(
+        out,
+        [&](cudaStream_t stream) {
+            CHECK(counted_f32_launch_counted((float *)in.get(), (float *)out.get(),
+                                             (unsigned long long *)count.get(), x.size(),
+                                             scratch.get(), bytes, stream));
+        },
+        [&] {
+            float want = 0, got;
+            for (size_t i = 0; i < n[replay]; i++)
+                want += x[i];
+            out.read(&got);
+            if (++replay < 3)
+                count.fill(&n[replay]);
+            return got == want;
+        });
+    tap_ok(ok, "counted on the device: a graph takes the count that there is when it runs");
+}
+
 #define COARSEN_NAME big_shared
 #define COARSEN_TYPE unsigned char
 #define COARSEN_ACC  unsigned long long
@@ -1408,6 +1440,7 @@ int main(void)
 #endif
 #else
     check_graph();
+    check_counted_graph();
     check_big();
 #endif
     return tap_done();

@@ -17,19 +17,21 @@
 // | parameter            | default   | meaning                                                   |
 // |----------------------|-----------|-----------------------------------------------------------|
 // | COARSEN_NAME         | required  | what every name this makes begins with                    |
-// | COARSEN_TYPE         | required  | element type: a number of 4 or 8 bytes                    |
+// | COARSEN_TYPE         | required  | a number of 4 or 8 bytes; or __half or __nv_bfloat16      |
+// | COARSEN_ACC          | undefined | of those two, float: the type of sums, alpha and beta     |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column: inner x rows |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner |
 // Defines what its rungs do, under names that begin with NAME_large_ and the like, and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t cols, size_t inner)
-//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+//                             COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
 //                             void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch_batch(size_t count, size_t rows, size_t cols, size_t inner,
-//                                   COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm, size_t m_step,
-//                                   const COARSEN_TYPE *n, size_t ldn, size_t n_step, COARSEN_TYPE beta,
+//                                   COARSEN_ACC alpha, const COARSEN_TYPE *m, size_t ldm, size_t m_step,
+//                                   const COARSEN_TYPE *n, size_t ldn, size_t n_step, COARSEN_ACC beta,
 //                                   COARSEN_TYPE *p, size_t ldp, size_t p_step, cudaStream_t stream)
+// COARSEN_ACC is COARSEN_TYPE where you do not define it.
 // m: rows x inner, n: inner x cols, p: rows x cols, in device memory, row-major: element i, j of m is m[i * ldm + j].
 // ldm >= inner, ldn >= cols, ldp >= cols; of a matrix that is stored column after column, ldm >= rows, ldn >= inner.
 // Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
@@ -55,6 +57,7 @@
 //     register_tiled.h   + a thread makes TM x TN elements, with its operands in registers
 //     pipelined.h        + the next tiles are copied while this one is multiplied
 //     tensor.h           + tensor cores multiply, if COARSEN_TYPE is double
+//     tensor16.h         the same, if it is __half or __nv_bfloat16
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
@@ -65,6 +68,9 @@
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used.
+//
+// Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
+// register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -75,12 +81,31 @@
     defined(COARSEN_COARSE_FACTOR)
 #error "coarsen: matmul.h chooses its tiles: TILE_WIDTH, COARSE_FACTOR go with coarsened.h"
 #endif
-#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
+#ifdef COARSEN_ACC
+#define COARSEN_IS_16 // bits
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
 
+#ifdef COARSEN_IS_16
+#define COARSEN_SHAPE  _square
+#define BM             64
+#define BN             64
+#define TM             32
+#define TN             32
+#define COARSEN_STAGES 4
+#include "matmul/tensor16.h"
+
+#define COARSEN_SHAPE _large
+#include "matmul/tensor16.h"
+
+#if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
+#define COARSEN_PLAIN // what is beside them, for devices without these tensor cores
+#define COARSEN_SHAPE _plain
+#include "matmul/register_tiled.h"
+#endif
+
+#else
 // In tiles of most elements first: the defaults of pipelined.h; tiles of which a multiprocessor has several at a time,
 // so that some multiply while others wait; and tiles for products that have few, whose depth slices of the block
 // divide.
@@ -191,10 +216,12 @@
 
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
+#endif
 
 // Whether narrow.h is to take the rows of M as its long rows; or else the columns of N, where these are stored one after
 // the other. It takes whichever there are more of. Where neither is stored so, there is no such macro.
-#ifndef COARSEN_N_TRANSPOSED
+#ifdef COARSEN_IS_16
+#elif !defined(COARSEN_N_TRANSPOSED)
 #ifndef COARSEN_M_TRANSPOSED
 #define COARSEN_LONG_ROWS(rows, cols) true
 #endif
@@ -223,15 +250,15 @@
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 280 random products on an H200, each in all shapes. packed: whether it takes M only column
-// after column and N only row after row.
+// fitted to the times of 280 random products on an H200, each in all shapes; of 16 bits, to those of docs/matmul.md.
+// packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
     bool packed;
-    cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
-                          size_t, const COARSEN_TYPE *, size_t, COARSEN_TYPE, COARSEN_TYPE *,
-                          size_t, size_t, size_t, COARSEN_(work), cudaStream_t);
+    cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_ACC, const COARSEN_TYPE *, size_t,
+                          const COARSEN_TYPE *, size_t, COARSEN_ACC, COARSEN_TYPE *, size_t, size_t,
+                          size_t, COARSEN_(work), cudaStream_t);
 } COARSEN_(shape);
 
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
@@ -246,6 +273,10 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      lone,                                                                                         \
      packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
+#ifdef COARSEN_IS_16
+        COARSEN_ROW(square, 0.151, 460, 1, false),
+        COARSEN_ROW(large, 0.113, 640, 0, false),
+#else
         COARSEN_ROW(tiny, 1.89, 72, 0.3, false),
         COARSEN_ROW(thin, 1.75, 54, 0.65, false),
         COARSEN_ROW(little, 1.3, 34, 3, false),
@@ -265,18 +296,29 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
+#endif
 #undef COARSEN_ROW
     };
     return shapes[s];
 }
+#ifndef COARSEN_IS_16
 enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14 };
+#elif defined(COARSEN_PLAIN)
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes) = 2 };
+#else
+enum { COARSEN_(shapes_without_tensor) = 2, COARSEN_(shapes) = 2 };
+#endif
 
-// How many of them there are to choose from: whether doubles are multiplied by tensor cores says the kernels' code.
+// How many of them there are to choose from: whether tensor cores multiply this type says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
 {
     cudaFuncAttributes code = {};
+#ifdef COARSEN_IS_16
+    *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(large_kernel));
+#else
     if (COARSEN_(tensor_large_takes_type))
         *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(tensor_large_kernel));
+#endif
     return code.ptxVersion >= 80 ? COARSEN_(shapes) : COARSEN_(shapes_without_tensor);
 }
 
@@ -290,7 +332,7 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost;                // in multiplications of a multiprocessor by the large shape
-    size_t shape;               // or COARSEN_(shapes): by narrow.h
+    size_t shape;               // or COARSEN_(shapes): by narrow.h, or register_tiled.h
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
     size_t pack_bytes, scratch_bytes;
@@ -352,9 +394,9 @@ COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) 
             plan.depth = most < 2 ? 0 : 32 * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), 32);
             plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(of.inner, plan.depth);
             const size_t sums = rest * plan.parts * area;
-            if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_TYPE))
+            if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
                 continue;
-            plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_TYPE);
+            plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
             plan.cost = packing + COARSEN_(cost)(shape, plan.whole / processors, of.inner) +
                         COARSEN_(cost)(shape, waves, plan.depth) + add +
                         (double)sums * add_element / (double)processors;
@@ -363,6 +405,7 @@ COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) 
     }
 }
 
+#ifndef COARSEN_IS_16
 // The same of the shape that takes packed operands: those that are not as it takes them are packed first.
 COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape) shape,
                                             COARSEN_(problem) of, size_t processors,
@@ -383,13 +426,19 @@ COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape)
     plan.cost = launch + (double)lines * (double)of.inner * pack_element / (double)processors;
     COARSEN_(consider_shape)(plan, shape, of, processors, best);
 }
+#endif
 
 // The plan of the least cost.
 COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_t *status)
 {
-    // To copy the tiles of N an element at a time makes multiplications so much dearer.
+    // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
+#ifdef COARSEN_IS_16
+    const double element = 5.6;
+    const bool by_element = !of.m_aligned || !of.n_aligned;
+#else
     const double element = 1.1;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
+#endif
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -398,6 +447,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     size_t shapes = 0;
     if (*status == cudaSuccess)
         shapes = COARSEN_(count_shapes)(status);
+    best.shape = COARSEN_(shapes);
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
     for (size_t s = 0; s < shapes; s++) {
@@ -410,9 +460,12 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
             if (by_element)
                 shape.cost *= element, shape.begin /= element;
             COARSEN_(consider_shape)(plan, shape, of, processors, &best);
-        } else if (of.count == 1) {
+        }
+#ifndef COARSEN_IS_16
+        else if (of.count == 1) {
             COARSEN_(consider_packed)(plan, shape, of, processors, &best);
         }
+#endif
     }
 #ifdef COARSEN_LONG_ROWS
     const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
@@ -444,13 +497,12 @@ COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
     return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner,
-                                          COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
-                                          const COARSEN_TYPE *n, size_t ldn, COARSEN_TYPE beta,
-                                          COARSEN_TYPE *p, size_t ldp, void *scratch,
-                                          size_t scratch_bytes, cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
+                                          const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
+                                          size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+                                          void *scratch, size_t scratch_bytes, cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
     if (rows == 0 || cols == 0)
         return cudaSuccess;
@@ -482,12 +534,18 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         return COARSEN_(narrow_launch_product)(of, stream);
     }
 #endif
+#ifdef COARSEN_PLAIN
+    if (plan.shape == COARSEN_(shapes))
+        return COARSEN_(plain_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                      stream);
+#endif
+    COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
+#ifndef COARSEN_IS_16
     COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
     const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
     const COARSEN_(unpacked)
         of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
-    COARSEN_(work) work = {};
-    work.m_rows = rows, work.n_cols = cols;
     if (plan.pack_bytes > 0)
         status = COARSEN_(pack)(of_m, of_n, inner, stream);
     if (status != cudaSuccess)
@@ -496,8 +554,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         m = of_m.to, ldm = work.m_rows = plan.pack_m;
     if (plan.pack_n > 0)
         n = of_n.to, ldn = work.n_cols = plan.pack_n;
+#endif
     work.depth = plan.depth;
-    work.sums = packed + plan.pack_bytes / sizeof(COARSEN_TYPE);
+    work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
                            plan.parts, work, stream);
@@ -517,13 +576,13 @@ COARSEN_HOST bool COARSEN_(matrices_ok)(const COARSEN_TYPE *pointer, size_t coun
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_t cols,
-                                                size_t inner, COARSEN_TYPE alpha,
+                                                size_t inner, COARSEN_ACC alpha,
                                                 const COARSEN_TYPE *m, size_t ldm, size_t m_step,
                                                 const COARSEN_TYPE *n, size_t ldn, size_t n_step,
-                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
                                                 size_t p_step, cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
 #ifdef COARSEN_M_TRANSPOSED
     const size_t m_rows = inner, m_cols = rows;
@@ -541,9 +600,22 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
         !COARSEN_(matrices_ok)(n, count, n_step, n_rows, n_cols, ldn) ||
         !COARSEN_(matrices_ok)(p, count, p_step, rows, cols, ldp))
         return cudaErrorInvalidValue;
+    if (count == 1) // which narrow.h may make
+        return COARSEN_(launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,
+                                stream);
     cudaError_t status;
     const COARSEN_(problem) problem = {count, rows, cols, inner, true, true, 0};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
+    if (status != cudaSuccess)
+        return status;
+#ifdef COARSEN_PLAIN
+    if (plan.shape == COARSEN_(shapes)) {
+        for (size_t b = 0; b < count && status == cudaSuccess; b++)
+            status = COARSEN_(plain_launch)(rows, cols, inner, alpha, m + b * m_step, ldm,
+                                            n + b * n_step, ldn, beta, p + b * p_step, ldp, stream);
+        return status;
+    }
+#endif
     COARSEN_(work) work = {};
     work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
@@ -556,6 +628,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
 }
 #endif
 
+#undef COARSEN_IS_16
+#undef COARSEN_PLAIN
 #undef COARSEN_LONG_ROWS
 #undef COARSEN_M_STEPS
 #undef COARSEN_N_STEPS

@@ -18,11 +18,13 @@
         volatile char simt_whole;                                                                  \
     }
 
+// Inlined at any level: g++ puts no call before a store of what a function returns, unless it checks alignment.
+#define SIMT_MAKE static inline __attribute__((always_inline))
 #define SIMT_VECTOR_1(name, type)                                                                  \
     typedef struct name {                                                                          \
         type x;                                                                                    \
     } name;                                                                                        \
-    static inline name make_##name(type x)                                                         \
+    SIMT_MAKE name make_##name(type x)                                                             \
     {                                                                                              \
         name v = {x};                                                                              \
         return v;                                                                                  \
@@ -31,7 +33,7 @@
     typedef struct __attribute__((aligned(alignment))) name {                                      \
         SIMT_WHOLE(type x, y;);                                                                    \
     } name;                                                                                        \
-    static inline name make_##name(type x, type y)                                                 \
+    SIMT_MAKE name make_##name(type x, type y)                                                     \
     {                                                                                              \
         name v = {x, y};                                                                           \
         return v;                                                                                  \
@@ -40,7 +42,7 @@
     typedef struct name {                                                                          \
         type x, y, z;                                                                              \
     } name;                                                                                        \
-    static inline name make_##name(type x, type y, type z)                                         \
+    SIMT_MAKE name make_##name(type x, type y, type z)                                             \
     {                                                                                              \
         name v = {x, y, z};                                                                        \
         return v;                                                                                  \
@@ -49,7 +51,7 @@
     typedef struct __attribute__((aligned(alignment))) name {                                      \
         SIMT_WHOLE(type x, y, z, w;);                                                              \
     } name;                                                                                        \
-    static inline name make_##name(type x, type y, type z, type w)                                 \
+    SIMT_MAKE name make_##name(type x, type y, type z, type w)                                     \
     {                                                                                              \
         name v = {x, y, z, w};                                                                     \
         return v;                                                                                  \
@@ -77,6 +79,7 @@ SIMT_VECTORS(double, double, 16, 16)
 // clang-format on
 
 #undef SIMT_WHOLE
+#undef SIMT_MAKE
 #undef SIMT_VECTORS
 #undef SIMT_VECTOR_1
 #undef SIMT_VECTOR_2

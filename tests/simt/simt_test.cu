@@ -1145,10 +1145,17 @@ static cudaError_t launch_nothing(void)
     return cudaLaunchKernelEx(&c, nothing);
 }
 
+__device__ __noinline__ static int2 twice(int x)
+{
+    const int2 both = {x, x};
+    return both;
+}
+
 enum shape {
     COALESCED,
     STRIDED,
     VECTOR,
+    RETURNED,
     BROADCAST,
     BANKS_2,
     BANKS_32,
@@ -1176,6 +1183,9 @@ __global__ void shapes(shape s, int *data, int *out)
         break;
     case VECTOR:
         ((int4 *)out)[t] = ((int4 *)data)[t];
+        break;
+    case RETURNED:
+        ((int2 *)out)[t] = twice(data[t]);
         break;
     case BROADCAST:
         out[t] = data[0];
@@ -1384,6 +1394,9 @@ static void test_counts(void)
     n = counts_of(VECTOR);
     tap_ok(n.global_loads == 1 && n.global_load_requests == 4 && n.global_load_bytes == 512,
            "16-byte loads stay whole");
+    n = counts_of(RETURNED);
+    tap_ok(n.global_stores == 1 && n.global_bytes == 128 + 256,
+           "what a function returns is stored where simt sees it");
     n = counts_of(BROADCAST);
     tap_ok(n.global_load_requests == 1 && n.global_load_sectors == 1 && n.global_load_bytes == 128,
            "broadcast");

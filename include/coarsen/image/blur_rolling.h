@@ -26,6 +26,11 @@
 //     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
 //                             unsigned char *out, size_t out_pitch,
 //                             size_t width, size_t height, cudaStream_t stream)
+//     cudaError_t NAME_plan(const unsigned char *in, size_t in_pitch, unsigned char *out,
+//                           size_t out_pitch, size_t width, size_t height, NAME_planned *plan)
+// NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid,
+// plan->block, plan->shared_bytes, stream>>>(in, in_pitch, out, out_pitch, width, height, plan->cut). If
+// there are no pixels, plan->grid.x is 0: there is nothing to launch.
 // in, out: height rows of width pixels of COARSEN_CHANNELS samples, in device memory, at any
 // alignment (fastest if in, out and the pitches are multiples of 16), not overlapping. in_pitch,
 // out_pitch: bytes from one row to the next, at least a row's. What lies between rows is not
@@ -609,10 +614,19 @@ COARSEN_HOST COARSEN_(cut)
     return cut;
 }
 
-COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
-                                          unsigned char *out, size_t out_pitch, size_t width,
-                                          size_t height, cudaStream_t stream)
+typedef struct {
+    void (*kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
+                   size_t width, size_t height, COARSEN_(cut) cut);
+    COARSEN_(cut) cut;
+    dim3 grid, block;
+    size_t shared_bytes, scratch_bytes;
+} COARSEN_(planned);
+
+COARSEN_HOST cudaError_t COARSEN_(plan)(const unsigned char *in, size_t in_pitch,
+                                        unsigned char *out, size_t out_pitch, size_t width,
+                                        size_t height, COARSEN_(planned) * plan)
 {
+    plan->grid = dim3(0); // nothing to launch
     if (width == 0 || height == 0)
         return cudaSuccess;
     const size_t samples = width * COARSEN_CHANNELS;
@@ -638,13 +652,27 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
     if (columns + 1 > 0x7fffffff / coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8)))
         return cudaErrorInvalidValue;
     const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
-    const COARSEN_(cut) cut = COARSEN_(cut_image)(columns, height, wave, aligned);
-    const size_t warps =
-        cut.end_warps + (columns - cut.ends) * coarsen_ceil_div(height, (size_t)cut.rows);
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(coarsen_ceil_div(warps, BLOCK_DIM / 32), BLOCK_DIM, 0, stream);
-    return cudaLaunchKernelEx(&config, aligned ? COARSEN_(kernel) : COARSEN_(any_kernel), in,
-                              in_pitch, out, out_pitch, width, height, cut);
+    plan->cut = COARSEN_(cut_image)(columns, height, wave, aligned);
+    const size_t warps = plan->cut.end_warps + (columns - plan->cut.ends) *
+                                                   coarsen_ceil_div(height, (size_t)plan->cut.rows);
+    plan->kernel = aligned ? COARSEN_(kernel) : COARSEN_(any_kernel);
+    plan->grid = dim3((unsigned int)coarsen_ceil_div(warps, BLOCK_DIM / 32));
+    plan->block = dim3(BLOCK_DIM);
+    plan->shared_bytes = plan->scratch_bytes = 0;
+    return cudaSuccess;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pitch,
+                                          unsigned char *out, size_t out_pitch, size_t width,
+                                          size_t height, cudaStream_t stream)
+{
+    COARSEN_(planned) plan = {};
+    const cudaError_t status = COARSEN_(plan)(in, in_pitch, out, out_pitch, width, height, &plan);
+    if (status != cudaSuccess || plan.grid.x == 0)
+        return status;
+    const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
+    return cudaLaunchKernelEx(&config, plan.kernel, in, in_pitch, out, out_pitch, width, height,
+                              plan.cut);
 }
 #endif
 

@@ -44,6 +44,10 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
+#ifndef COARSEN_SHAPE // a part of the names: matmul.h has this rung beside others
+#define COARSEN_SHAPE
+#endif
+#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
 #ifndef BM
 #define BM 128
 #endif
@@ -74,9 +78,9 @@
 #define COARSEN_THREADS ((BM / TM) * (BN / TN))
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
-                     const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                     COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp)
+    COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
+                           const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                           COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp)
 {
     // m_tile is transposed. The + 1 avoids bank conflicts.
     __shared__ COARSEN_TYPE m_tile[BK][BM + 1], n_tile[BK][BN];
@@ -130,10 +134,11 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 }
 
 #ifndef __CUDACC_RTC__
-COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
-                                          const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
-                                          size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
-                                          cudaStream_t stream)
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
+                                                COARSEN_ACC alpha, const COARSEN_TYPE *m,
+                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
+                                                COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+                                                cudaStream_t stream)
 {
     if (alpha == (COARSEN_ACC)0)
         inner = 0;
@@ -143,11 +148,18 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
     if (status != cudaSuccess || blocks == 0)
         return status;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), rows, cols, inner, alpha, m, ldm, n, ldn,
-                              beta, p, ldp);
+    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), rows, cols, inner, alpha, m, ldm, n,
+                              ldn, beta, p, ldp);
 }
 #endif
 
 #undef COARSEN_THREADS
+#undef COARSEN_SHAPE_
+#undef COARSEN_SHAPE // and the knobs: the next shape sets its own
+#undef BM
+#undef BN
+#undef BK
+#undef TM
+#undef TN
 #define COARSEN_END
 #include "../base.h"

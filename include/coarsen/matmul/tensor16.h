@@ -195,6 +195,7 @@ COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *
 #undef COARSEN_MULTIPLY
 #else
     const unsigned int lane = threadIdx.x % 32;
+#pragma unroll 1 // there would be too much code
     for (unsigned int k = 0; k < 8; k++) { // two of depth
         const int in_row = (int)(lane / 4 * 4 + k % 4), in_col = (int)(lane % 4 * 8 + k % 4);
         const unsigned int pair[4] = {__shfl_sync(0xffffffff, m[k / 4 * 2], in_row),
