@@ -457,11 +457,11 @@ static void test_scan(void)
         tap_ok(scanned<unsigned int>(of_running, 3000, false, in_place == 1, 0u,
                                      random_of<unsigned int>, add),
                "scan.h: ints, inclusive%s", in_place ? ", in place" : "");
-    tap_ok(scanned<float>(of_floats, 20000, false, false, 0.0f, small_floats,
+    tap_ok(scanned<float>(of_floats, 6000, false, false, 0.0f, small_floats,
                           [](float a, float b, size_t) { return a + b; }),
            "scan.h: floats");
     tap_ok(scanned<affine>(
-               of_composed, 3000, true, false, affine{1, 0}, random_affine,
+               of_composed, 1000, true, false, affine{1, 0}, random_affine,
                [](affine a, affine b, size_t i) { return affine_then(a, affine_lift(b, i)); }),
            "scan.h: an operator that does not commute, with indices, exclusive");
 

@@ -44,6 +44,8 @@
 // For many bins take histogram/partitioned.h. On an H200 it was faster from 262144 bins on for 2^28 ints
 // (1.1 times; 0.8 to 0.9 times with 200000), from 2^20 on for 2^24 (2.6; 0.9 with 262144), and from 2^22 on for 2^20.
 //
+// On several GPUs: nccl/histogram.h.
+//
 // Why the last: it runs at the speed of memory, whatever the data. Each of the others is several
 // times slower on some data.
 

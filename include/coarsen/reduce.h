@@ -20,6 +20,7 @@
 //     #define COARSEN_ARGMAX unsigned int // struct argmax_f32_at { float value; unsigned int index; }
 //
 // The same bits on any device, at any alignment: COARSEN_FIXED_TREE 1. n from device memory: COARSEN_COUNTED 1.
+// On several GPUs: nccl/reduce.h.
 //
 // The ladder, one file per rung in reduce/, from the finest grain to the coarsest:
 //     simple.h        one block, the tree as drawn: divergent, and all of it in global memory

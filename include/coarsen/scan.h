@@ -22,6 +22,8 @@
 //     single_pass.h    + look-back: a block adds up what those before it leave as soon as they have read
 //     segmented.h      + heads: of each of many segments, if COARSEN_FLAG or COARSEN_OFFSET says where they begin
 //
+// On several GPUs: nccl/scan.h.
+//
 // Why the last: each element is read once and each result written once, and tiles wait for one another only
 // to be read, except for one hand-over per 128 tiles. It takes any associative operator on any type, and
 // gives the same bits on every run.

@@ -15,6 +15,7 @@
 #include "engine/state.h"    // what the parts share
 #include "engine/report.c"   // places in the source; faults
 #include "engine/memory.c"   // device memory, its shadow, the program's own segments
+#include "engine/streams.c"  // what orders the work of streams
 #include "engine/fiber.c"    // CUDA threads on stacks of their own; the blocks that are resident
 #include "engine/order.c"    // what orders two accesses: barriers, fences, atomics
 #include "engine/count.c"    // lanes grouped into warp instructions

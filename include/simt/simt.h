@@ -67,6 +67,8 @@ typedef enum {
     SIMT_CONSTANT_WRITE,    // a write to a __constant__ variable
     SIMT_SHARED_SIZE,       // more shared variables than a block may have
     SIMT_NESTED_LAUNCH,     // a launch in a kernel
+    SIMT_PEER_ACCESS,       // the memory of another device, without cudaDeviceEnablePeerAccess
+    SIMT_STREAM_RACE, // two streams, one byte, at least one write, and no order; of calls, too
     // Of a call of the runtime API, and never of a launch that ran:
     SIMT_INVALID_CALL,  // it returned an error
     SIMT_UNWRITTEN_COPY // it copied bytes to the host that nothing wrote

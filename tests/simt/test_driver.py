@@ -41,7 +41,7 @@ def launches(tmp_path_factory):
                   "--generate-line-info", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-Wall,-Wextra,-Werror",
                   "-Xcompiler=-fno-strict-aliasing", "--std=c++17", "-O", "2", "-rdc=true", "--maxrregcount=32", "-DLEVEL=3",
                   "-Werror", "cross-execution-space-call", "-x", "cu", FILES / "launches.cu", FILES / "other.cu",
-                  "-o", folder / "launches", "-lcudart", "-lm", "-Xlinker", "--as-needed")
+                  "-o", folder / "launches", "-lcudart", "-lnccl", "-lm", "-Xlinker", "--as-needed")
     assert said == ""
     return folder / "launches"
 

@@ -35,17 +35,20 @@
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NCCL_SECONDS | 60               | the most that a launcher waits for a communicator that does not block |
 // Includes <nccl.h>, of NCCL 2.18 or later, and defines, once, for the host,
-//     cudaError_t coarsen_nccl_check(ncclResult_t result, ncclComm_t comm)
-//     const char *coarsen_nccl_error(ncclComm_t comm)
-//     cudaError_t coarsen_nccl_place(ncclComm_t comm, size_t *rank, size_t *ranks)
-//     cudaError_t coarsen_nccl_gather(void *all, size_t bytes, ncclComm_t comm, cudaStream_t stream)
 //     cudaError_t coarsen_nccl_wait(ncclComm_t *comm, cudaStream_t stream, double seconds)
-//     size_t      coarsen_nccl_counts_bytes(ncclComm_t comm)
+//                             waits for the stream, or aborts the communicator, whose *comm is NULL then
+//     const char *coarsen_nccl_error(ncclComm_t comm)    what NCCL said of the last error in this thread
+//     size_t      coarsen_nccl_counts_bytes(ncclComm_t comm)    of scratch for the next one
 //     cudaError_t coarsen_nccl_counts(size_t n, size_t *counts, void *scratch, size_t scratch_bytes,
 //                             ncclComm_t *comm, cudaStream_t stream, double seconds)
+//                             all ranks' n in host memory, of which each gives its own; this one waits
 //     coarsen_nccl_side   a second stream with its events, for patterns that compute while messages are on their way
 //     cudaError_t coarsen_nccl_side_create(coarsen_nccl_side *side)
 //     cudaError_t coarsen_nccl_side_destroy(coarsen_nccl_side *side)
+// and what the launchers are made of,
+//     cudaError_t coarsen_nccl_check(ncclResult_t result, ncclComm_t comm)    what NCCL returned, as such an error
+//     cudaError_t coarsen_nccl_place(ncclComm_t comm, size_t *rank, size_t *ranks)
+//     cudaError_t coarsen_nccl_gather(void *all, size_t bytes, ncclComm_t comm, cudaStream_t stream)
 // Inside a namespace or extern "C", include this file first, outside of it.
 
 #ifndef COARSEN_NCCL_BASE_H
@@ -157,8 +160,8 @@ COARSEN_HOST cudaError_t coarsen_nccl_gather(void *all, size_t bytes, ncclComm_t
 // ---- Waiting ------------------------------------------------------------------------------------
 
 // Waits for the stream, in place of cudaStreamSynchronize. Where the communicator or the stream failed, or so many
-// seconds pass (then cudaErrorNotReady), aborts the communicator, so that what it has in the stream ends, and sets *comm
-// to NULL.
+// seconds pass (then cudaErrorNotReady), aborts the communicator, so that what it has in the stream ends, and sets
+// *comm to NULL.
 COARSEN_HOST cudaError_t coarsen_nccl_wait(ncclComm_t *comm, cudaStream_t stream, double seconds)
 {
     if (!*comm)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/nccl/histogram.h: counts the elements of all ranks' arrays that fall into each bin; each rank gets the counts.
+// coarsen/nccl/histogram.h: counts the elements of all ranks that fall into each bin; each rank gets the counts.
 // counts[b] = the number of elements x of all ranks with BIN(x) == b, for each b in [0, NUM_BINS);
 //             or the sum of WEIGHT(x) over those
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/nccl/scan.h: running sums over the arrays of all ranks, one after the other; inclusive or exclusive.
-// out[i] of a rank = all elements of the ranks before OP LIFT(in[0], first) OP ... OP LIFT(in[i], first + i), or without
-// the last with COARSEN_EXCLUSIVE
+// out[i] of a rank = all elements of the ranks before OP LIFT(in[0], first) OP ... OP LIFT(in[i], first + i), or
+// without the last with COARSEN_EXCLUSIVE
 //
 //     #define COARSEN_NAME running_f32
 //     #define COARSEN_TYPE float
@@ -29,15 +29,15 @@
 // in, out, n, scratch: the rank's own, as for NAME_launch; so out may be in. The n of the ranks may differ, and be 0.
 // first is there only with COARSEN_LIFT: the index that LIFT gets with in[0], as how many elements the ranks before
 // have; coarsen_nccl_counts can tell.
-// Deterministic: for the same devices, n and alignments always the same bits. Of a type that rounds they are others than
-// those of one GPU.
+// Deterministic: for the same devices, n and alignments always the same bits. Of a type that rounds they are others
+// than those of one GPU.
 //
 // How: each rank makes its total, gets those of all, and adds up the ones before it: the carry. With that it scans its
 // elements. So all but the last rank read them twice, as the carry must be there before the first result is written.
 // Equal parts of an array, where a result has the size of an element, thus take 3 passes over memory in place of 2:
 // each GPU scans at 2/3 of its speed at best. Price paid: that, and two kernels and a message of few bytes.
-// Cost: the rank's n elements read twice, and n results written. Each rank sends sizeof(COARSEN_ACC) bytes to all others
-// (ncclAllGather).
+// Cost: the rank's n elements read twice, and n results written. Each rank sends sizeof(COARSEN_ACC) bytes to all
+// others (ncclAllGather).
 // Source: NCCL's user guide, "Collective Operations"; the passes are those of scan/three_kernel.h.
 
 #if defined(COARSEN_FLAG) || defined(COARSEN_OFFSET)

@@ -546,14 +546,29 @@ static cudaError_t check_request(const simt_launch_request *r, uintptr_t pc)
         return REFUSE(cudaErrorCooperativeLaunchTooLarge, "launch fewer blocks",
                       "%" PRIu64 " blocks must be resident together, and %d can", blocks,
                       MAX_SLOTS);
+    const struct CUstream_st *s = stream_of(r->stream, simt_current);
+    if (!s)
+        return REFUSE(cudaErrorInvalidResourceHandle, "pass what cudaStreamCreate gave, or 0",
+                      "%p is no stream", (void *)r->stream);
+    if (s->device != simt_current)
+        return REFUSE(cudaErrorInvalidResourceHandle, "cudaSetDevice first",
+                      "the stream is of device %d, and device %d is current", s->device,
+                      simt_current);
 #undef REFUSE
     return cudaSuccess;
 }
 
 static void begin_parallel(void);
 
-static cudaError_t launch(const simt_launch_request *r)
+static cudaError_t launch(const simt_launch_request *r, uintptr_t pc)
 {
+    struct CUstream_st *stream = stream_of(r->stream, simt_current);
+    begin_work(stream);
+    running = &stream->past;
+    launches.open = unknown_launches(running);
+    actions.open = 0;
+    for (size_t i = 0; i < actions.count; ++i)
+        actions.open += !knows(running, actions.list[i].stream, actions.list[i].number);
     program_make();
     device.runner = pthread_self();
     device.request = r;
@@ -629,6 +644,7 @@ static cudaError_t launch(const simt_launch_request *r)
         wait_baton(first);
     }
 
+    note_launch(stream, pc);
     if (device.instrumented && !(device.traced && device.config.check))
         for (size_t i = 0; i < arena.count; ++i)
             arena.list[i].blind = 1;
@@ -655,7 +671,7 @@ cudaError_t simt_launch(const simt_launch_request *request)
     ALONE;
     cudaError_t error = check_request(request, RETURN_PC);
     if (!error)
-        error = launch(request);
+        error = launch(request, RETURN_PC);
     device.request = NULL;
     if (error)
         simt_error = error;

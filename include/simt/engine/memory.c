@@ -224,6 +224,9 @@ typedef struct {
     uintptr_t made_at, freed_at; // where the program called for it
 } allocation;
 
+// Whether kernels of one device may touch the memory of another.
+static unsigned char reaches[MAX_DEVICES][MAX_DEVICES];
+
 static struct {
     uintptr_t base, next, end;
     page **pages;
@@ -732,6 +735,8 @@ static void say_memory(simt_report *r, const thread *t)
         base = m->base, whole = m->size;
         snprintf(name, sizeof name, "an allocation of %zu byte%s%s", whole, whole == 1 ? "" : "s",
                  origin(m));
+        if (device.config.devices > 1 && m->type == cudaMemoryTypeDevice)
+            snprintf(name + strlen(name), sizeof name - strlen(name), " on device %d", m->device);
     } else if (a - (uintptr_t)simt_dynamic_shared < MAX_DYNAMIC) {
         base = (uintptr_t)simt_dynamic_shared, whole = device.request->shared_bytes;
         snprintf(name, sizeof name, "the launch's %zu bytes of dynamic shared memory", whole);
@@ -805,8 +810,11 @@ static void renumber_marks(page *p)
         }
 }
 
+static void forget_launches(void);
+
 static void number_from_1(void)
 {
+    forget_launches();
     crews.first = 1;
     for (unsigned i = 0; i < places.count; ++i)
         places.list[i].crew = 0;

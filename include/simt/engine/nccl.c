@@ -15,9 +15,10 @@ typedef struct part {
     ncclDataType_t type;
     ncclRedOp_t op;
     int peer; // or the root
-    cudaStream_t stream;
+    struct CUstream_st *stream;
     const char *call;
     uintptr_t pc;
+    uint64_t number; // of its work in the stream
     int done;
     ncclResult_t result;
     struct part *next;  // of the same group
@@ -28,6 +29,7 @@ typedef struct part {
 typedef struct clique {
     ncclUniqueId id;
     int ranks, joined, live;
+    uint64_t matched;   // collectives and messages
     ncclResult_t error; // then nothing more happens in it
     ncclComm_t comm[MAX_DEVICES];
     struct clique *next;
@@ -69,19 +71,20 @@ static const struct {
                     {"ncclRemoteError", "remote process exited or there was a network error"},
                     {"ncclInProgress", "NCCL operation in progress"}};
 
-static ncclResult_t nccl_refuse(ncclResult_t result, const char *call, uintptr_t pc,
-                                const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static ncclResult_t nccl_refuse(ncclResult_t result, const char *call, uintptr_t pc,
-                                const char *hint, const char *format, ...)
+static ncclResult_t nccl_tell(simt_kind kind, ncclResult_t result, const char *call, uintptr_t pc,
+                              const char *hint, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+static ncclResult_t nccl_tell(simt_kind kind, ncclResult_t result, const char *call, uintptr_t pc,
+                              const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(nccl.last, sizeof nccl.last, format, args);
     va_end(args);
-    tell_call(SIMT_INVALID_CALL, nccl_results[result].name, call, pc, hint, nccl.last);
+    tell_call(kind, nccl_results[result].name, call, pc, hint, nccl.last);
     return result;
 }
+#define nccl_refuse(...) nccl_tell(SIMT_INVALID_CALL, __VA_ARGS__)
 
 ncclResult_t ncclGetVersion(int *version)
 {
@@ -193,18 +196,52 @@ static void combine(void *to, const void *from, size_t n, ncclDataType_t type, n
     }
 }
 
-// What all sent, combined in the order of ranks, or one after the other; to be freed.
-static char *gathered(part *const *p, int ranks)
+// The ranks in the order in which they have their turn.
+static void order_ranks(const clique *c, int *rank)
+{
+    simt_order order = device.config.order == SIMT_ROTATE ? (simt_order)(c->matched % SIMT_ROTATE)
+                                                          : device.config.order;
+    uint64_t random = device.config.seed + c->matched * 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < c->ranks; ++i) {
+        int at = order == SIMT_FORWARD   ? i
+                 : order == SIMT_REVERSE ? 0
+                                         : (int)(draw(&random) % ((unsigned)i + 1));
+        memmove(rank + at + 1, rank + at, (size_t)(i - at) * sizeof *rank);
+        rank[at] = i;
+    }
+}
+
+// What all sent, one after the other; or combined, in the order of turns; to be freed.
+static char *gathered(part *const *p, const int *turns, int ranks)
 {
     size_t bytes = send_bytes(p[0]);
     int reduces = p[0]->kind != ALL_GATHER;
     char *all = must(malloc(bytes * (size_t)(reduces ? 1 : ranks) + 1));
-    for (int r = 0; r < ranks; ++r)
-        if (!reduces || !r)
-            memcpy(all + (size_t)r * bytes, p[r]->send, bytes);
+    for (int r = 0; r < ranks && reduces; ++r) {
+        lacking l = {0};
+        note_lacking(&l, all, p[r]->send, bytes);
+        tell_lacking(&l, 0, p[r]->call, p[r]->pc);
+    }
+    for (int i = 0; i < ranks; ++i) {
+        const int r = turns[i];
+        if (!bytes)
+            continue;
+        else if (!reduces || !i)
+            memcpy(all + (reduces ? 0 : (size_t)r * bytes), p[r]->send, bytes);
         else
             combine(all, p[r]->send, bytes / type_bytes[p[0]->type], p[0]->type, p[0]->op);
+    }
     return all;
+}
+
+// The stream of one part gets to know what was in the stream of another before that part.
+static void learn_before(part *p, const part *of)
+{
+    const int number = number_of(of->stream);
+    const uint64_t known = p->stream->past.of[number];
+    learn(&p->stream->past, &of->stream->past);
+    if (p->stream != of->stream)
+        p->stream->past.of[number] = known > of->number - 1 ? known : of->number - 1;
 }
 
 // `from`: where the bytes come from, if what was unwritten there stays unwritten.
@@ -220,10 +257,13 @@ static void run_collective(part *const *p, int ranks)
 {
     const size_t bytes = p[0]->count * type_bytes[p[0]->type];
     const part *root = p[p[0]->peer];
-    char *all = p[0]->kind == BROADCAST ? must(malloc(bytes + 1)) : gathered(p, ranks);
-    if (p[0]->kind == BROADCAST)
+    int turns[MAX_DEVICES];
+    order_ranks(p[0]->comm->clique, turns);
+    char *all = p[0]->kind == BROADCAST ? must(malloc(bytes + 1)) : gathered(p, turns, ranks);
+    if (p[0]->kind == BROADCAST && bytes)
         memcpy(all, root->send, bytes);
-    for (int r = 0; r < ranks; ++r) {
+    for (int i = 0; i < ranks; ++i) {
+        const int r = turns[i];
         switch (p[0]->kind) {
         case REDUCE:
             if (p[r] == root)
@@ -245,6 +285,10 @@ static void run_collective(part *const *p, int ranks)
         }
     }
     free(all);
+    // What comes after it in the stream of any rank comes after what was before it in all of them.
+    for (int r = 0; r < ranks; ++r)
+        for (int other = 0; other < ranks; ++other)
+            learn_before(p[r], p[other]);
 }
 
 // Why the parts of two ranks are not of one collective, or null.
@@ -308,6 +352,7 @@ static int match_collective(clique *c)
         run_collective(p, c->ranks);
     for (int r = 0; r < c->ranks; ++r)
         end_part(p[r], ncclSuccess);
+    ++c->matched;
     return 1;
 }
 
@@ -322,7 +367,10 @@ static part *receiver_of(const part *send)
 
 static int match_message(clique *c)
 {
-    for (int r = 0; r < c->ranks; ++r)
+    int turns[MAX_DEVICES];
+    order_ranks(c, turns);
+    for (int i = 0; i < c->ranks; ++i) {
+        const int r = turns[i];
         for (part *s = c->comm[r] ? c->comm[r]->parts : NULL; s; s = s->after) {
             part *to = s->kind == SEND ? receiver_of(s) : NULL;
             if (!to)
@@ -339,10 +387,13 @@ static int match_message(clique *c)
             memcpy(message, s->send, send_bytes(s));
             deliver(to, 0, message, s->send, send_bytes(s));
             free(message);
+            learn_before(to, s);
             end_part(to, ncclSuccess);
             end_part(s, ncclSuccess);
+            ++c->matched;
             return 1;
         }
+    }
     return 0;
 }
 
@@ -363,8 +414,21 @@ static int lacks(const part *p, int rank)
     return !first_part(c->comm[rank], 1);
 }
 
-// Nothing happens any more: says which ranks a part waits for.
-static void give_up_waiting(const part *p)
+// Whether all ranks wait, so that no one is left who could make another call; or one that a part needs has
+// no communicator any more.
+static int hopeless(const part *p)
+{
+    const clique *c = p->comm->clique;
+    int waiting = 0, gone = 0;
+    for (int r = 0; r < c->ranks; ++r) {
+        waiting += c->comm[r] && c->comm[r]->parts;
+        gone += !c->comm[r] && lacks(p, r);
+    }
+    return c->joined == c->ranks && (gone || waiting == c->ranks);
+}
+
+// Nothing happens any more: says which ranks a part waits for. `seconds`: 0 if that is certain.
+static void give_up_waiting(const part *p, unsigned seconds)
 {
     clique *c = p->comm->clique;
     char text[800] = "";
@@ -381,16 +445,28 @@ static void give_up_waiting(const part *p)
             continue;
         }
         const place *at = resolved(comm->last_pc);
-        n += (size_t)snprintf(text + n, sizeof text - n, "called %s last", comm->last_call);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %s",
+                              comm->parts ? "waits in" : "called last", comm->last_call);
         if (at->line && n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, " (%s:%d)", at->file, at->line);
     }
-    break_clique(c,
-                 nccl_refuse(ncclSystemError, p->call, p->pc,
-                             "let every rank make the call, in a thread of its own or all in one "
-                             "group; or raise SIMT_WATCHDOG",
-                             "rank %d of %d has waited for %u seconds: %s", p->comm->rank, c->ranks,
-                             device.config.watchdog, text));
+    char time[60] = "for ever";
+    if (seconds)
+        snprintf(time, sizeof time, "%u s", seconds);
+    break_clique(
+        c, nccl_refuse(
+               ncclSystemError, p->call, p->pc,
+               "let every rank make the call, each in a thread of its own or all in one group; if "
+               "they only take long, raise SIMT_WATCHDOG",
+               "rank %d of %d waits %s: %s", p->comm->rank, c->ranks, time, text));
+}
+
+static int is_comm(const struct ncclComm *comm)
+{
+    ncclComm_t c = nccl.comms;
+    while (c && c != comm)
+        c = c->next;
+    return !!c;
 }
 
 static void free_comm(ncclComm_t comm)
@@ -411,9 +487,63 @@ static void free_comm(ncclComm_t comm)
     free(c);
 }
 
+// What nothing orders after what touched the bytes before, or null.
+static const char *part_race(const part *p)
+{
+    const past *known = &p->stream->past;
+    const char *why = stream_race(known, p->send, send_bytes(p), 0);
+    return why ? why : stream_race(known, p->receive, receive_bytes(p), 1);
+}
+
+static int apart(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes)
+{
+    return !a_bytes || !b_bytes || a + a_bytes <= b || b + b_bytes <= a;
+}
+
+// Messages of one group come and go at the same time.
+static const char *group_race(const part *p, const part *q)
+{
+    static char text[400];
+    if (p == q || q->kind != RECEIVE || (p->kind != SEND && p->kind != RECEIVE))
+        return NULL;
+    const uintptr_t a = (uintptr_t)(p->kind == SEND ? p->send : p->receive);
+    if (apart(a, send_bytes(p) + receive_bytes(p), (uintptr_t)q->receive, receive_bytes(q)))
+        return NULL;
+    const place *at = resolved(q->pc);
+    snprintf(text, sizeof text, "%s of the same group writes what this call %s (%s:%d)", q->call,
+             p->kind == SEND ? "reads" : "writes", at->file, at->line);
+    return text;
+}
+
+// The parts take their places in their streams.
+static void enter_streams(part *first)
+{
+    for (part *p = first; p; p = p->next) {
+        if (p->kind == INIT)
+            continue;
+        p->number = begin_work(p->stream);
+        const char *why = part_race(p);
+        for (const part *q = first; q && !why; q = q->next)
+            why = group_race(p, q);
+        if (why)
+            break_clique(p->comm->clique, nccl_tell(SIMT_STREAM_RACE, ncclInvalidUsage, p->call,
+                                                    p->pc, STREAM_HINT, "%s", why));
+    }
+    // Parts of one group are one piece of work: each has been compared with what was before it.
+    for (part *p = first; p; p = p->next) {
+        if (p->kind == INIT)
+            continue;
+        note_action(p->stream, (uintptr_t)p->send, send_bytes(p), send_bytes(p), 1, 0, p->call,
+                    p->pc);
+        note_action(p->stream, (uintptr_t)p->receive, receive_bytes(p), receive_bytes(p), 1, 1,
+                    p->call, p->pc);
+    }
+}
+
 // Waits until all parts are done. Their errors are the result.
 static ncclResult_t finish(part *first)
 {
+    enter_streams(first);
     for (part *p = first; p; p = p->next) {
         part **at = &p->comm->parts;
         while (*at)
@@ -434,6 +564,10 @@ static ncclResult_t finish(part *first)
             open = open->next;
         if (!open)
             break;
+        if (hopeless(open)) {
+            give_up_waiting(open, 0);
+            continue;
+        }
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
         t.tv_nsec += 100000000;
@@ -442,14 +576,14 @@ static ncclResult_t finish(part *first)
         if (device.calls != calls)
             calls = device.calls, since = now();
         else if (!open->done && device.config.watchdog && now() - since > device.config.watchdog)
-            give_up_waiting(open);
+            give_up_waiting(open, device.config.watchdog);
     }
     ncclResult_t result = ncclSuccess;
     for (part *next; first; first = next) {
         next = first->next;
         if (first->result && !result)
             result = first->result;
-        if (first->result && first->made) {
+        if (first->result && first->made && is_comm(*first->made)) {
             free_comm(*first->made);
             *first->made = NULL;
         }
@@ -631,14 +765,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list)
     return ncclSuccess;
 }
 
-static int is_comm(const struct ncclComm *comm)
-{
-    ncclComm_t c = nccl.comms;
-    while (c && c != comm)
-        c = c->next;
-    return !!c;
-}
-
 #define NEEDS_COMM(call)                                                                           \
     if (!is_comm(comm))                                                                            \
     return nccl_outcome(nccl_refuse(ncclInvalidArgument, call, RETURN_PC,                          \
@@ -740,28 +866,58 @@ static ncclResult_t check_part(const part *p)
     if (p->count > SIZE_MAX / 8 / MAX_DEVICES)
         return NCCL_REFUSE("count elements", "the count is %zu", p->count);
     ncclResult_t error = bad_buffer(p, "send buffer", p->send, send_bytes(p));
-    return error ? error : bad_buffer(p, "receive buffer", p->receive, receive_bytes(p));
+    if (!error)
+        error = bad_buffer(p, "receive buffer", p->receive, receive_bytes(p));
+    if (error)
+        return error;
+    const size_t mine = (size_t)comm->rank * p->count * type_bytes[p->type];
+    const int in_place = p->send + (p->kind == REDUCE_SCATTER ? mine : 0) ==
+                         p->receive + (p->kind == ALL_GATHER ? mine : 0);
+    if (!in_place &&
+        !apart((uintptr_t)p->send, send_bytes(p), (uintptr_t)p->receive, receive_bytes(p)))
+        return NCCL_REFUSE("use two buffers, or in place: the same address; of an all-gather and a "
+                           "reduce-scatter, the rank's part of the longer one",
+                           "the send buffer, %p, and the receive buffer, %p, overlap",
+                           (void *)p->send, (void *)p->receive);
+    return ncclSuccess;
 #undef NCCL_REFUSE
+}
+
+// In a shuffled order a rank comes a little later, so that others may come before it.
+static void come_late(void)
+{
+    static __thread uint64_t simt_comings;
+    if (device.config.order != SIMT_SHUFFLE)
+        return;
+    uint64_t random = device.config.seed + ++simt_comings * MAX_DEVICES + (unsigned)simt_current;
+    nanosleep(&(struct timespec){0, (long)(draw(&random) % 4 * 50000)}, NULL);
 }
 
 static ncclResult_t begin(int kind, const char *call, uintptr_t pc, const void *send, void *receive,
                           size_t count, ncclDataType_t type, ncclRedOp_t op, int peer,
                           ncclComm_t comm, cudaStream_t stream)
 {
+    come_late();
     ALONE;
-    const part p = {.kind = kind,
-                    .comm = comm,
-                    .send = send,
-                    .receive = receive,
-                    .count = count,
-                    .type = type,
-                    .op = op,
-                    .peer = peer,
-                    .stream = stream,
-                    .call = call,
-                    .pc = pc};
+    part p = {.kind = kind,
+              .comm = comm,
+              .send = send,
+              .receive = receive,
+              .count = count,
+              .type = type,
+              .op = op,
+              .peer = peer,
+              .call = call,
+              .pc = pc};
     ncclResult_t error = check_part(&p);
-    return error ? nccl_outcome(error) : begin_part(p);
+    if (error)
+        return nccl_outcome(error);
+    p.stream = stream_of(stream, comm->device);
+    if (!p.stream || p.stream->device != comm->device)
+        return nccl_outcome(nccl_refuse(
+            ncclUnhandledCudaError, call, pc, "pass a stream of the communicator's device",
+            "stream %p is none of device %d", (void *)stream, comm->device));
+    return begin_part(p);
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type,

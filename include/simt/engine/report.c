@@ -252,6 +252,8 @@ const char *simt_kind_name(simt_kind kind)
         "constant written",
         "too much shared memory",
         "launch in a kernel",
+        "no peer access",
+        "stream race",
         "invalid call",
         "unwritten copy",
     };
@@ -266,6 +268,7 @@ static cudaError_t kind_error(simt_kind kind)
     case SIMT_OUT_OF_BOUNDS:
     case SIMT_USE_AFTER_FREE:
     case SIMT_HOST_POINTER:
+    case SIMT_PEER_ACCESS:
         return cudaErrorIllegalAddress;
     case SIMT_MISALIGNED:
         return cudaErrorMisalignedAddress;

@@ -10,6 +10,11 @@ static cudaError_t outcome(cudaError_t error)
 
 // Refuses a call: says why, and returns the error.
 #define REFUSE(call, pc, error, ...) outcome(tell(SIMT_INVALID_CALL, error, call, pc, __VA_ARGS__))
+#define REFUSE_STREAM(call, pc)                                                                    \
+    REFUSE(call, pc, cudaErrorInvalidResourceHandle, "pass what cudaStreamCreate gave, or 0",      \
+           "%p is no stream", (void *)stream)
+#define REFUSE_RACE(call, pc, what)                                                                \
+    outcome(tell(SIMT_STREAM_RACE, cudaErrorLaunchFailure, call, pc, STREAM_HINT, "%s", what))
 
 // ---- errors -------------------------------------------------------------------------------------
 
@@ -28,6 +33,8 @@ cudaError_t cudaGetLastError(void)
 // An error is returned once, by this or by cudaGetLastError. Then the device is usable again.
 cudaError_t cudaDeviceSynchronize(void)
 {
+    ALONE;
+    device_ended(ordinal());
     return cudaGetLastError();
 }
 
@@ -135,6 +142,7 @@ cudaError_t cudaDeviceReset(void)
     for (size_t i = 0; i < arena.count; ++i)
         if (!arena.list[i].freed && arena.list[i].device == ordinal())
             arena_give(&arena.list[i]);
+    device_ended(ordinal());
     heap_reset();
     simt_error = cudaSuccess;
     return cudaSuccess;
@@ -341,9 +349,6 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 }
 
 // ---- peers --------------------------------------------------------------------------------------
-
-// Whether kernels of one device may touch the memory of another.
-static unsigned char reaches[MAX_DEVICES][MAX_DEVICES];
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
 {
@@ -589,7 +594,7 @@ static void note_lacking(lacking *l, const void *to, const void *from, size_t by
     l->bytes += n;
 }
 
-static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
+static void tell_lacking(const lacking *l, int to_host, const char *call, uintptr_t pc)
 {
     if (!l->bytes)
         return;
@@ -597,18 +602,26 @@ static void tell_lacking(const lacking *l, const char *call, uintptr_t pc)
     tell(SIMT_UNWRITTEN_COPY, cudaSuccess, call, pc,
          "write all of it, cudaMemset it first, or copy less; bytes that pad "
          "structures do no harm",
-         "it copies %zu byte%s to the host that nothing has written, the first at "
-         "offset %zu of an allocation of %zu bytes%s",
-         l->bytes, l->bytes == 1 ? "" : "s", l->first - l->from->base, l->from->size,
-         origin(l->from));
+         "it %s %zu byte%s%s that nothing has written, the first at offset %zu of an allocation of "
+         "%zu bytes%s",
+         to_host ? "copies" : "combines", l->bytes, l->bytes == 1 ? "" : "s",
+         to_host ? " to the host" : "", l->first - l->from->base, l->from->size, origin(l->from));
 }
 
-// Rows of a copy. One row has any pitch.
+static int is_device_memory(uintptr_t a)
+{
+    return in_arena(a) && allocation_at(a) && allocation_at(a)->type == cudaMemoryTypeDevice;
+}
+
+// Rows of a copy. One row has any pitch. `waits`: a call without a stream.
 static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                        size_t width, size_t height, cudaMemcpyKind kind, const char *call,
-                        uintptr_t pc)
+                        size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream,
+                        int waits, const char *call, uintptr_t pc)
 {
     ALONE;
+    struct CUstream_st *s = stream_of(stream, ordinal());
+    if (!s)
+        return REFUSE_STREAM(call, pc);
     if ((unsigned)kind > cudaMemcpyDefault)
         return REFUSE(call, pc, cudaErrorInvalidMemcpyDirection, "pass a cudaMemcpyKind",
                       "the direction is %d", (int)kind);
@@ -620,6 +633,7 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     program_make();
+    begin_work(s);
     lacking l = {0};
     for (size_t row = 0; width && row < height; ++row) {
         char *a = (char *)to + row * to_pitch;
@@ -630,17 +644,27 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
             what = wrong_side("source", b, width, any || from_device, any || !from_device, &hint);
         if (what)
             return REFUSE(call, pc, cudaErrorInvalidValue, hint, "%s", what);
+        if ((what = stream_race(&s->past, a, width, 1)) ||
+            (what = stream_race(&s->past, b, width, 0)))
+            return REFUSE_RACE(call, pc, what);
         note_lacking(&l, a, b, width);
         memmove(a, b, width);
         note_write(a, b, width);
     }
-    tell_lacking(&l, call, pc);
+    tell_lacking(&l, 1, call, pc);
+    note_action(s, (uintptr_t)to, width, to_pitch, height, 1, call, pc);
+    note_action(s, (uintptr_t)from, width, from_pitch, height, 0, call, pc);
+    // The host waits for what goes to its own memory, unless that is pinned; and in the calls without a
+    // stream for all but copies from device to device.
+    if (!in_arena((uintptr_t)to) ||
+        (waits && !(is_device_memory((uintptr_t)to) && is_device_memory((uintptr_t)from))))
+        learn(&ended, &s->past);
     return cudaSuccess;
 }
 
 // A copy between devices, which are named.
 static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device,
-                             size_t bytes, const char *call, uintptr_t pc)
+                             size_t bytes, cudaStream_t stream, const char *call, uintptr_t pc)
 {
     ALONE;
     if (no_device(to_device) || no_device(from_device))
@@ -660,73 +684,78 @@ static cudaError_t copy_peer(void *to, int to_device, const void *from, int from
                           "the %s is memory of device %d, and the call says %d", sides[i].side,
                           m->device, sides[i].device);
     }
-    return copy(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, call, pc);
+    return copy(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, stream, 0, call, pc);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpy", RETURN_PC);
+    return copy(to, bytes, from, bytes, bytes, 1, kind, 0, 1, "cudaMemcpy", RETURN_PC);
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    (void)stream;
-    return copy(to, bytes, from, bytes, bytes, 1, kind, "cudaMemcpyAsync", RETURN_PC);
+    return copy(to, bytes, from, bytes, bytes, 1, kind, stream, 0, "cudaMemcpyAsync", RETURN_PC);
 }
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    return copy_peer(to, to_device, from, from_device, bytes, "cudaMemcpyPeer", RETURN_PC);
+    return copy_peer(to, to_device, from, from_device, bytes, 0, "cudaMemcpyPeer", RETURN_PC);
 }
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                 size_t bytes, cudaStream_t stream)
 {
-    (void)stream;
-    return copy_peer(to, to_device, from, from_device, bytes, "cudaMemcpyPeerAsync", RETURN_PC);
+    return copy_peer(to, to_device, from, from_device, bytes, stream, "cudaMemcpyPeerAsync",
+                     RETURN_PC);
 }
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind)
 {
-    return copy(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D", RETURN_PC);
+    return copy(to, to_pitch, from, from_pitch, width, height, kind, 0, 1, "cudaMemcpy2D",
+                RETURN_PC);
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    (void)stream;
-    return copy(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2DAsync",
+    return copy(to, to_pitch, from, from_pitch, width, height, kind, stream, 0, "cudaMemcpy2DAsync",
                 RETURN_PC);
 }
 
 static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t height,
-                        const char *call, uintptr_t pc)
+                        cudaStream_t stream, const char *call, uintptr_t pc)
 {
     ALONE;
+    struct CUstream_st *s = stream_of(stream, ordinal());
+    if (!s)
+        return REFUSE_STREAM(call, pc);
     if (width > pitch)
         return REFUSE(call, pc, cudaErrorInvalidPitchValue, "count the width and pitch in bytes",
                       "rows of %zu bytes, and a pitch of %zu", width, pitch);
     program_make();
+    begin_work(s);
     for (size_t row = 0; width && row < height; ++row) {
         char *a = (char *)to + row * pitch;
         const char *hint, *what = wrong_side("destination", a, width, 1, 0, &hint);
         if (what)
             return REFUSE(call, pc, cudaErrorInvalidValue, hint, "%s", what);
+        if ((what = stream_race(&s->past, a, width, 1)))
+            return REFUSE_RACE(call, pc, what);
         memset(a, value, width);
         note_write(a, NULL, width);
     }
+    note_action(s, (uintptr_t)to, width, pitch, height, 1, call, pc);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return fill(to, bytes, value, bytes, 1, "cudaMemset", RETURN_PC);
+    return fill(to, bytes, value, bytes, 1, 0, "cudaMemset", RETURN_PC);
 }
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    (void)stream;
-    return fill(to, bytes, value, bytes, 1, "cudaMemsetAsync", RETURN_PC);
+    return fill(to, bytes, value, bytes, 1, stream, "cudaMemsetAsync", RETURN_PC);
 }
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    return fill(to, pitch, value, width, height, "cudaMemset2D", RETURN_PC);
+    return fill(to, pitch, value, width, height, 0, "cudaMemset2D", RETURN_PC);
 }
 
 static int is_symbol(const void *symbol)
@@ -742,6 +771,14 @@ static int in_symbol(const void *symbol, size_t bytes, size_t offset)
     const range *r = find_range(&program.variables, (uintptr_t)symbol, 0);
     size_t size = r ? r->to - (uintptr_t)symbol : SIZE_MAX;
     return offset <= size && bytes <= size - offset;
+}
+
+// Copies of symbols wait for what was before them in the default stream.
+static void default_stream_ended(void)
+{
+    struct CUstream_st *s = stream_of(0, ordinal());
+    begin_work(s);
+    learn(&ended, &s->past);
 }
 
 #define REFUSE_BEYOND(call)                                                                        \
@@ -762,6 +799,7 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t byte
         return outcome(cudaErrorInvalidValue);
     if (!in_symbol(symbol, bytes, offset))
         return REFUSE_BEYOND("cudaMemcpyToSymbol");
+    default_stream_ended();
     memmove((char *)symbol + offset, from, bytes);
     return cudaSuccess;
 }
@@ -778,6 +816,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
         return outcome(cudaErrorInvalidValue);
     if (!in_symbol(symbol, bytes, offset))
         return REFUSE_BEYOND("cudaMemcpyFromSymbol");
+    default_stream_ended();
     memmove(to, (const char *)symbol + offset, bytes);
     note_write(to, NULL, bytes);
     return cudaSuccess;
@@ -795,23 +834,24 @@ cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
 
 // ---- streams and events -------------------------------------------------------------------------
 
-struct CUstream_st {
-    unsigned flags;
-    int device;
-};
-struct CUevent_st {
-    int device, recorded;
-    struct timespec when;
-};
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    ALONE;
     if (!stream || flags > cudaStreamNonBlocking)
         return outcome(cudaErrorInvalidValue);
-    *stream = malloc(sizeof **stream);
-    if (!*stream)
-        return outcome(cudaErrorMemoryAllocation);
-    **stream = (struct CUstream_st){flags, ordinal()};
+    struct CUstream_st *s = &streams[2 * MAX_DEVICES];
+    while (s < streams + STREAMS && s->live)
+        ++s;
+    if (s == streams + STREAMS)
+        return REFUSE("cudaStreamCreate", RETURN_PC, cudaErrorMemoryAllocation,
+                      "cudaStreamDestroy those that are not used",
+                      "simt has %d streams, and all are taken", STREAMS - 2 * MAX_DEVICES);
+    // What an earlier stream of this number did counts as done.
+    const int number = number_of(s);
+    ended.of[number] = s->past.of[number];
+    s->device = ordinal(), s->live = 1;
+    s->waits_for_default = flags != cudaStreamNonBlocking;
+    *stream = s;
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
@@ -820,25 +860,50 @@ cudaError_t cudaStreamCreate(cudaStream_t *stream)
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+    ALONE;
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread ||
+        !stream_of(stream, 0))
         return outcome(cudaErrorInvalidResourceHandle);
-    free(stream);
+    if (stream->waits_for_default) // and the other way round
+        learn(&streams[stream->device].past, &stream->past);
+    stream->live = stream->waits_for_default = 0;
     return cudaSuccess;
 }
+
+// All that is in a stream has ended, as the host knows now.
+static cudaError_t stream_ended(cudaStream_t stream, const char *call, uintptr_t pc)
+{
+    struct CUstream_st *s = stream_of(stream, ordinal());
+    if (!s)
+        return REFUSE_STREAM(call, pc);
+    catch_up(s);
+    learn(&ended, &s->past);
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    (void)stream;
-    return cudaDeviceSynchronize();
+    ALONE;
+    cudaError_t error = stream_ended(stream, "cudaStreamSynchronize", RETURN_PC);
+    return error ? error : cudaGetLastError();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    (void)stream;
-    return cudaPeekAtLastError();
+    ALONE;
+    cudaError_t error = stream_ended(stream, "cudaStreamQuery", RETURN_PC);
+    return error ? error : cudaPeekAtLastError();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
-    (void)stream, (void)flags;
-    return event ? cudaSuccess : outcome(cudaErrorInvalidResourceHandle);
+    ALONE;
+    (void)flags;
+    struct CUstream_st *s = stream_of(stream, ordinal());
+    if (!s)
+        return REFUSE_STREAM("cudaStreamWaitEvent", RETURN_PC);
+    if (!event)
+        return outcome(cudaErrorInvalidResourceHandle);
+    learn(&s->past, &event->past);
+    return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
 {
@@ -873,16 +938,30 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    (void)stream;
+    ALONE;
+    struct CUstream_st *s = stream_of(stream, ordinal());
+    if (!s)
+        return REFUSE_STREAM("cudaEventRecord", RETURN_PC);
     if (!event)
         return outcome(cudaErrorInvalidResourceHandle);
+    if (event->device != s->device)
+        return REFUSE("cudaEventRecord", RETURN_PC, cudaErrorInvalidResourceHandle,
+                      "create the event on the stream's device",
+                      "the event is of device %d, and the stream of device %d", event->device,
+                      s->device);
+    catch_up(s);
+    event->past = s->past;
     clock_gettime(CLOCK_MONOTONIC, &event->when);
     event->recorded = 1;
     return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return event ? cudaSuccess : outcome(cudaErrorInvalidResourceHandle);
+    ALONE;
+    if (!event)
+        return outcome(cudaErrorInvalidResourceHandle);
+    learn(&ended, &event->past);
+    return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {

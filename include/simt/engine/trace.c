@@ -231,8 +231,11 @@ static inline __attribute__((always_inline)) void check_race(thread *t, page *p,
     for (unsigned end = i + count; i < end; ++i) {
         for (int which = WRITER; which < (flags & WRITE ? MARKS : READER); ++which) {
             mark m = get_mark(p, which, i);
-            if (!m)
+            if (!m) {
+                if (launches.open && !told && !shared)
+                    told = check_launches(t, p, which, i, a, size, flags, pc);
                 continue;
+            }
             const crew *c = crew_of(m);
             if (c->block == (uint32_t)t->block->serial &&
                 (c->tick < t->block->since || (c->warp == t->warp && (m >> 1 & 31) == t->lane)))
@@ -343,6 +346,19 @@ static void bad_variable(thread *t, uintptr_t a, size_t size, int flags, uintptr
     fault(t, SIMT_HOST_POINTER, pc, a, size, NULL,
           "pass the value as an argument, or make it a __device__ variable and cudaMemcpyToSymbol",
           "%s of %zu byte%s of %s, which host code writes by its name", verb, size, plural, name);
+}
+
+// Memory of another device. The heap of malloc in kernels is one for all devices here.
+static __attribute__((noinline, cold)) void check_peer(thread *t, const allocation *m, uintptr_t a,
+                                                       size_t size, int flags, uintptr_t pc)
+{
+    if (device.config.check && m->type == cudaMemoryTypeDevice && !m->heap &&
+        !reaches[device.ordinal][m->device])
+        fault(t, SIMT_PEER_ACCESS, pc, a, size, NULL,
+              "call cudaDeviceEnablePeerAccess on the kernel's device first, or copy the memory",
+              "%s of %zu byte%s of device %d's memory by a kernel on device %d",
+              flags & WRITE ? "write" : "read", size, size == 1 ? "" : "s", m->device,
+              device.ordinal);
 }
 
 // ---- one access ---------------------------------------------------------------------------------
@@ -485,6 +501,10 @@ static inline __attribute__((always_inline)) void access_inline(thread *t, uintp
         m = recent_allocation(a);
         if (!m || m->freed || a - m->base >= m->size || size > m->size - (a - m->base))
             bad_address(t, a, size, flags, pc);
+        if (m->device != device.ordinal)
+            check_peer(t, m, a, size, flags, pc);
+        if (actions.open && check)
+            check_actions(t, a, size, flags, pc);
         pages = arena.pages, base = arena.base;
     } else if (a - s->shared < program.shared_size) {
         shared = 1;
@@ -576,7 +596,11 @@ host_access(const void *p, size_t size, int flags, uintptr_t pc)
         return;
     }
     const allocation *m = allocation_at((uintptr_t)p);
-    if (!device.config.check || (m && m->type != cudaMemoryTypeDevice && !m->freed))
+    if (m && m->type != cudaMemoryTypeDevice && !m->freed) {
+        check_host((uintptr_t)p, size, flags & WRITE, pc);
+        return;
+    }
+    if (!device.config.check)
         return;
     const place *at = resolved(pc);
     fflush(stdout);
