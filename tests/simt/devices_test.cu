@@ -239,6 +239,14 @@ static void test_devices()
                error == cudaErrorInvalidValue,
            "a copy that names the wrong device");
 
+    int nine = 0;
+    quietly();
+    cudaSetDevice(2);
+    cudaMemset(of_2, 9, N * sizeof(int));
+    cudaSetDevice(1);
+    tap_ok(!cudaMemcpy(&nine, of_2, 1, cudaMemcpyDeviceToHost) && nine == 9 && nothing_told(),
+           "a copy waits for the device whose memory it is");
+
     cudaStream_t stream;
     cudaEvent_t event;
     cudaStreamCreate(&stream);

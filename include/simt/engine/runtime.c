@@ -613,6 +613,18 @@ static int is_device_memory(uintptr_t a)
     return in_arena(a) && allocation_at(a) && allocation_at(a)->type == cudaMemoryTypeDevice;
 }
 
+// A call without a stream comes after what is in the default stream of the device whose memory it touches, and
+// before what comes there later, whichever device is current.
+static void meet_default(struct CUstream_st *s, const void *pointer)
+{
+    if (!is_device_memory((uintptr_t)pointer))
+        return;
+    struct CUstream_st *of = stream_of(0, allocation_at((uintptr_t)pointer)->device);
+    catch_up(of);
+    learn(&s->past, &of->past);
+    learn(&of->past, &s->past);
+}
+
 // Rows of a copy. One row has any pitch. `waits`: a call without a stream.
 static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                         size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream,
@@ -633,6 +645,8 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     program_make();
+    if (waits)
+        meet_default(s, to), meet_default(s, from);
     begin_work(s);
     lacking l = {0};
     for (size_t row = 0; width && row < height; ++row) {
@@ -654,6 +668,8 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
     tell_lacking(&l, 1, call, pc);
     note_action(s, (uintptr_t)to, width, to_pitch, height, 1, call, pc);
     note_action(s, (uintptr_t)from, width, from_pitch, height, 0, call, pc);
+    if (waits)
+        meet_default(s, to), meet_default(s, from);
     // The host waits for what goes to its own memory, unless that is pinned; and in the calls without a
     // stream for all but copies from device to device.
     if (!in_arena((uintptr_t)to) ||
@@ -664,7 +680,8 @@ static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from
 
 // A copy between devices, which are named.
 static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device,
-                             size_t bytes, cudaStream_t stream, const char *call, uintptr_t pc)
+                             size_t bytes, cudaStream_t stream, int waits, const char *call,
+                             uintptr_t pc)
 {
     ALONE;
     if (no_device(to_device) || no_device(from_device))
@@ -684,7 +701,8 @@ static cudaError_t copy_peer(void *to, int to_device, const void *from, int from
                           "the %s is memory of device %d, and the call says %d", sides[i].side,
                           m->device, sides[i].device);
     }
-    return copy(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, stream, 0, call, pc);
+    return copy(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, stream, waits, call,
+                pc);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
@@ -698,12 +716,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    return copy_peer(to, to_device, from, from_device, bytes, 0, "cudaMemcpyPeer", RETURN_PC);
+    return copy_peer(to, to_device, from, from_device, bytes, 0, 1, "cudaMemcpyPeer", RETURN_PC);
 }
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                 size_t bytes, cudaStream_t stream)
 {
-    return copy_peer(to, to_device, from, from_device, bytes, stream, "cudaMemcpyPeerAsync",
+    return copy_peer(to, to_device, from, from_device, bytes, stream, 0, "cudaMemcpyPeerAsync",
                      RETURN_PC);
 }
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
@@ -720,7 +738,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 }
 
 static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t height,
-                        cudaStream_t stream, const char *call, uintptr_t pc)
+                        cudaStream_t stream, int waits, const char *call, uintptr_t pc)
 {
     ALONE;
     struct CUstream_st *s = stream_of(stream, ordinal());
@@ -730,6 +748,8 @@ static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t 
         return REFUSE(call, pc, cudaErrorInvalidPitchValue, "count the width and pitch in bytes",
                       "rows of %zu bytes, and a pitch of %zu", width, pitch);
     program_make();
+    if (waits)
+        meet_default(s, to);
     begin_work(s);
     for (size_t row = 0; width && row < height; ++row) {
         char *a = (char *)to + row * pitch;
@@ -742,20 +762,22 @@ static cudaError_t fill(void *to, size_t pitch, int value, size_t width, size_t 
         note_write(a, NULL, width);
     }
     note_action(s, (uintptr_t)to, width, pitch, height, 1, call, pc);
+    if (waits)
+        meet_default(s, to);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return fill(to, bytes, value, bytes, 1, 0, "cudaMemset", RETURN_PC);
+    return fill(to, bytes, value, bytes, 1, 0, 1, "cudaMemset", RETURN_PC);
 }
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    return fill(to, bytes, value, bytes, 1, stream, "cudaMemsetAsync", RETURN_PC);
+    return fill(to, bytes, value, bytes, 1, stream, 0, "cudaMemsetAsync", RETURN_PC);
 }
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    return fill(to, pitch, value, width, height, 0, "cudaMemset2D", RETURN_PC);
+    return fill(to, pitch, value, width, height, 0, 1, "cudaMemset2D", RETURN_PC);
 }
 
 static int is_symbol(const void *symbol)
