@@ -519,11 +519,11 @@ template <class T, class O> static void test_errors(const char *name, const patt
         const test_array in(n * sizeof(T)), out(outs * sizeof(O)),
             scratch(p.bytes(counts, 0, ranks.comms[0]));
         CHECK(cudaSetDevice(1));
-        tap_ok(wrong_launch(p, 0, in, out, scratch, scratch.bytes, counts, 0, ranks.comms[0], 0) ==
-                       cudaErrorInvalidDevice &&
-                   out.untouched(),
-               "%s: so is the communicator of another device", name);
+        const cudaError_t status =
+            wrong_launch(p, 0, in, out, scratch, scratch.bytes, counts, 0, ranks.comms[0], 0);
         CHECK(cudaSetDevice(0));
+        tap_ok(status == cudaErrorInvalidDevice && out.untouched(),
+               "%s: so is the communicator of another device", name);
     }
 
     // The last rank fails when the others have begun. They must not wait for it for ever.
