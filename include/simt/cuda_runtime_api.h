@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of the CUDA runtime API that the CPU device has, in C. Names and values are those of the
-// toolkit. Calls are synchronous: a stream is only a label, and a launch or a copy is done when its
-// call returns.
+// toolkit. Calls are synchronous: a launch or a copy is done when its call returns. What the streams of
+// a GPU would leave without order is reported.
 
 #ifndef SIMT_CUDA_RUNTIME_API_H
 #define SIMT_CUDA_RUNTIME_API_H
