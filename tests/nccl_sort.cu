@@ -209,6 +209,19 @@ static void check_moves(const std::vector<size_t> &rank_counts)
     }
 }
 
+// More keys on each than a tile of the merge has.
+static void check_tiles(void)
+{
+    if (test_rank_counts().size() < 2)
+        return;
+    test_ranks ranks(2);
+    const std::vector<size_t> counts = {2900, 5003};
+    std::string why = wrong(of_pairs, ranks, make<int>(RANDOM, 7903, 1), counts, 0, 0, 1);
+    if (why.empty())
+        why = wrong(of_falling, ranks, make<float>(FEW, 7903, 2), counts, 1, 1, 1);
+    tap_ok(why.empty(), "2 ranks: right in tiles %s", why.c_str());
+}
+
 // What is wrong is told before anything is sent, so that one rank can be asked alone.
 static void check_errors(void)
 {
@@ -269,6 +282,7 @@ int main(void)
     check(of_bytes, 1300, some);
     check(of_doubles, 700, some);
     check_moves(some);
+    check_tiles();
     check_errors();
     return tap_done();
 }

@@ -10,7 +10,7 @@ from programs import ALL_DEVICES, EXAMPLES, ROOT
 from test_image import RUNGS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "examples").glob("*.cu"))
-TOURS = ["demo"]  # which say on top why they are longer
+TOURS = ["demo", "many"]  # which say on top why they are longer
 README = (ROOT / "README.md").read_text()
 ROWS = re.findall(r"^\| (.*?) \| \[(\w+)\]\(examples/(\w+)\.cu\) \| `(.*?)` \| .* \|$", README, re.M)
 

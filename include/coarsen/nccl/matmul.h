@@ -37,7 +37,8 @@
 // scratch: NAME_scratch_bytes_nccl(...) bytes of device memory, 16-byte aligned, with anything in them, for one launch at
 // a time. side: a second stream, and events, of coarsen_nccl_side_create; one for each launch that may run at the same
 // time. A launch is done when stream is: it waits for the other one.
-// Errors: those of nccl/base.h and of matmul.h; cudaErrorInvalidValue also for counts that overflow and no side.
+// Errors: those of nccl/base.h and of matmul.h; cudaErrorInvalidValue also for counts that overflow and no side, and,
+// from cudaMemcpy2DAsync, for rows of N, or with it transposed columns, that are 2 GiB or more apart.
 // Deterministic, as matmul.h is, for the same inner_counts; each piece is a product of its own, added to P.
 // Where each rank has all of N, nothing need be sent: that is matmul.h on each rank's rows.
 //

@@ -318,8 +318,7 @@ COARSEN_(launch_nccl)(const COARSEN_TYPE *in,
     if (status != cudaSuccess)
         return status;
     // Sorted where the keys do not come from other ranks later.
-    const COARSEN_(arrays) sorted =
-        share.ranks == 1 || COARSEN_(merges)(share.ranks) % 2 == 1 ? share.own : share.spare;
+    const COARSEN_(arrays) sorted = share.ranks == 1 ? share.own : COARSEN_(side)(share, 1);
     status =
         COARSEN_(launch)(in, sorted.out COARSEN_ALSO(in_values) COARSEN_ALSO(sorted.out_values),
                          share.n, scratch, share.sort_bytes, stream);

@@ -33,7 +33,8 @@
 // scratch: NAME_scratch_bytes_nccl(...) bytes of device memory, 16-byte aligned, with anything in them, for one launch
 // at a time. side: a second stream, and events, of coarsen_nccl_side_create; one for each launch that may run at the
 // same time. A launch is done when stream is: it waits for the other one.
-// Errors: those of nccl/base.h and of stencil.h; cudaErrorInvalidValue also for counts that overflow and no side.
+// Errors: those of nccl/base.h and of stencil.h; cudaErrorInvalidValue also for counts that overflow and no side, and,
+// from cudaMemcpy2DAsync, for a pitch of 2 GiB or more.
 // Deterministic: the bits are those of one GPU, with any number of ranks.
 //
 // How: the edges of a slab, 2 COARSEN_ORDER slices each, are copied to the scratch, one row behind the other; from there
