@@ -78,7 +78,7 @@ FAULTS = {
         ("overwrite a piece that is multiplied", "status = cudaStreamWaitEvent(side->stream, side->ready, 0);", "status = cudaSuccess;"),
         ("send the rank's first rows each time", "begin = piece.first * ldn;", "begin = 0;"),
         ("send the rank's first columns each time", "begin = piece.first;", "begin = 0;"),
-        ("read what alpha leaves out", "inner == 0 || alpha == (COARSEN_TYPE)0)", "inner == 0)"),
+        ("leave P as it was without N", "        return COARSEN_(launch)(rows, cols, inner, alpha, m,", "        return share.ranks > 1 ? cudaSuccess : COARSEN_(launch)(rows, cols, inner, alpha, m,"),
         ("take too small a scratch", "        scratch_bytes < share.bytes || ", "        "),
         ("take no side", "(share.ranks > 1 && !side))", "false)"),
     ]),

@@ -17,6 +17,7 @@
 #define COARSEN_TYPE         double
 #define COARSEN_M_TRANSPOSED 1
 #define COARSEN_N_TRANSPOSED 1
+#define COARSEN_PANEL        6
 #include <coarsen/nccl/matmul.h>
 
 template <class T> struct product {

@@ -33,7 +33,7 @@
 // rows of N each rank has, in host memory, the same on all ranks; any numbers, and 0. Their sum is called inner.
 // m: rows x inner, all columns; n: inner_counts[rank] x cols, of N those behind the rows of the ranks before; p: rows x
 // cols. Each as in matmul.h, and with N stored column after column likewise: each rank then has some of each column.
-// alpha is the same on all ranks, at least in whether it is 0: nothing is sent then.
+// alpha and beta may differ between ranks. N is sent where alpha is 0, too.
 // scratch: NAME_scratch_bytes_nccl(...) bytes of device memory, 16-byte aligned, with anything in them, for one launch at
 // a time. side: a second stream, and events, of coarsen_nccl_side_create; one for each launch that may run at the same
 // time. A launch is done when stream is: it waits for the other one.
@@ -196,9 +196,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(size_t rows, size_t cols, const s
         !coarsen_bytes_ok(scratch, share.bytes > 0, share.bytes, 16) ||
         scratch_bytes < share.bytes || (share.ranks > 1 && !side))
         return cudaErrorInvalidValue;
-    if (share.ranks == 1 || inner == 0 || alpha == (COARSEN_TYPE)0)
-        return COARSEN_(launch)(rows, cols, share.ranks == 1 ? inner : 0, alpha, m, ldm, n, ldn,
-                                beta, p, ldp, scratch, scratch_bytes, stream);
+    if (share.ranks == 1 || inner == 0)
+        return COARSEN_(launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, scratch,
+                                scratch_bytes, stream);
 
     // While one piece is multiplied, the next one comes, in place of the one before.
     COARSEN_TYPE *here = (COARSEN_TYPE *)scratch;
