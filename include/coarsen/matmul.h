@@ -81,8 +81,8 @@
     defined(COARSEN_COARSE_FACTOR)
 #error "coarsen: matmul.h chooses its tiles: TILE_WIDTH, COARSE_FACTOR go with coarsened.h"
 #endif
-#ifdef COARSEN_ACC
-#define COARSEN_IS_16 // bits
+#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH) // in another header's, base.h has defined it
+#define COARSEN_IS_16                               // bits
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"

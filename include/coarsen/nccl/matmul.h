@@ -17,7 +17,7 @@
 //     matmul_f32_launch_nccl(100, 300, inner_counts, 1, m, 300, n, 300, 0, p, 300, scratch, bytes, &side, comm,
 //                            stream);
 //
-// It takes the parameters of matmul.h, and
+// It takes the parameters of matmul.h, but for COARSEN_ACC, and
 //
 // | parameter            | default   | meaning                                                   |
 // |----------------------|-----------|-----------------------------------------------------------|
@@ -48,7 +48,7 @@
 // Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997).
 
 #if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
+#error "coarsen/nccl: a product on several GPUs takes no COARSEN_ACC, as each piece would round P"
 #endif
 #include "base.h"
 
