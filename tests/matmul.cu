@@ -1149,6 +1149,7 @@ int main(void)
 #if TESTED(matmul)
     check_plans_16();
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
+    check_16<__half>("matmul_f16, no scratch", matmul_f16_bare_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
     check_16<__half>("matmul_f16_large", matmul_f16_large_launch, false, false, 128, 256);
     check_16<__nv_bfloat16>("turned_bf16_large", turned_bf16_large_launch, true, true, 128, 256);
