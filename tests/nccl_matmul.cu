@@ -6,6 +6,7 @@
 #include "device.h"
 #include "ranks.h"
 
+#include <cuda_fp16.h>
 #include <math.h>
 
 #define COARSEN_NAME  rows
@@ -20,30 +21,38 @@
 #define COARSEN_PANEL        6
 #include <coarsen/nccl/matmul.h>
 
-template <class T> struct product {
+#define COARSEN_NAME  halves
+#define COARSEN_TYPE  __half
+#define COARSEN_ACC   float
+#define COARSEN_PANEL 5
+#include <coarsen/nccl/matmul.h>
+
+template <class T, class A = T> struct product {
     const char *name;
     bool transposed;
     size_t (*scratch_bytes)(size_t, size_t, const size_t *, ncclComm_t);
-    cudaError_t (*launch)(size_t, size_t, const size_t *, T, const T *, size_t, const T *, size_t,
-                          T, T *, size_t, void *, size_t, const coarsen_nccl_side *, ncclComm_t,
+    cudaError_t (*launch)(size_t, size_t, const size_t *, A, const T *, size_t, const T *, size_t,
+                          A, T *, size_t, void *, size_t, const coarsen_nccl_side *, ncclComm_t,
                           cudaStream_t);
 };
 static const product<float> of_rows = {"rows", false, rows_scratch_bytes_nccl, rows_launch_nccl};
 static const product<double> of_columns = {"columns", true, columns_scratch_bytes_nccl,
                                            columns_launch_nccl};
+static const product<__half, float> of_halves = {"halves", false, halves_scratch_bytes_nccl,
+                                                 halves_launch_nccl};
 
 // Element i, j of a matrix: an integer, so that all sums are exact; or with `any` not.
 template <class T> static T element(uint64_t seed, size_t i, size_t j, bool any)
 {
     const uint64_t bits = test_random(seed + i * 1000, j);
-    return any ? (T)(bits % 1000003) / 999 : (T)(int)(bits % 9) - 4;
+    return any ? (T)((float)(bits % 1000003) / 999) : (T)((float)(bits % 9) - 4);
 }
 
 // What is wrong, or "".
-template <class T>
-static std::string wrong(const product<T> &of, test_ranks &ranks, const std::vector<size_t> &counts,
-                         const std::vector<size_t> &inner_counts, size_t cols, T alpha, T beta,
-                         bool any)
+template <class T, class A>
+static std::string wrong(const product<T, A> &of, test_ranks &ranks,
+                         const std::vector<size_t> &counts, const std::vector<size_t> &inner_counts,
+                         size_t cols, A alpha, A beta, bool any)
 {
     std::vector<size_t> starts(counts.size() + 1), inner_starts(counts.size() + 1);
     for (size_t r = 0; r < counts.size(); r++) {
@@ -101,12 +110,12 @@ static std::string wrong(const product<T> &of, test_ranks &ranks, const std::vec
             said[rank] = "other bits the second time";
         for (size_t i = 0; i < height && said[rank].empty(); i++)
             for (size_t j = 0; j < cols && said[rank].empty(); j++) {
-                double sum = 0, want = beta == 0 ? 0 : (double)beta * (double)p[i * ldp + j];
+                double sum = 0, want = beta == 0 ? 0 : (double)beta * (double)(A)p[i * ldp + j];
                 for (size_t k = 0; k < inner && alpha != 0; k++)
-                    sum += (double)element<T>(1, starts[rank] + i, k, any) *
-                           (double)element<T>(2, k, j, any);
+                    sum += (double)(A)element<T>(1, starts[rank] + i, k, any) *
+                           (double)(A)element<T>(2, k, j, any);
                 want += (double)alpha * sum;
-                const double error = fabs((double)got[0][i * ldp + j] - want);
+                const double error = fabs((double)(A)got[0][i * ldp + j] - want);
                 if (!(error <= (any ? 1e-5 * fabs(want) : 0)))
                     said[rank] = "row " + std::to_string(i) + ", column " + std::to_string(j);
             }
@@ -117,25 +126,26 @@ static std::string wrong(const product<T> &of, test_ranks &ranks, const std::vec
     return "";
 }
 
-template <class T> static void check(const product<T> &of, const std::vector<size_t> &rank_counts)
+template <class T, class A>
+static void check(const product<T, A> &of, const std::vector<size_t> &rank_counts)
 {
     for (size_t count : rank_counts) {
         test_ranks ranks(count);
         std::string why;
         for (int k = 0; k < TEST_SPREADS && why.empty(); k++) {
             test_order(k % test_order_count());
-            why = wrong<T>(of, ranks, test_spread((k + 2) % TEST_SPREADS, count, 11, count),
-                           test_spread(k, count, k == 0 ? 14 : 25, count + 1), k % 2 ? 5 : 12,
-                           (T)(k == 4 ? 0 : 2), (T)(k % 3), k == 5);
+            why = wrong<T, A>(of, ranks, test_spread((k + 2) % TEST_SPREADS, count, 11, count),
+                              test_spread(k, count, k == 0 ? 14 : 25, count + 1), k % 2 ? 5 : 12,
+                              (A)(k == 4 ? 0 : 2), (A)(k % 3), k == 5 && sizeof(T) > 2);
             if (!why.empty())
                 why = "counts of pattern " + std::to_string(k) + ": " + why;
         }
         if (why.empty())
-            why = wrong<T>(of, ranks, std::vector<size_t>(count, 3), std::vector<size_t>(count, 0),
-                           4, 1, 3, false);
+            why = wrong<T, A>(of, ranks, std::vector<size_t>(count, 3),
+                              std::vector<size_t>(count, 0), 4, 1, 3, false);
         if (why.empty())
-            why = wrong<T>(of, ranks, std::vector<size_t>(count, 3), std::vector<size_t>(count, 4),
-                           0, 1, 3, false);
+            why = wrong<T, A>(of, ranks, std::vector<size_t>(count, 3),
+                              std::vector<size_t>(count, 4), 0, 1, 3, false);
         test_order(0);
         tap_ok(why.empty(), "%s, %zu ranks: right with any number of rows on each %s", of.name,
                count, why.c_str());
@@ -189,6 +199,7 @@ int main(void)
             some.push_back(count);
     check(of_rows, every);
     check(of_columns, some);
+    check(of_halves, some);
     check_errors();
     return tap_done();
 }

@@ -116,13 +116,13 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 #include "block/merge.h"
 #include "block/overlap.h"
 
-#define COARSEN_SHORT (32 * COARSE_FACTOR)         // keys that a warp sorts
-#define COARSEN_TILE  (BLOCK_DIM * COARSE_FACTOR)  // and a block
-#define COARSEN_ROOM  (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
-#define COARSEN_SIZES 5                            // of teams of warps, at the most: 2, 4, ... 32
-#define COARSEN_CHUNK 8 // tiles of a longer segment that a block takes, at the most
-#define COARSEN_KINDS 8 // of short segments
-#define COARSEN_WAVES 4 // that more segments are spread over, if a block then has a tile of keys
+#define COARSEN_SHORT      (32 * COARSE_FACTOR)         // keys that a warp sorts
+#define COARSEN_TILE       (BLOCK_DIM * COARSE_FACTOR)  // and a block
+#define COARSEN_ROOM       (COARSEN_TILE / 32 * 33 + 1) // places in shared memory
+#define COARSEN_SIZES      5 // of teams of warps, at the most: 2, 4, ... 32
+#define COARSEN_MOST_TILES 8 // tiles of a longer segment that a block takes, at the most
+#define COARSEN_KINDS      8 // of short segments
+#define COARSEN_WAVES      4 // that more segments are spread over, if a block then has a tile of keys
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
@@ -701,7 +701,7 @@ typedef struct {
     COARSEN_(slot) slot;
     size_t first;
     unsigned int tiles;
-    size_t splits[COARSEN_CHUNK +
+    size_t splits[COARSEN_MOST_TILES +
                   1]; // of each tile, and the one behind: how many keys of the first run are before
 } COARSEN_(job);
 
@@ -1010,7 +1010,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
             status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&many, COARSEN_(long_kernel),
                                                                    BLOCK_DIM, 0);
         resident = processors * (size_t)(many > 0 ? many : 1);
-        while (2u << of.chunk_log <= COARSEN_CHUNK &&
+        while (2u << of.chunk_log <= COARSEN_MOST_TILES &&
                n / COARSEN_TILE >> (of.chunk_log + 1) >= 4 * resident)
             of.chunk_log++;
     }
@@ -1096,7 +1096,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_SIZES
-#undef COARSEN_CHUNK
+#undef COARSEN_MOST_TILES
 #undef COARSEN_FEW
 #undef COARSEN_SOME
 #undef COARSEN_KINDS

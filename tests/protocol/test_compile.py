@@ -140,11 +140,14 @@ def test_copied(header, compiler, tmp_path):
 
 def used(header):
     parts, name = renamed(header), "example_" + re.sub(r"\W", "_", header)
-    signature = (f"void {name}(const float *in, float *out, size_t n, unsigned long long *count, void *scratch, "
-                 f"cudaStream_t stream{', COARSEN_UNUSED ncclComm_t comm' if '/nccl/' in header else ''})")
-    return "\n".join([*parts[:3], signature + ";", signature, "{",
-                      "    (void)in, (void)out, (void)n, (void)count, (void)scratch, (void)stream;",
-                      parts[3], "}", ""])
+    given = {"in": "const float *", "out": "float *", "n": "size_t ", "count": "unsigned long long *", "scratch": "void *",
+             "stream": "cudaStream_t "}
+    if "/nccl/" in header:
+        given.update({"comm": "ncclComm_t ", "counts": "const size_t *", "splits": "unsigned long long *"})
+    if header == "coarsen/nccl/matmul.h":
+        given.update({"m": "const float *", "n": "const float *", "p": "float *", "inner_counts": "const size_t *"})
+    signature = f"void {name}({', '.join(kind + what for what, kind in given.items())})"
+    return "\n".join([*parts[:3], signature + ";", signature, "{", *(f"    (void){what};" for what in given), parts[3], "}", ""])
 
 
 @pytest.mark.parametrize("header", [header for header in HEADERS if example(header)[3]])

@@ -17,16 +17,16 @@
 //     matmul_f32_launch_nccl(100, 300, inner_counts, 1, m, 300, n, 300, 0, p, 300, scratch, bytes, &side, comm,
 //                            stream);
 //
-// It takes the parameters of matmul.h, but for COARSEN_ACC, and
+// It takes the parameters of matmul.h, and
 //
 // | parameter            | default   | meaning                                                   |
 // |----------------------|-----------|-----------------------------------------------------------|
 // | COARSEN_PANEL        | 2048      | rows of N that are sent at a time, at the most: from 1 to 2147483647 |
 // Defines what matmul.h does, and
 //     size_t      NAME_scratch_bytes_nccl(size_t rows, size_t cols, const size_t *inner_counts, ncclComm_t comm)
-//     cudaError_t NAME_launch_nccl(size_t rows, size_t cols, const size_t *inner_counts, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch_nccl(size_t rows, size_t cols, const size_t *inner_counts, COARSEN_ACC alpha,
 //                                  const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                                  COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, void *scratch,
+//                                  COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, void *scratch,
 //                                  size_t scratch_bytes, const coarsen_nccl_side *side, ncclComm_t comm,
 //                                  cudaStream_t stream)
 // rows: of M and P on this rank; may differ between ranks, and be 0. cols: the same on all ranks. inner_counts: how many
@@ -39,7 +39,8 @@
 // time. A launch is done when stream is: it waits for the other one.
 // Errors: those of nccl/base.h and of matmul.h; cudaErrorInvalidValue also for counts that overflow and no side, and,
 // from cudaMemcpy2DAsync, for rows of N, or with it transposed columns, that are 2 GiB or more apart.
-// Deterministic, as matmul.h is, for the same inner_counts; each piece is a product of its own, added to P.
+// Deterministic, as matmul.h is, for the same inner_counts; each piece is a product of its own, added to P, which is
+// then rounded to COARSEN_TYPE.
 // Where each rank has all of N, nothing need be sent: that is matmul.h on each rank's rows.
 //
 // Price saved: memory for N: each rank has its part, and two pieces. And the wait for N, except for its first piece.
@@ -47,8 +48,8 @@
 // Cost: matmul.h's; N received once by each rank, in a broadcast for each piece.
 // Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997).
 
-#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/nccl: a product on several GPUs takes no COARSEN_ACC, as each piece would round P"
+#ifdef COARSEN_ACC
+#define COARSEN_IS_16 // bits, as in matmul.h
 #endif
 #include "base.h"
 
@@ -167,12 +168,11 @@ COARSEN_HOST cudaError_t COARSEN_(bring)(const COARSEN_(share) * share, COARSEN_
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(size_t rows, size_t cols, const size_t *inner_counts,
-                                               COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                                               size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                                               COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                               void *scratch, size_t scratch_bytes,
-                                               const coarsen_nccl_side *side, ncclComm_t comm,
-                                               cudaStream_t stream)
+                                               COARSEN_ACC alpha, const COARSEN_TYPE *m, size_t ldm,
+                                               const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta,
+                                               COARSEN_TYPE *p, size_t ldp, void *scratch,
+                                               size_t scratch_bytes, const coarsen_nccl_side *side,
+                                               ncclComm_t comm, cudaStream_t stream)
 {
     COARSEN_(share) share = {};
     cudaError_t status = COARSEN_(divide)(&share, rows, cols, inner_counts, comm);
@@ -220,7 +220,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(size_t rows, size_t cols, const s
             status = COARSEN_(launch)(rows, cols, piece.depth, alpha, m, ldm, here, ld, beta, p,
                                       ldp, rest, share.bytes - 2 * share.piece_bytes, stream);
         m += piece.depth * m_step;
-        beta = (COARSEN_TYPE)1;
+        beta = (COARSEN_ACC)1;
         COARSEN_TYPE *const used = here;
         here = other, other = used, piece = next;
     }
