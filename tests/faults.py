@@ -71,7 +71,7 @@ FAULTS = {
         ("write past the last bin", "if (bin >= NUM_BINS)", "if (bin > NUM_BINS)"),
     ]),
     "nccl/matmul.h": ("nccl_matmul", [
-        ("begin each piece with P as it was", "        beta = (COARSEN_TYPE)1;\n", ""),
+        ("begin each piece with P as it was", "        beta = (COARSEN_ACC)1;\n", ""),
         ("multiply by the same columns of M", "        m += piece.depth * m_step;\n", ""),
         ("bring the next piece to this one's place", "next, n, ldn, other, side", "next, n, ldn, here, side"),
         ("multiply before the piece came", "status = cudaStreamWaitEvent(stream, side->done, 0);", "status = cudaSuccess;"),
@@ -1726,8 +1726,7 @@ FAULTS = {
         ("give the ends as many rows", "coarsen_ceil_div(2 * rows, 3)", "rows"),
         ("lose the end strips", "cut.end_warps +", "0 * cut.end_warps +"),
         ("take an end's column for an inner one", "(cut.ends > 0) + other % inner", "other % inner"),
-        ("lose the last strip", "(columns - cut.ends) * coarsen_ceil_div(height, (size_t)cut.rows)",
-         "(columns - cut.ends) * (height / cut.rows)"),
+        ("lose the last strip", "coarsen_ceil_div(height, (size_t)plan->cut.rows);", "(height / (size_t)plan->cut.rows);"),
     ]),
     "fuse.h": ("fuse", [
         ("take a null input", "    if (!COARSEN_(inputs_ok)(in, n))\n        return cudaErrorInvalidValue;\n", ""),
