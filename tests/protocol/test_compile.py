@@ -146,6 +146,7 @@ def used(header):
         given.update({"comm": "ncclComm_t ", "counts": "const size_t *", "splits": "unsigned long long *"})
     if header == "coarsen/nccl/matmul.h":
         given.update({"m": "const float *", "n": "const float *", "p": "float *", "inner_counts": "const size_t *"})
+    given = {what: kind for what, kind in given.items() if f"*{what};" not in parts[3]}  # it declares the others
     signature = f"void {name}({', '.join(kind + what for what, kind in given.items())})"
     return "\n".join([*parts[:3], signature + ";", signature, "{", *(f"    (void){what};" for what in given), parts[3], "}", ""])
 
