@@ -1724,7 +1724,7 @@ FAULTS = {
         ("let strips be short", "coarsen_min(strips, most)", "strips"),
         ("begin a wave for a few strips", "(full > least ? full : least) * wave * 2", "(full > least ? full : least) * wave * 3"),
         ("give the ends as many rows", "coarsen_ceil_div(2 * rows, 3)", "rows"),
-        ("lose the end strips", "cut.end_warps +", "0 * cut.end_warps +"),
+        ("lose the end strips", "plan->cut.end_warps +", "0 * plan->cut.end_warps +"),
         ("take an end's column for an inner one", "(cut.ends > 0) + other % inner", "other % inner"),
         ("lose the last strip", "coarsen_ceil_div(height, (size_t)plan->cut.rows);", "(height / (size_t)plan->cut.rows);"),
     ]),
