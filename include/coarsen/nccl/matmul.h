@@ -121,8 +121,8 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, size_t rows, 
     if (share->ranks > 1)
         share->piece_bytes = coarsen_ceil_div(most * cols * sizeof(COARSEN_TYPE), 16) * 16;
     size_t others = 0;
-    for (size_t k = 0; k < 2 * share->ranks;
-         k++) { // of each rank, a piece that is not its last, and the last
+    // Of each rank, a piece that is not its last, and the last.
+    for (size_t k = 0; k < 2 * share->ranks; k++) {
         const size_t count = inner_counts[k / 2];
         const size_t depth = share->ranks == 1 ? share->inner
                              : k % 2 == 0      ? coarsen_min(count, COARSEN_PANEL)
