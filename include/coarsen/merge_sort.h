@@ -83,9 +83,14 @@
 #endif
 #endif
 
+#ifndef COARSEN_FEW
+#define COARSEN_FEW 524288
+#endif
+
 #include "block/copy.h"
 #include "block/merge.h"
 #include "block/overlap.h"
+#include "block/rank.h"
 #include "block/vector.h"
 
 // The runs of two merges that share a block have BLOCK_DIM threads' keys at most, as each merge may have one thread
@@ -237,6 +242,14 @@ COARSEN_INLINE void COARSEN_(sort_items)(COARSEN_TYPE *item, COARSEN_UNUSED unsi
             from[k + 1] = swap ? left_from : right_from;
 #endif
         }
+}
+
+// ---- few keys: each counts those before it ------------------------------------------------------------------
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
+    COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n)
+{
+    COARSEN_(rank)(arrays, n, 0, 0);
 }
 
 // ---- a tile alone -----------------------------------------------------------------------------------------
@@ -528,6 +541,14 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     return COARSEN_(splits_bytes)(n) + COARSEN_(spare_bytes)(n, true);
 }
 
+// Whether so few keys are best counted: a multiprocessor compares two keys of one word COARSEN_FEW times before one block
+// has sorted a tile.
+COARSEN_HOST bool COARSEN_(are_few)(size_t n, size_t processors)
+{
+    const size_t words = (sizeof(COARSEN_TYPE) + 3) / 4;
+    return n < 65536 && n * n * words <= processors * COARSEN_FEW;
+}
+
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in,
                  COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -553,6 +574,16 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
+    if (COARSEN_(are_few)(n, processors)) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
+        status = COARSEN_(begin)(arrays, spare, n, 1, stream);
+        return status != cudaSuccess
+                   ? status
+                   : cudaLaunchKernelEx(&config, COARSEN_(rank_kernel),
+                                        COARSEN_(arrays_of)(arrays, spare, n, 0, 1),
+                                        (unsigned int)n);
+    }
     const bool pairs = COARSEN_PAIRS && tiles <= processors * (size_t)resident * 3 / 4;
     unsigned int passes = 0;
     size_t most = 1; // tiles, for so many passes
@@ -598,6 +629,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #endif
 
 #undef COARSEN_PAIRS
+#undef COARSEN_FEW
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_TEAM

@@ -90,6 +90,9 @@
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
+#ifndef COARSEN_FEW
+#define COARSEN_FEW 131072
+#endif
 #ifndef COARSEN_TOGETHER
 #define COARSEN_TOGETHER 131072
 #endif
@@ -102,6 +105,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 
 #include "../block/meeting.h"
 #include "../block/overlap.h"
+#include "../block/rank.h"
 #include "../block/slots.h"
 #include "../block/sort.h"
 #include "../block/ticket.h"
@@ -128,7 +132,6 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #define COARSEN_LIVE        (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
 #define COARSEN_SLOTS       (COARSEN_LIVE + 2)
 
-#define COARSEN_ALONE       (sizeof(COARSEN_TYPE) == 1 ? 2048 : 4096) // keys, for one block
 #define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)        // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
@@ -428,31 +431,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     }
 }
 
-// ---- few keys, by one block -------------------------------------------------------------------------------
+// ---- few keys: each counts those before it ------------------------------------------------------------------
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(alone_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
-                           unsigned int width)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
+    COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
+                          unsigned int width)
 {
-    __shared__ COARSEN_(ranking) ranking;
-    COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE *const values =
-        (COARSEN_VALUE *)(keys + (n + BLOCK_DIM - 1) / BLOCK_DIM * BLOCK_DIM);
-#endif
-    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
-        keys[i] = arrays.in[i];
-#ifdef COARSEN_VALUE
-        values[i] = arrays.in_values[i];
-#endif
-    }
-    COARSEN_(sort)(&ranking, keys COARSEN_ALSO(values), n, first, width);
-    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
-        arrays.out[i] = keys[i];
-#ifdef COARSEN_VALUE
-        arrays.out_values[i] = values[i];
-#endif
-    }
+    COARSEN_(rank)(arrays, n, first, width);
 }
 
 // ---- more keys, by some blocks together -------------------------------------------------------------------
@@ -573,14 +558,33 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
     return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
+// Up to how many keys counting takes less time than so many passes of 16 blocks together, which take as long for few keys
+// as for many.
+COARSEN_HOST size_t COARSEN_(most_counted)(unsigned int passes, size_t processors)
+{
+    const size_t words = (sizeof(COARSEN_TYPE) + 3) / 4;
+    size_t n = 0;
+    for (size_t bit = 32768; bit > 0; bit /= 2)
+        if ((n + bit) * (n + bit) * words <= processors * passes * COARSEN_FEW)
+            n += bit;
+    return n;
+}
+
+// Keys that are counted are copied there, if they are sorted in place.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t most = COARSEN_(most_rows)(&status);
-    return most == 0 || n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE) ? 16
-           : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
-               ? COARSEN_SLOTS * sizeof(unsigned long long)
-               : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t copied = coarsen_min(n, COARSEN_(most_counted)(COARSEN_PASSES, processors));
+    const size_t spare =
+        COARSEN_STARTS * sizeof(unsigned long long) + COARSEN_(spare_bytes)(copied, true);
+    const size_t others =
+        most == 0 || n <= COARSEN_(most_counted)(1, processors) ? 0
+        : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
+            ? COARSEN_SLOTS * sizeof(unsigned long long)
+            : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
+    return spare > others ? spare : others;
 }
 
 COARSEN_HOST cudaError_t
@@ -607,17 +611,22 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     if (width == 0)
         return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
-    if (n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE)) {
-        const size_t bytes = coarsen_ceil_div(n, BLOCK_DIM) * BLOCK_DIM * COARSEN_PAIR_BYTES;
-        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, bytes, stream);
-        status =
-            coarsen_let_share((const void *)COARSEN_(alone_kernel), bytes, COARSEN_OTHER_BYTES);
-        return status != cudaSuccess ? status
-                                     : cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays,
-                                                          (unsigned int)n, first, width);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (n <= COARSEN_(most_counted)(passes, processors)) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
+        void *const spare = words + COARSEN_STARTS; // behind what is ready for other launches
+        if (status == cudaSuccess)
+            status = COARSEN_(begin)(arrays, spare, n, 1, stream);
+        return status != cudaSuccess
+                   ? status
+                   : cudaLaunchKernelEx(&config, COARSEN_(rank_kernel),
+                                        COARSEN_(arrays_of)(arrays, spare, n, 0, 1),
+                                        (unsigned int)n, first, width);
     }
 
-    unsigned long long *const words = (unsigned long long *)scratch;
     if (n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)) {
         const size_t rows = coarsen_ceil_div(n, COARSEN_MEETING * BLOCK_DIM);
         const size_t bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
@@ -635,8 +644,6 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                                         (unsigned int)rows, first, width, words);
     }
     void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n, most);
-    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
     const cudaLaunchConfig_t counts = coarsen_launch_config(
         coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
@@ -708,8 +715,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_BACK
 #undef COARSEN_SPREAD
-#undef COARSEN_ALONE
 #undef COARSEN_TOGETHER
+#undef COARSEN_FEW
 
 #define COARSEN_END
 #include "../base.h"
