@@ -83,7 +83,10 @@
 #define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
 // Vectors of a lane by which narrow rows are staged: 32 KiB for a block. 0: there is no room.
 #define COARSEN_FIT    (32768 / (BLOCK_DIM * sizeof(COARSEN_(vector))))
-#define COARSEN_STAGED (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT)
+#ifndef ROWS_DEEP
+#define ROWS_DEEP COARSE_FACTOR
+#endif
+#define COARSEN_STAGED (ROWS_DEEP < COARSEN_FIT ? ROWS_DEEP : COARSEN_FIT)
 
 // A row as NAME_split divides it, in 32 bits.
 typedef struct {
@@ -103,12 +106,23 @@ COARSEN_DEVICE COARSEN_(short_row) COARSEN_(split_short)(const COARSEN_TYPE *in,
     return row;
 }
 
-// ---- Narrow rows: a lane, through shared memory -----------------------------------------------------
+// The value of the lane whose number differs by the bit `delta`.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
+{
+    COARSEN_(words) words = COARSEN_(to_words)(value);
+#pragma unroll
+    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
+        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
+    return COARSEN_(from_words)(words);
+}
 
-// Rows of `width` elements, one right behind the other, of which a warp takes `each`, a multiple of 32.
+// ---- Rows that are no whole vectors: through shared memory ------------------------------------------
+
+// Rows of `width` elements, one right behind the other, of which a warp takes `each`, and a team of 2^lanes_log lanes
+// adds up one at a time.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(narrow_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
-                            unsigned int width, unsigned int each)
+                            unsigned int width, unsigned int each, unsigned int lanes_log)
 {
     enum { staged = COARSEN_STAGED > 0 ? COARSEN_STAGED : 1 };
     COARSEN_SHARED(COARSEN_(vector), stages, COARSEN_STAGED > 0 ? BLOCK_DIM * staged : 1);
@@ -141,27 +155,23 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
     __syncwarp();
 
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log;
+    const unsigned int l = lane & (lanes - 1), team = lane >> lanes_log;
 #pragma unroll 1
-    for (unsigned int r = lane; r < mine; r += 32) {
+    for (unsigned int begin = 0; begin < mine; begin += teams) { // all lanes, as they exchange
+        const unsigned int r = begin + team, end = r < mine ? width : 0;
         COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll 4
-        for (unsigned int i = 0; i < width; i++)
+        for (unsigned int i = l; i < end; i += lanes)
             sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + i], i));
-        out[first + r] = sum;
+        for (unsigned int delta = lanes / 2; delta > 0; delta /= 2)
+            sum = COARSEN_(op)(sum, COARSEN_(exchange)(sum, delta));
+        if (l == 0 && r < mine)
+            out[first + r] = sum;
     }
 }
 
 // ---- Short rows: a team of lanes --------------------------------------------------------------------
-
-// The value of the lane whose number differs by the bit `delta`.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
-{
-    COARSEN_(words) words = COARSEN_(to_words)(value);
-#pragma unroll
-    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
-        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
-    return COARSEN_(from_words)(words);
-}
 
 // Adds vector v of each row to the row's sum. All loads are in flight before the first is used. Those of small elements
 // depend on no condition.
@@ -229,6 +239,60 @@ COARSEN_DEVICE unsigned int COARSEN_(fold)(COARSEN_ACC sum[COARSE_FACTOR], unsig
     return row;
 }
 
+// Writes what the warp's lanes have of `left` rows, or as many as it takes, from out on. Teams take neighbours.
+COARSEN_DEVICE void COARSEN_(write_sums)(COARSEN_ACC sum[COARSE_FACTOR], COARSEN_ACC *out,
+                                         unsigned int lanes_log, unsigned int left)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log;
+    const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const unsigned int mine = COARSEN_(fold)(sum, lanes);
+    // Of lanes that have the same row, the first writes.
+    if (lanes <= COARSE_FACTOR || lane % (lanes / COARSE_FACTOR) == 0)
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const unsigned int r = (mine + k) * teams + team;
+            if (r < left && (k == 0 || k * lanes < COARSE_FACTOR))
+                out[r] = sum[k];
+        }
+}
+
+// Rows of whole vectors. A team is 2^lanes_log lanes, for rows of as many vectors or more.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(whole_kernel)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
+                           unsigned int vectors, unsigned int lanes_log)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log; // of a warp
+    const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const size_t warp = (size_t)blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    const size_t first = warp * teams * COARSE_FACTOR;
+    if (first >= rows)
+        return;
+    const unsigned int left = (unsigned int)coarsen_min(rows - first, teams * COARSE_FACTOR);
+    const COARSEN_(vector) *const row =
+        (const COARSEN_(vector) *)(in + (first + coarsen_min(team, left - 1)) * pitch);
+    const size_t apart = teams * pitch / COARSEN_ITEMS;
+    COARSEN_ACC sum[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        sum[k] = COARSEN_(identity)();
+#pragma unroll 1
+    for (unsigned int v = lane; v < vectors; v += lanes) {
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (COARSEN_SMALL || k * teams + team < left)
+                load[k] = row[(COARSEN_SMALL && k * teams + team >= left ? 0 : k * apart) + v];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (k * teams + team < left)
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    sum[k] = COARSEN_(op)(
+                        sum[k], COARSEN_(lift)(load[k].item[j], v * COARSEN_ITEMS + j));
+    }
+    COARSEN_(write_sums)(sum, out + first, lanes_log, left);
+}
+
 // A team is 2^lanes_log lanes. rest: the most elements that a row has before and after its vectors; all, if it may
 // have none.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -267,15 +331,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int e = lane; e < rest; e += lanes)
         COARSEN_(add_rest_of_rows)(sum, row, width, e);
 
-    const unsigned int mine = COARSEN_(fold)(sum, lanes);
-    // Of lanes that have the same row, the first writes.
-    if (lanes <= COARSE_FACTOR || lane % (lanes / COARSE_FACTOR) == 0)
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            const unsigned int r = (mine + k) * teams + team;
-            if (r < left && (k == 0 || k * lanes < COARSE_FACTOR))
-                out[first + r] = sum[k];
-        }
+    COARSEN_(write_sums)(sum, out + first, lanes_log, left);
 }
 
 // ---- Longer rows: a warp, a block or several blocks -------------------------------------------------
@@ -389,14 +445,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
     const size_t rest = aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
     const size_t room = // of a warp for elements of narrow rows, wherever they begin
         COARSEN_STAGED > 0 ? (COARSEN_STAGED * 32 - 1) * COARSEN_ITEMS : 0;
+#ifndef ROWS_STAGE
+#define ROWS_STAGE 1
+#endif
+#if ROWS_STAGE == 0
     if (rest == width && pitch == width && width > 0 && room >= 32 * width) {
-        const size_t each = 32 * coarsen_min(room / (32 * width), coarsen_ceil_div(rows, threads));
+#elif ROWS_STAGE == 1
+    if (rest > 0 && pitch == width && width > 0 && room >= 2 * width) {
+#else
+    if (pitch == width && width > 0 && room >= 2 * width) {
+#endif
+        size_t each = coarsen_min(room / width, coarsen_ceil_div(rows, threads / 32));
+        unsigned int lanes_log = 0;
+        if (each >= 32)
+            each = each / 32 * 32;
+        else
+            while (lanes_log < 5 && 16u >> lanes_log >= each)
+                lanes_log++;
         const size_t blocks = coarsen_ceil_div(rows, BLOCK_DIM / 32 * each);
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
         return cudaLaunchKernelEx(&config, COARSEN_(narrow_kernel), in, out, rows,
-                                  (unsigned int)width, (unsigned int)each);
+                                  (unsigned int)width, (unsigned int)each, lanes_log);
     }
     if (vectors <= (rows <= threads / 32 ? 32 : COARSEN_SHORT)) {
         // A lane per vector; while the device has lanes, one per element of the rest.
@@ -409,6 +480,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
+#ifndef ROWS_NO_DIRECT
+        if (rest == 0)
+            return cudaLaunchKernelEx(&config, COARSEN_(whole_kernel), in, pitch, out, rows,
+                                      (unsigned int)vectors, lanes_log);
+#endif
         return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), in, pitch, out, rows,
                                   (unsigned int)width, (unsigned int)rest, lanes_log);
     }
