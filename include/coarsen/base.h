@@ -1617,7 +1617,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_RADIX
 #undef COARSEN_MADE_RANK
 #undef COARSEN_RANKERS
-#undef COARSEN_GROUPS
+#undef COARSEN_HELD
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
 #undef COARSEN_MADE_COPY

@@ -83,9 +83,11 @@
 #endif
 #endif
 
-#ifndef COARSEN_FEW
-#define COARSEN_FEW 524288
+#ifndef COARSEN_COUNTED
+#define COARSEN_COUNTED 65536
 #endif
+static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
+              "coarsen/merge_sort: COARSEN_COUNTED must be from 0 to 65536");
 
 #include "block/copy.h"
 #include "block/merge.h"
@@ -541,14 +543,6 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     return COARSEN_(splits_bytes)(n) + COARSEN_(spare_bytes)(n, true);
 }
 
-// Whether so few keys are best counted: a multiprocessor compares two keys of one word COARSEN_FEW times before one block
-// has sorted a tile.
-COARSEN_HOST bool COARSEN_(are_few)(size_t n, size_t processors)
-{
-    const size_t words = (sizeof(COARSEN_TYPE) + 3) / 4;
-    return n < 65536 && n * n * words <= processors * COARSEN_FEW;
-}
-
 COARSEN_HOST cudaError_t
 COARSEN_(launch)(const COARSEN_TYPE *in,
                  COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -574,7 +568,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    if (COARSEN_(are_few)(n, processors)) {
+    // A tile is sorted, and merged with some others, while a block counts about 40960.
+    if (n <= COARSEN_(most_ranked)(40960, COARSEN_COUNTED, processors)) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
         status = COARSEN_(begin)(arrays, spare, n, 1, stream);
@@ -629,7 +624,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #endif
 
 #undef COARSEN_PAIRS
-#undef COARSEN_FEW
+#undef COARSEN_COUNTED
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_TEAM

@@ -36,11 +36,6 @@
 #ifndef COARSEN_MADE_RANK
 #define COARSEN_MADE_RANK
 
-#ifndef COARSEN_RANKERS
-#define COARSEN_RANKERS 512
-#endif
-enum { COARSEN_(rankers) = COARSEN_RANKERS };
-
 // What is compared: of a radix sort bits, in one or two words.
 #if COARSEN_PATTERN == COARSEN_PATTERN_SORT
 typedef struct {
@@ -76,17 +71,16 @@ COARSEN_DEVICE bool COARSEN_(earlier)(COARSEN_(ranked) a, COARSEN_(ranked) b)
 }
 #endif
 
-// Groups that a warp reads at a time: 32 KiB of shared memory for a block, but one group at the least.
-#define COARSEN_GROUPS                                                                             \
-    (sizeof(COARSEN_(ranked)) * COARSEN_RANKERS < 32768                                            \
-         ? 32768 / (sizeof(COARSEN_(ranked)) * COARSEN_RANKERS)                                    \
-         : 1)
+// 32 KiB of shared memory hold so many groups of keys: some for each of 32 warps, or of large keys one for fewer warps.
+#define COARSEN_HELD    (256 / ((sizeof(COARSEN_(ranked)) + 3) / 4))
+#define COARSEN_RANKERS (COARSEN_HELD > 32 ? 1024 : COARSEN_HELD > 0 ? COARSEN_HELD * 32 : 32)
+enum { COARSEN_(rankers) = COARSEN_RANKERS };
 
 // Counts are floats: the pipe for integers compares, and that for floats has nothing else to do. The compiler's own way
 // adds and then selects, both with integers.
 COARSEN_INLINE void COARSEN_(count_if)(float *count, bool it)
 {
-#if COARSEN_PTX && !defined(RANK_INT)
+#if COARSEN_PTX
     asm("{\n\t"
         ".reg .pred it;\n\t"
         "setp.ne.u32 it, %1, 0;\n\t"
@@ -113,7 +107,7 @@ COARSEN_INLINE float COARSEN_(count_of_group)(const COARSEN_(ranked) * group, CO
 COARSEN_INLINE void COARSEN_(rank)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
                                    unsigned int width)
 {
-    enum { groups = COARSEN_GROUPS < 8 ? COARSEN_GROUPS : 8, warps = COARSEN_RANKERS / 32 };
+    enum { warps = COARSEN_RANKERS / 32, groups = COARSEN_HELD > warps ? COARSEN_HELD / warps : 1 };
     COARSEN_ALIGNED(16) __shared__ unsigned char stages[warps * 32 * groups * sizeof(COARSEN_(ranked))];
     __shared__ float counts[warps][32];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -172,6 +166,20 @@ COARSEN_INLINE void COARSEN_(rank)(COARSEN_(arrays) arrays, unsigned int n, unsi
 #endif
     }
 }
+
+#ifndef __CUDACC_RTC__
+// Up to how many keys, and no more than `most`, all blocks are done in less time than one compares its keys with so many
+// others. They run in turns: as many at a time as there are multiprocessors.
+COARSEN_HOST size_t COARSEN_(most_ranked)(size_t compared, size_t most, size_t processors)
+{
+    size_t n = 0;
+    for (size_t bit = 65536; bit > 0; bit /= 2)
+        if (n + bit <= most &&
+            coarsen_ceil_div(n + bit, 32 * processors) * (n + bit) <= compared)
+            n += bit;
+    return n;
+}
+#endif
 #endif
 
 #define COARSEN_END

@@ -90,12 +90,14 @@
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
-#ifndef COARSEN_FEW
-#define COARSEN_FEW 131072
+#ifndef COARSEN_COUNTED
+#define COARSEN_COUNTED 65536
 #endif
 #ifndef COARSEN_TOGETHER
 #define COARSEN_TOGETHER 131072
 #endif
+static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
+              "coarsen/sort: COARSEN_COUNTED must be from 0 to 65536");
 static_assert(COARSEN_TOGETHER >= 0 && COARSEN_TOGETHER <= (1 << 24),
               "coarsen/sort: COARSEN_TOGETHER must be from 0 to 2^24");
 static_assert(COARSEN_PORTION >= 1 && COARSEN_PORTION <= (size_t)1 << 31,
@@ -167,10 +169,11 @@ COARSEN_DEVICE unsigned int COARSEN_(live_of)(unsigned int live, unsigned int pa
     return live;
 }
 
-// Leaves, for each digit of each pass, where its first key goes.
+// Leaves, for each digit of each pass, where its first key goes, and empty slots.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(counts_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
-                            unsigned int width, bool in_place, unsigned long long *scratch)
+                            unsigned int width, bool in_place, size_t slots_end,
+                            unsigned long long *scratch)
 {
     __shared__ unsigned int live;
     __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
@@ -182,8 +185,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    for (size_t v = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; v < parts.vectors;
-         v += 4 * threads) {
+    const size_t thread = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    // An earlier launch, of fewer keys, may have left keys there, and these may look like slots that have a value.
+    for (size_t s = COARSEN_SLOTS + thread; s < slots_end; s += threads)
+        scratch[s] = 0;
+    for (size_t v = thread; v < parts.vectors; v += 4 * threads) {
         COARSEN_(vector) load[4];
 #pragma unroll
         for (unsigned int k = 0; k < 4; k++)
@@ -558,16 +564,11 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
     return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
-// Up to how many keys counting takes less time than so many passes of 16 blocks together, which take as long for few keys
-// as for many.
+// Up to how many keys counting takes less time than so many passes of 16 blocks together. Such a pass takes as long for few
+// keys as for many, and about as long as a block counts 6144.
 COARSEN_HOST size_t COARSEN_(most_counted)(unsigned int passes, size_t processors)
 {
-    const size_t words = (sizeof(COARSEN_TYPE) + 3) / 4;
-    size_t n = 0;
-    for (size_t bit = 32768; bit > 0; bit /= 2)
-        if ((n + bit) * (n + bit) * words <= processors * passes * COARSEN_FEW)
-            n += bit;
-    return n;
+    return COARSEN_(most_ranked)((size_t)passes * 6144, COARSEN_COUNTED, processors);
 }
 
 // Keys that are counted are copied there, if they are sorted in place.
@@ -653,7 +654,8 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         status = coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
     if (status == cudaSuccess) // before in is overwritten
         status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width,
-                                    COARSEN_(in_place)(arrays), words);
+                                    COARSEN_(in_place)(arrays),
+                                    COARSEN_(slots_bytes)(n, most) / sizeof(*words), words);
     if (status == cudaSuccess)
         status = COARSEN_(begin)(arrays, spare, n, passes, stream);
     COARSEN_(arrays) from = arrays, others = arrays;
@@ -716,7 +718,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_BACK
 #undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
-#undef COARSEN_FEW
+#undef COARSEN_COUNTED
 
 #define COARSEN_END
 #include "../base.h"
