@@ -104,8 +104,8 @@ COARSEN_INLINE float COARSEN_(count_of_group)(const COARSEN_(ranked) * group, CO
     return count;
 }
 
-COARSEN_INLINE void COARSEN_(rank)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
-                                   unsigned int width)
+COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int n,
+                                           unsigned int first, unsigned int width)
 {
     enum { warps = COARSEN_RANKERS / 32, groups = COARSEN_HELD > warps ? COARSEN_HELD / warps : 1 };
     COARSEN_ALIGNED(16) __shared__ unsigned char stages[warps * 32 * groups * sizeof(COARSEN_(ranked))];
@@ -113,20 +113,14 @@ COARSEN_INLINE void COARSEN_(rank)(COARSEN_(arrays) arrays, unsigned int n, unsi
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     COARSEN_(ranked) *const stage = (COARSEN_(ranked) *)stages + warp * 32 * groups;
     const unsigned int here = blockIdx.x * 32, i = here + lane, at = i < n ? i : n - 1;
-    const COARSEN_TYPE key = arrays.in[at];
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE value;
-    if (warp == 0)
-        value = arrays.in_values[at];
-#endif
-    const COARSEN_(ranked) own = COARSEN_(ranked_of)(key, first, width);
+    const COARSEN_(ranked) own = COARSEN_(ranked_of)(in[at], first, width);
     float count = 0;
     for (unsigned int base = warp * 32; base < n; base += warps * 32 * groups) {
         COARSEN_TYPE load[groups];
 #pragma unroll
         for (unsigned int g = 0; g < groups; g++) {
             const unsigned int k = base + g * warps * 32 + lane;
-            load[g] = arrays.in[k < n ? k : n - 1];
+            load[g] = in[k < n ? k : n - 1];
         }
         __syncwarp();
 #pragma unroll
@@ -155,16 +149,12 @@ COARSEN_INLINE void COARSEN_(rank)(COARSEN_(arrays) arrays, unsigned int n, unsi
     }
     counts[warp][lane] = count;
     __syncthreads();
-    if (warp == 0 && i < n) {
-        float place = 0;
+    float place = 0;
+    if (warp == 0)
 #pragma unroll
         for (unsigned int w = 0; w < warps; w++)
             place += counts[w][lane];
-        arrays.out[(unsigned int)place] = key;
-#ifdef COARSEN_VALUE
-        arrays.out_values[(unsigned int)place] = value;
-#endif
-    }
+    return (unsigned int)place;
 }
 
 #ifndef __CUDACC_RTC__

@@ -443,7 +443,23 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
     COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
                           unsigned int width)
 {
-    COARSEN_(rank)(arrays, n, first, width);
+    const unsigned int i = blockIdx.x * 32 + threadIdx.x;
+    const bool mine = threadIdx.x < 32 && i < n;
+    COARSEN_TYPE key;
+    if (mine)
+        key = arrays.in[i];
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE value;
+    if (mine)
+        value = arrays.in_values[i];
+#endif
+    const unsigned int place = COARSEN_(rank)(arrays.in, n, first, width);
+    if (mine) {
+        arrays.out[place] = key;
+#ifdef COARSEN_VALUE
+        arrays.out_values[place] = value;
+#endif
+    }
 }
 
 // ---- more keys, by some blocks together -------------------------------------------------------------------
