@@ -252,7 +252,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
     COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned short *places)
 {
     const unsigned int i = blockIdx.x * 32 + threadIdx.x;
-    COARSEN_(let_next)();
     const unsigned int place = COARSEN_(rank)(arrays.in, n, 0, 0);
     if (threadIdx.x < 32 && i < n) {
         places[i] = (unsigned short)place;
@@ -606,8 +605,13 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    // A tile is sorted, and merged with some others, while a block counts about 40960.
-    if (n <= COARSEN_(most_ranked)(40960, COARSEN_COUNTED, processors)) {
+        // While a tile is sorted, and merged with some others, a block counts so many keys. With values, that takes longer.
+#ifdef COARSEN_VALUE
+    const size_t compared = 40960;
+#else
+    const size_t compared = 32768;
+#endif
+    if (n <= COARSEN_(most_ranked)(compared, COARSEN_COUNTED, processors)) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
         cudaLaunchConfig_t gather = coarsen_launch_config(coarsen_ceil_div(n, COARSEN_(rankers)),

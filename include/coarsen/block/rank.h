@@ -100,7 +100,8 @@ COARSEN_INLINE float COARSEN_(count_of_group)(const COARSEN_(ranked) * group, CO
     float count = 0;
 #pragma unroll 8
     for (unsigned int j = 0; j < 32; j++)
-        COARSEN_(count_if)(&count, lower ? !COARSEN_(earlier)(own, group[j]) : COARSEN_(earlier)(group[j], own));
+        COARSEN_(count_if)
+        (&count, lower ? !COARSEN_(earlier)(own, group[j]) : COARSEN_(earlier)(group[j], own));
     return count;
 }
 
@@ -108,7 +109,8 @@ COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int 
                                            unsigned int first, unsigned int width)
 {
     enum { warps = COARSEN_RANKERS / 32, groups = COARSEN_HELD > warps ? COARSEN_HELD / warps : 1 };
-    COARSEN_ALIGNED(16) __shared__ unsigned char stages[warps * 32 * groups * sizeof(COARSEN_(ranked))];
+    COARSEN_ALIGNED(16)
+    __shared__ unsigned char stages[warps * 32 * groups * sizeof(COARSEN_(ranked))];
     __shared__ float counts[warps][32];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     COARSEN_(ranked) *const stage = (COARSEN_(ranked) *)stages + warp * 32 * groups;
@@ -143,7 +145,8 @@ COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int 
                     const unsigned int k = begin + j;
                     const bool before = COARSEN_(earlier)(group[j], own);
                     const bool behind = COARSEN_(earlier)(own, group[j]);
-                    COARSEN_(count_if)(&count, (bool)((k < i & !behind) | (k > i & k < n & before)));
+                    COARSEN_(count_if)
+                    (&count, (bool)((k < i & !behind) | (k > i & k < n & before)));
                 }
         }
     }
@@ -164,8 +167,7 @@ COARSEN_HOST size_t COARSEN_(most_ranked)(size_t compared, size_t most, size_t p
 {
     size_t n = 0;
     for (size_t bit = 65536; bit > 0; bit /= 2)
-        if (n + bit <= most &&
-            coarsen_ceil_div(n + bit, 32 * processors) * (n + bit) <= compared)
+        if (n + bit <= most && coarsen_ceil_div(n + bit, 32 * processors) * (n + bit) <= compared)
             n += bit;
     return n;
 }

@@ -134,7 +134,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #define COARSEN_LIVE        (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
 #define COARSEN_SLOTS       (COARSEN_LIVE + 2)
 
-#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)        // of shared memory, or fewer
+#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -596,11 +596,10 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     const size_t copied = coarsen_min(n, COARSEN_(most_counted)(COARSEN_PASSES, processors));
     const size_t spare =
         COARSEN_STARTS * sizeof(unsigned long long) + COARSEN_(spare_bytes)(copied, true);
-    const size_t others =
-        most == 0 || n <= COARSEN_(most_counted)(1, processors) ? 0
-        : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
-            ? COARSEN_SLOTS * sizeof(unsigned long long)
-            : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
+    const size_t others = most == 0 || n <= COARSEN_(most_counted)(1, processors) ? 0
+                          : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
+                              ? COARSEN_SLOTS * sizeof(unsigned long long)
+                              : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
     return spare > others ? spare : others;
 }
 
