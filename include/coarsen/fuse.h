@@ -29,7 +29,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
-// | COARSE_FACTOR        | 4                | 16-byte loads that a thread has in flight per input, from 1 to 16 |
+// | COARSE_FACTOR        | 4, of elements below 4 bytes fewer | 16-byte loads that a thread has in flight per input, from 1 to 16 |
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -64,7 +64,7 @@
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 4
+#define COARSE_FACTOR (COARSEN_ITEMS > 4 ? 16 / COARSEN_ITEMS : 4) // each element takes a register
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/fuse: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -89,23 +89,28 @@ COARSEN_INLINE void COARSEN_(add_all)(COARSEN_(inputs) in, COARSEN_ACC *out, siz
     __shared__ unsigned long long ticket;
     COARSEN_(enter)(scratch, &ticket);
 
+    // Unless aligned, a vector takes two loads. Whatever the batches, a thread takes the same vectors in the same order.
+    const unsigned int batch = aligned ? COARSE_FACTOR : (COARSE_FACTOR + 1) / 2;
     COARSEN_ACC sum = COARSEN_(identity)();
     for (size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
          first < vectors; first += step * COARSE_FACTOR) {
-        COARSEN_(raw) raw[COARSE_FACTOR];
-        COARSEN_(loads) load[COARSE_FACTOR];
+#pragma unroll 1
+        for (unsigned int begin = 0; begin < COARSE_FACTOR; begin += batch) {
+            COARSEN_(raw) raw[COARSE_FACTOR];
+            COARSEN_(loads) load[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            const size_t v = first + k * BLOCK_DIM;
-            if (v < vectors && aligned)
-                load[k] = COARSEN_(load)(in, head, v);
-            else if (v < vectors && COARSEN_(inner)(v, vectors))
-                raw[k] = COARSEN_(load_raw)(in, head, v, false);
-        }
+            for (unsigned int k = 0; k < batch; k++) {
+                const size_t v = first + (begin + k) * BLOCK_DIM;
+                if (v < vectors && aligned)
+                    load[k] = COARSEN_(load)(in, head, v);
+                else if (COARSEN_(inner)(v, vectors))
+                    raw[k] = COARSEN_(load_raw)(in, head, v, false);
+            }
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            const size_t v = first + k * BLOCK_DIM;
-            if (v < vectors) {
+            for (unsigned int k = 0; k < batch; k++) {
+                const size_t v = first + (begin + k) * BLOCK_DIM;
+                if (begin + k >= COARSE_FACTOR || v >= vectors)
+                    continue;
                 if (!aligned)
                     load[k] = COARSEN_(inner)(v, vectors)
                                   ? COARSEN_(between)(raw[k], in, head, false)
