@@ -103,13 +103,15 @@ typedef struct {
     long long in_pitch, out_pitch; // from one row to the next that is walked
     long long samples;             // of a row
     int b;                         // the samples that the row has of its vector: the first b
-    int beside, beside_b; // samples from the thread's vector to one beside the warp's, and those that the row has of it, or 0
-    int beside_at, kept_at; // where that is in the ring, from the thread's, and which of its words are kept
-    bool made;           // whether the thread's vector is written, not only of use to the others
-    int left, warp_left; // samples up to the row's end, from the thread's and the warp's first
-    int made_begin, made_end;   // the lanes whose vectors are written
-    bool starts;                // whether the row begins with the warp's
-    int begin, end;             // the rows that exist
+    int beside,
+        beside_b; // samples from the thread's vector to one beside the warp's, and those that the row has of it, or 0
+    int beside_at,
+        kept_at; // where that is in the ring, from the thread's, and which of its words are kept
+    bool made;   // whether the thread's vector is written, not only of use to the others
+    int left, warp_left;      // samples up to the row's end, from the thread's and the warp's first
+    int made_begin, made_end; // the lanes whose vectors are written
+    bool starts;              // whether the row begins with the warp's
+    int begin, end;           // the rows that exist
     int inner_begin, inner_end; // the rows around which as much as a vector may be read
     int full_begin;             // from here on, boxes have all their rows
     unsigned int place;         // of the thread's vector in its row, as in find_place
@@ -155,11 +157,11 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char 
     if (aligned || !inner) {
         if (!aligned || columns || strip->b > 0)
             COARSEN_(fetch_vector)
-            (own, from, strip->b, there, aligned && (inner || strip->b == 16));
+        (own, from, strip->b, there, aligned && (inner || strip->b == 16));
         if (aligned && strip->beside_b > 0)
             COARSEN_(fetch_vector)
-            (own + strip->beside_at, from + strip->beside, strip->beside_b, there,
-             inner || strip->beside_b == 16);
+        (own + strip->beside_at, from + strip->beside, strip->beside_b, there,
+         inner || strip->beside_b == 16);
     } else {
         const unsigned int after = (unsigned int)((size_t)from % 16);
         if (columns || -strip->left < (int)after)
@@ -274,8 +276,7 @@ COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
             0xffffffff, last ? beside_even[COARSEN_KEPT - 1 - k] : mine_even[3 - w % 4], to_left);
         odd[left] = __shfl_sync(
             0xffffffff, last ? beside_odd[COARSEN_KEPT - 1 - k] : mine_odd[3 - w % 4], to_left);
-        even[right] =
-            __shfl_sync(0xffffffff, first ? beside_even[k] : mine_even[w % 4], to_right);
+        even[right] = __shfl_sync(0xffffffff, first ? beside_even[k] : mine_even[w % 4], to_right);
         odd[right] = __shfl_sync(0xffffffff, first ? beside_odd[k] : mine_odd[w % 4], to_right);
         if (!aligned && !columns && lane < lanes)
             even[left] = odd[left] = 0;
@@ -424,8 +425,9 @@ COARSEN_DEVICE void COARSEN_(find_factors)(COARSEN_(shared) * shared, size_t wid
 
 // The samples of row i, which has come. They stay in the slot, as they are to be subtracted. columns, rows: as in step.
 COARSEN_INLINE COARSEN_(vector)
-    COARSEN_(take)(const COARSEN_(state) * state, COARSEN_(vector) * own, const COARSEN_(strip) * strip,
-                   int i, const bool rows, const bool columns, const bool aligned)
+    COARSEN_(take)(const COARSEN_(state) * state, COARSEN_(vector) * own,
+                   const COARSEN_(strip) * strip, int i, const bool rows, const bool columns,
+                   const bool aligned)
 {
     COARSEN_(vector) enters = *own;
     if (!aligned) {
@@ -441,7 +443,8 @@ COARSEN_INLINE COARSEN_(vector)
 }
 
 // The kept words of the vector beside the warp's; of any in a lane that has none.
-COARSEN_DEVICE COARSEN_(kept) COARSEN_(beside)(const COARSEN_(vector) * own, const COARSEN_(strip) * strip)
+COARSEN_DEVICE COARSEN_(kept)
+    COARSEN_(beside)(const COARSEN_(vector) * own, const COARSEN_(strip) * strip)
 {
     return *(const COARSEN_(kept) *)&own[strip->beside_at].word[strip->kept_at];
 }
@@ -483,7 +486,7 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
     COARSEN_(roll)(state->whole, state->odd, enters.word, leaves.word, 4);
     if (aligned)
         COARSEN_(roll_beside)
-        (state, slots + state->entering, slots + state->leaving, strip, columns);
+    (state, slots + state->entering, slots + state->leaving, strip, columns);
     COARSEN_(fetch)
     (slots + state->leaving, state->from, strip, i + COARSEN_AHEAD, rows, columns, aligned);
     state->from += strip->in_pitch;
@@ -547,12 +550,13 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     const bool at_end = warp < cut.end_warps;
     const unsigned int others = cut.columns - cut.ends, other = warp - cut.end_warps;
     const bool some = at_end || others > 0;
-    const unsigned int column = at_end      ? warp % cut.ends * (cut.columns - 1)
+    const unsigned int column = at_end ? warp % cut.ends * (cut.columns - 1)
                                 : some ? (cut.ends > 0) + other % others
-                                            : 0;
+                                       : 0;
     const unsigned int strip_index = at_end ? warp / cut.ends : some ? other / others : 0;
     const unsigned int strip_rows = at_end ? cut.end_rows : cut.rows;
-    const bool there = some && (size_t)strip_index * strip_rows < height; // the same for the whole warp
+    const bool there =
+        some && (size_t)strip_index * strip_rows < height; // the same for the whole warp
     const size_t first = there ? (size_t)strip_index * strip_rows : 0;
     const int lane = threadIdx.x % 32;
     const long long samples = (long long)(width * COARSEN_CHANNELS);
@@ -649,7 +653,7 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
         COARSEN_(roll)(state.whole, state.odd, enters.word, nothing.word, 4);
         if (aligned)
             COARSEN_(roll_beside)
-            (&state, slots + state.entering, slots + state.leaving, &strip, false);
+        (&state, slots + state.entering, slots + state.leaving, &strip, false);
         state.after = (state.after + (unsigned int)strip.in_pitch) % 16;
         state.entering = COARSEN_(next_slot)(state.entering);
     }
