@@ -81,38 +81,30 @@
 #define COARSEN_REACH    (COARSEN_RADIUS * COARSEN_CHANNELS) // samples on each side
 #define COARSEN_WORDS    ((COARSEN_REACH + 3) / 4)           // the same, in words of 4 samples
 #define COARSEN_HALO     ((COARSEN_REACH + 15) / 16)         // the same, in lanes of 16
-// The words that a lane keeps of a vector beside the warp's, in one load.
-#define COARSEN_KEPT     (COARSEN_WORDS < 3 ? COARSEN_WORDS : 4)
-// The lanes on the right unless aligned, where the vectors that are written hold means of the next lane.
+// The same on the right unless aligned, where the vectors that are written hold means of the next lane.
 #define COARSEN_HALO_ANY ((COARSEN_REACH + 30) / 16)
 #define COARSEN_AHEAD    3 // rows on their way
 #define COARSEN_SLOTS    (COARSEN_SIDE + COARSEN_AHEAD)
-// Vectors of a warp and row: 32 and those beside, or unless aligned the next. An even number, as a copy to 16 bytes behind a multiple of 32 is two requests.
-#define COARSEN_RING     (32 + 2 * COARSEN_HALO)
+// Vectors of a warp and row: 32 and the next. An even number, as a copy to 16 bytes behind a multiple of 32 is two requests.
+#define COARSEN_RING     34
 #define COARSEN_PLACES   6
 
 typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(vector);
-typedef struct COARSEN_ALIGNED(4 * COARSEN_KEPT) COARSEN_MAY_ALIAS {
-    unsigned int word[COARSEN_KEPT];
-} COARSEN_(kept);
 
 // A thread's part of its warp's strip, which is 32 vectors wide. Rows are numbered from the first that the strip needs.
 typedef struct {
     long long in_pitch, out_pitch; // from one row to the next that is walked
     long long samples;             // of a row
     int b;                         // the samples that the row has of its vector: the first b
-    int beside,
-        beside_b; // samples from the thread's vector to one beside the warp's, and those that the row has of it, or 0
-    int beside_at,
-        kept_at; // where that is in the ring, from the thread's, and which of its words are kept
-    bool made;   // whether the thread's vector is written, not only of use to the others
-    int left, warp_left;      // samples up to the row's end, from the thread's and the warp's first
-    int made_begin, made_end; // the lanes whose vectors are written
-    bool starts;              // whether the row begins with the warp's
-    int begin, end;           // the rows that exist
+    bool made;           // whether the thread's vector is written, not only of use to the others
+    int left, warp_left; // samples up to the row's end, from the thread's and the warp's first
+    int made_begin, made_end;   // the lanes whose vectors are written
+    bool starts;                // whether the row begins with the warp's
+    int begin, end;             // the rows that exist
     int inner_begin, inner_end; // the rows around which as much as a vector may be read
+    int steps;                  // the rows that the strip needs
     int full_begin;             // from here on, boxes have all their rows
     unsigned int place;         // of the thread's vector in its row, as in find_place
 } COARSEN_(strip);
@@ -124,26 +116,7 @@ typedef struct {
     unsigned int after;             // bytes, of the row that enters, after a vector's boundary
     unsigned int entering, leaving; // slots
     unsigned int whole[4], odd[4];  // the column sums
-    unsigned int beside_whole[COARSEN_KEPT], beside_odd[COARSEN_KEPT];
 } COARSEN_(state);
-
-// Begins to copy a vector of a row, of which the row has b samples. whole: it is aligned and may be read.
-COARSEN_INLINE void COARSEN_(fetch_vector)(COARSEN_(vector) * own, const unsigned char *from, int b,
-                                           bool there, bool whole)
-{
-    const COARSEN_(vector) nothing = {};
-    unsigned char *const to = (unsigned char *)own;
-    if (!there) {
-        *own = nothing;
-    } else if (whole) {
-        COARSEN_(copy_async)(own, from, 16);
-    } else {
-        *own = nothing;
-#pragma unroll 1
-        for (int j = 0; j < b; j++)
-            to[j] = from[j];
-    }
-}
 
 // Begins to copy a row to a slot. Unless aligned, as the vectors that hold its samples, of which there is one more. rows,
 // columns: as in step.
@@ -152,22 +125,27 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char 
                                     const bool columns, const bool aligned)
 {
     const unsigned int lane = threadIdx.x % 32;
+    const COARSEN_(vector) nothing = {};
     const bool inner = rows || (row >= strip->inner_begin && row < strip->inner_end);
-    const bool there = rows || (row >= strip->begin && row < strip->end);
-    if (aligned || !inner) {
-        if (!aligned || columns || strip->b > 0)
-            COARSEN_(fetch_vector)
-        (own, from, strip->b, there, aligned && (inner || strip->b == 16));
-        if (aligned && strip->beside_b > 0)
-            COARSEN_(fetch_vector)
-        (own + strip->beside_at, from + strip->beside, strip->beside_b, there,
-         inner || strip->beside_b == 16);
-    } else {
+    if (row >= strip->steps) {
+        ; // no box has it
+    } else if (!rows && (row < strip->begin || row >= strip->end)) {
+        *own = nothing;
+    } else if (aligned && (inner || strip->b == 16)) {
+        if (columns || strip->b > 0)
+            COARSEN_(copy_async)(own, from, 16);
+    } else if (!aligned && inner) {
         const unsigned int after = (unsigned int)((size_t)from % 16);
         if (columns || -strip->left < (int)after)
             COARSEN_(copy_async)(own, from - after, 16);
         if (lane == 0 && (columns || 512 - strip->left < (int)after))
             COARSEN_(copy_async)(own + 32, from - after + 512, 16);
+    } else {
+        unsigned char *const to = (unsigned char *)own;
+        *own = nothing;
+#pragma unroll 1
+        for (int j = 0; j < strip->b; j++)
+            to[j] = from[j];
     }
     COARSEN_(copies_end)();
 }
@@ -250,14 +228,10 @@ COARSEN_DEVICE unsigned int COARSEN_(pair)(const unsigned int *even, const unsig
 
 // The box sums at the thread's 16 samples of a row, from its own and its neighbours' column sums.
 // Of word w, samples 0 and 2 are in sums[2 w], samples 1 and 3 in sums[2 w + 1].
-// Beside the warp, unless aligned, there is nothing. That matters only at the ends of a row: columns says that the warp is at
-// none. If aligned, the last lanes have what is to the left of the first, and the first what is to the right of the last.
+// Beside the warp there is nothing. That matters only at the ends of a row: columns says that the warp is at none.
 COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_even,
-                                   const unsigned int *mine_odd, const unsigned int *beside_even,
-                                   const unsigned int *beside_odd, const bool columns,
-                                   const bool aligned)
+                                   const unsigned int *mine_odd, const bool columns)
 {
-    const unsigned int lane = threadIdx.x % 32;
     unsigned int even[5 + 2 * COARSEN_WORDS], odd[5 + 2 * COARSEN_WORDS];
     even[4 + 2 * COARSEN_WORDS] = odd[4 + 2 * COARSEN_WORDS] = 0; // in no box
 #pragma unroll
@@ -269,18 +243,13 @@ COARSEN_INLINE void COARSEN_(sums)(unsigned int *sums, const unsigned int *mine_
     for (int w = 0; w < COARSEN_WORDS; w++) {
         const int left = COARSEN_WORDS - 1 - w, right = COARSEN_WORDS + 4 + w;
         const unsigned int lanes = (unsigned int)w / 4 + 1;
-        const unsigned int k = (unsigned int)w % 4 % COARSEN_KEPT;
-        const bool last = aligned && lane >= 32 - lanes, first = aligned && lane < lanes;
-        const unsigned int to_left = (lane - lanes) % 32, to_right = (lane + lanes) % 32;
-        even[left] = __shfl_sync(
-            0xffffffff, last ? beside_even[COARSEN_KEPT - 1 - k] : mine_even[3 - w % 4], to_left);
-        odd[left] = __shfl_sync(
-            0xffffffff, last ? beside_odd[COARSEN_KEPT - 1 - k] : mine_odd[3 - w % 4], to_left);
-        even[right] = __shfl_sync(0xffffffff, first ? beside_even[k] : mine_even[w % 4], to_right);
-        odd[right] = __shfl_sync(0xffffffff, first ? beside_odd[k] : mine_odd[w % 4], to_right);
-        if (!aligned && !columns && lane < lanes)
+        even[left] = __shfl_up_sync(0xffffffff, mine_even[3 - w % 4], lanes);
+        odd[left] = __shfl_up_sync(0xffffffff, mine_odd[3 - w % 4], lanes);
+        even[right] = __shfl_down_sync(0xffffffff, mine_even[w % 4], lanes);
+        odd[right] = __shfl_down_sync(0xffffffff, mine_odd[w % 4], lanes);
+        if (!columns && threadIdx.x % 32 < lanes)
             even[left] = odd[left] = 0;
-        if (!aligned && !columns && lane >= 32 - lanes)
+        if (!columns && threadIdx.x % 32 >= 32 - lanes)
             even[right] = odd[right] = 0;
     }
     // Of two neighbours: a box is one column and COARSEN_RADIUS of these.
@@ -373,14 +342,13 @@ COARSEN_DEVICE unsigned long long COARSEN_(widths)(long long x, int b, size_t wi
 
 // Adds the row that enters to the column sums and subtracts the row that leaves. The even samples'
 // sums come from sums of whole words, modulo 2^32, in fewer steps.
-COARSEN_INLINE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd,
-                                   const unsigned int *enters, const unsigned int *leaves,
-                                   int words)
+COARSEN_DEVICE void COARSEN_(roll)(unsigned int *whole, unsigned int *odd, COARSEN_(vector) enters,
+                                   COARSEN_(vector) leaves)
 {
 #pragma unroll
-    for (int w = 0; w < words; w++) {
-        whole[w] += enters[w] - leaves[w];
-        odd[w] += __byte_perm(enters[w], 0, 0x4341) - __byte_perm(leaves[w], 0, 0x4341);
+    for (int w = 0; w < 4; w++) {
+        whole[w] += enters.word[w] - leaves.word[w];
+        odd[w] += __byte_perm(enters.word[w], 0, 0x4341) - __byte_perm(leaves.word[w], 0, 0x4341);
     }
 }
 
@@ -442,26 +410,6 @@ COARSEN_INLINE COARSEN_(vector)
     return enters;
 }
 
-// The kept words of the vector beside the warp's; of any in a lane that has none.
-COARSEN_DEVICE COARSEN_(kept)
-    COARSEN_(beside)(const COARSEN_(vector) * own, const COARSEN_(strip) * strip)
-{
-    return *(const COARSEN_(kept) *)&own[strip->beside_at].word[strip->kept_at];
-}
-
-// The row that enters and the one that leaves, in these slots, for what is beside the warp.
-COARSEN_INLINE void COARSEN_(roll_beside)(COARSEN_(state) * state, COARSEN_(vector) * enters,
-                                          const COARSEN_(vector) * leaves,
-                                          const COARSEN_(strip) * strip, const bool columns)
-{
-    if (!columns && strip->beside_b > 0 && strip->beside_b < 16)
-        enters[strip->beside_at] = COARSEN_(keep)(enters[strip->beside_at], strip->beside_b);
-    const COARSEN_(kept) entering = COARSEN_(beside)(enters, strip);
-    const COARSEN_(kept) leaving = COARSEN_(beside)(leaves, strip);
-    COARSEN_(roll)
-    (state->beside_whole, state->beside_odd, entering.word, leaving.word, COARSEN_KEPT);
-}
-
 // The slot after that, of a thread.
 COARSEN_DEVICE unsigned int COARSEN_(next_slot)(unsigned int at)
 {
@@ -470,8 +418,8 @@ COARSEN_DEVICE unsigned int COARSEN_(next_slot)(unsigned int at)
 }
 
 // Row i enters, and the row in the middle of the boxes is made. rows: row i + COARSEN_AHEAD is an
-// inner one, as row i is, and the boxes have all their rows. columns, only with rows: they have all
-// their columns too, for each sample of the warp.
+// inner one, if the strip needs it, as row i is, and the boxes have all their rows. columns, only with rows: they have
+// all their columns too, for each sample of the warp.
 COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * shared,
                                    const COARSEN_(strip) * strip, int i, const bool rows,
                                    const bool columns, const bool aligned)
@@ -481,12 +429,9 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
     if (!aligned)
         __syncwarp();
     const COARSEN_(vector) leaves = slots[state->leaving];
-    const COARSEN_(vector) enters =
-        COARSEN_(take)(state, slots + state->entering, strip, i, rows, columns, aligned);
-    COARSEN_(roll)(state->whole, state->odd, enters.word, leaves.word, 4);
-    if (aligned)
-        COARSEN_(roll_beside)
-    (state, slots + state->entering, slots + state->leaving, strip, columns);
+    COARSEN_(roll)
+    (state->whole, state->odd,
+     COARSEN_(take)(state, slots + state->entering, strip, i, rows, columns, aligned), leaves);
     COARSEN_(fetch)
     (slots + state->leaving, state->from, strip, i + COARSEN_AHEAD, rows, columns, aligned);
     state->from += strip->in_pitch;
@@ -494,14 +439,11 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
     state->entering = COARSEN_(next_slot)(state->entering);
     state->leaving = COARSEN_(next_slot)(state->leaving);
 
-    unsigned int even[4], beside_even[COARSEN_KEPT], sums[8];
+    unsigned int even[4], sums[8];
 #pragma unroll
     for (int w = 0; w < 4; w++)
         even[w] = state->whole[w] - (state->odd[w] << 8);
-#pragma unroll
-    for (int w = 0; w < COARSEN_KEPT; w++)
-        beside_even[w] = state->beside_whole[w] - (state->beside_odd[w] << 8);
-    COARSEN_(sums)(sums, even, state->odd, beside_even, state->beside_odd, columns, aligned);
+    COARSEN_(sums)(sums, even, state->odd, columns);
     COARSEN_(vector) means;
     if (columns) {
 #pragma unroll
@@ -560,11 +502,10 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     const size_t first = there ? (size_t)strip_index * strip_rows : 0;
     const int lane = threadIdx.x % 32;
     const long long samples = (long long)(width * COARSEN_CHANNELS);
-    // The lanes that only help.
-    const int left = aligned ? 0 : COARSEN_HALO, right = aligned ? 0 : COARSEN_HALO_ANY;
-    const long long warp_x = (long long)column * (16 * (32 - left - right));
+    const int right = aligned ? COARSEN_HALO : COARSEN_HALO_ANY;
+    const long long warp_x = (long long)column * (16 * (32 - COARSEN_HALO - right));
     // At an end of the row, the lanes there have nothing to help.
-    const int made_begin = column == 0 ? 0 : left;
+    const int made_begin = column == 0 ? 0 : COARSEN_HALO;
     const int made_end = column == cut.columns - 1 ? 32 : 32 - right;
     const long long x = warp_x + 16 * lane;
 
@@ -576,14 +517,6 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     const int b = x >= samples ? 0 : samples - x < 16 ? (int)(samples - x) : 16;
     const unsigned int place = COARSEN_(find_place)(x, samples);
     const bool inside = place == 0 && x < samples;
-    const bool on_right = lane < COARSEN_HALO, on_left = lane >= 32 - COARSEN_HALO;
-    const long long beside_x = on_right ? x + 512 : x - 512;
-    strip.beside = on_right ? 512 : -512;
-    strip.kept_at = on_left ? 4 - COARSEN_KEPT : 0;
-    strip.beside_at = on_right ? 32 : on_left ? 2 * COARSEN_HALO : 0;
-    strip.beside_b = !(on_right || on_left) || beside_x < 0 || beside_x >= samples ? 0
-                     : samples - beside_x < 16 ? (int)(samples - beside_x)
-                                               : 16;
     // The shuffles are for the compiler, which would otherwise find these anew in each row.
     strip.b = __shfl_sync(0xffffffff, b, lane);
     strip.made = __shfl_sync(0xffffffff, lane >= made_begin && lane < made_end && b > 0, lane);
@@ -602,6 +535,7 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     // Around so many rows at each end of the image there may be no 15 bytes of it.
     const int outer = in_pitch < 15 ? 15 : 1;
     const int steps = made + 2 * COARSEN_RADIUS;
+    strip.steps = steps;
     strip.begin = COARSEN_RADIUS - (int)coarsen_min(before, COARSEN_RADIUS);
     strip.end = steps - COARSEN_RADIUS + (int)coarsen_min(behind, COARSEN_RADIUS);
     strip.inner_begin =
@@ -624,7 +558,6 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     for (int i = aligned && columns_inside ? COARSEN_SLOTS - 1 : 0; i < COARSEN_SLOTS; i++)
         for (int j = lane; j < COARSEN_RING; j += 32)
             shared.ring[i][threadIdx.x / 32][j] = nothing;
-    __syncwarp();
     state.leaving = (COARSEN_SLOTS - 1) * slot;
 #pragma unroll 1
     for (int i = 0; there && i < COARSEN_SLOTS - 1; i++) {
@@ -648,29 +581,29 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
         __syncwarp();
 #pragma unroll 1
     for (int i = 0; i < 2 * COARSEN_RADIUS; i++) {
-        const COARSEN_(vector) enters =
-            COARSEN_(take)(&state, slots + state.entering, &strip, i, false, false, aligned);
-        COARSEN_(roll)(state.whole, state.odd, enters.word, nothing.word, 4);
-        if (aligned)
-            COARSEN_(roll_beside)
-        (&state, slots + state.entering, slots + state.leaving, &strip, false);
+        COARSEN_(roll)
+        (state.whole, state.odd,
+         COARSEN_(take)(&state, slots + state.entering, &strip, i, false, false, aligned), nothing);
         state.after = (state.after + (unsigned int)strip.in_pitch) % 16;
         state.entering = COARSEN_(next_slot)(state.entering);
     }
     // Most rows go by a loop that need not ask where it is. A row of few samples is at both ends at once.
     const int rows_begin =
         strip.full_begin > strip.inner_begin ? strip.full_begin : strip.inner_begin;
-    const int rows_end = samples < 16 * COARSEN_PLACES ? 0 : strip.inner_end - COARSEN_AHEAD;
-    for (int i = 2 * COARSEN_RADIUS; i < steps; i++) {
-        if (i >= rows_begin && columns_inside)
+    const int rows_end = samples < 16 * COARSEN_PLACES ? 0
+                         : strip.inner_end == steps    ? steps
+                                                       : strip.inner_end - COARSEN_AHEAD;
+    for (int i = 2 * COARSEN_RADIUS; i < steps;) {
+        if (i < rows_begin || i >= rows_end)
+            COARSEN_(step)(&state, &shared, &strip, i++, false, false, aligned);
+        else if (columns_inside)
 #pragma unroll 1
             for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, true, aligned);
-        else if (i >= rows_begin)
+        else
 #pragma unroll 1
             for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, false, aligned);
-        COARSEN_(step)(&state, &shared, &strip, i, false, false, aligned);
     }
 }
 
@@ -749,7 +682,7 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const unsigned char *in, size_t in_pitch
     if (status != cudaSuccess)
         return status;
     // At both ends of a row, a column makes more than its span.
-    const size_t both = aligned ? 0 : 16 * (COARSEN_HALO + COARSEN_HALO_ANY);
+    const size_t both = 16 * (COARSEN_HALO + (aligned ? COARSEN_HALO : COARSEN_HALO_ANY));
     const size_t columns = samples > both ? coarsen_ceil_div(samples - both, 512 - both) : 1;
     if (columns + 1 > 0x7fffffff / coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8)))
         return cudaErrorInvalidValue;
@@ -782,7 +715,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
 #undef COARSEN_BOX
 #undef COARSEN_REACH
 #undef COARSEN_WORDS
-#undef COARSEN_KEPT
 #undef COARSEN_HALO
 #undef COARSEN_HALO_ANY
 #undef COARSEN_AHEAD
