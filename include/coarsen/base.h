@@ -1189,7 +1189,8 @@ COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void 
 #endif
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_SORT && !defined(__CUDACC_RTC__)
+#if (COARSEN_PATTERN == COARSEN_PATTERN_SORT || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT) &&   \
+    !defined(__CUDACC_RTC__)
 COARSEN_HOST cudaError_t
 COARSEN_(copy)(const COARSEN_TYPE *in,
                COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -1614,6 +1615,9 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_LOOK_BACK
 #undef COARSEN_MADE_SORT
 #undef COARSEN_RADIX
+#undef COARSEN_MADE_RANK
+#undef COARSEN_RANKERS
+#undef COARSEN_HELD
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
 #undef COARSEN_MADE_COPY
