@@ -25,8 +25,8 @@
 // | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 7                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a row that a block takes, at the least; 1 or more |
-// Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_collect_kernel, NAME_warp_kernel and
-// NAME_short_kernel; and
+// Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_find_kernel, NAME_place_kernel, NAME_warp_kernel
+// and NAME_short_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
 //                                                                           never falls as any of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -38,9 +38,9 @@
 // in: n numbers, or rows of width numbers, in device memory, at any element's alignment (its size, if that divides 16);
 // a row starts pitch numbers after the one before, and what is between them is not read. k: from 0 to 1024, and at most n
 // or width. out: k numbers, or k of each row, one row's after the other's, apart from in. out_indices: as many, or NULL:
-// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, made ready once by
-// NAME_scratch_init; each launch leaves it ready for the next, of any shape and k that it is large enough for. One scratch
-// per launch that may run at the same time. A scratch that was not made ready ends the launch with an error (__trap).
+// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, of any contents: NAME_scratch_init
+// makes it ready where another pattern's launches use it too. It serves any shape and k that it is large enough for. One
+// scratch per launch that may run at the same time.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width, too small a
 // scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot tell, with nothing written; those of
 // the runtime's device queries. No rows or a k of 0: nothing.
@@ -54,19 +54,23 @@
 //                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
+//     greater k, up to 32 KiB     blocks: each has all numbers of a row in shared memory, as candidates.
 //     greater k; rows longer      parts: vectors at the same distance each. Blocks read the row, and leave the first
 //     than COARSEN_PART that      number of each part, some thousands. The k parts whose first numbers come first have
-//     are too few for all warps   all of the first k: they are looked through again, and what comes no later than the
-//                                 k-th of those first numbers is a candidate. Neighbours are in different parts, so of
-//                                 random numbers these are a tenth more than k, and of ones that ascend or are equal
-//                                 as many times k as a vector has numbers. Of a row of few numbers all are candidates.
-// An edge up to which k numbers are, or a quarter more, is found by a bisection of their bits, and of equal ones by that of
-// their places. A row is several blocks', if there are few. The last block to end finds the edge and, if these are not too
-// many vectors, the candidates; else a second launch does. Many rows are a block's each.
+//     are too few for all warps   all of the first k: all blocks look through these again, and what comes no later than
+//                                 the k-th of those first numbers is a candidate. Neighbours are in different parts, so
+//                                 of random numbers these are a tenth more than k, and of ones that ascend or are equal
+//                                 as many times k as a vector has numbers.
+// An edge up to which k numbers are, or a quarter more, is found by counting: how many have each value of the first 10 bits;
+// then, of those that have the same as the k-th, of the next 10; and of equal ones, of the bits of their places. What is up
+// to the edge is sorted in runs of 32, and a number's place is how many come before it, in all runs. Few rows are several
+// blocks' each: of these each finds the edge and sorts the runs, so that none waits for another one, and all have a share of
+// the vectors to look at and of the numbers to place. Reading, looking and placing are three launches, the latter two
+// early. Many rows are a block's each.
 // Price saved: all passes over memory but one, whatever the numbers.
-// Price paid: the k parts are read again; one block works while the others are done; vectors of a warp's tile in shared
-// memory, 6 KiB a warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the
-// distance, candidates may be too many: a block sorts out the first k each time that it has no more room.
+// Price paid: the k parts are read again; all blocks do what one could; vectors of a warp's tile in shared memory, 6 KiB a
+// warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the distance, candidates
+// may be too many: a block sorts out the first k each time that it has no more room.
 // Cost: each number read once, and some again; keys and places of parts, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
 // numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort of few.
@@ -1228,7 +1232,8 @@ COARSEN_HOST COARSEN_(plan)
     plan.k = (unsigned int)k;
     plan.enough = COARSEN_ENOUGH(plan.k);
     plan.spare = plan.enough > threads ? plan.enough : (unsigned int)threads;
-    plan.spare += -plan.spare % (32 * COARSEN_AT_ONCE);
+    plan.spare =
+        (plan.spare + 32 * COARSEN_AT_ONCE - 1) / (32 * COARSEN_AT_ONCE) * (32 * COARSEN_AT_ONCE);
     while (plan.place_bits < 64 && (width + COARSEN_ITEMS) >> plan.place_bits > 0)
         plan.place_bits++;
     plan.direct = width <= COARSEN_WHOLE || width <= plan.enough;
