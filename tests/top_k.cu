@@ -482,6 +482,20 @@ static void check_told(void)
     tap_ok(ok, "of equal numbers the first, whatever another part has told");
 }
 
+// More rows than blocks, which have one after another: of few numbers each, and of parts.
+static void check_many_rows(void)
+{
+    for (size_t width : {300, 1300})
+        for (shape of : {RANDOM, CONSTANT}) {
+            const char *why;
+            if (!right(of_f32, of, 100, width, 1, 150, 1, 1, true, &why)) {
+                tap_ok(0, "100 rows of %zu, %s: %s", width, shape_names[of], why);
+                return;
+            }
+        }
+    tap_ok(1, "more rows than blocks");
+}
+
 // Whatever a scratch has, it serves.
 static void check_unready(void)
 {
@@ -574,6 +588,7 @@ int main(void)
     check_errors();
     check_told();
     check_uneven();
+    check_many_rows();
     check(of_f32);
     check(of_i32);
 #ifndef TEST_FIRST
