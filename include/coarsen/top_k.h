@@ -50,23 +50,23 @@
 //
 // How:
 //     up to 32 numbers            some lanes of a warp: each counts how many numbers come before its own
-//     longer rows, k up to 128    a warp: no barriers, and while it selects, other warps read. A lane keeps the first
-//                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
+//     more rows than blocks,      a warp: no barriers, and while it selects, other warps read. A lane keeps the first
+//     k up to 128                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     greater k, up to 32 KiB     blocks: each has all numbers of a row in shared memory, as candidates.
-//     greater k; rows longer      parts: vectors at the same distance each. Blocks read the row, and leave the first
-//     than COARSEN_PART that      number of each part, some thousands. The k parts whose first numbers come first have
-//     are too few for all warps   all of the first k: all blocks look through these again, and what comes no later than
+//     up to 32 KiB                blocks: each has all numbers of a row in shared memory, as candidates.
+//     longer rows                 parts: vectors at the same distance each. Blocks read the row, and leave the first
+//                                 number of each part, some thousands. The k parts whose first numbers come first have
+//                                 all of the first k: all blocks look through these again, and what comes no later than
 //                                 the k-th of those first numbers is a candidate. Neighbours are in different parts, so
-//                                 of random numbers these are a tenth more than k, and of ones that ascend or are equal
+//                                 of random numbers these are less than twice k, and of ones that ascend or are equal
 //                                 as many times k as a vector has numbers.
-// An edge up to which k numbers are, or a quarter more, is found by counting: how many have each value of the first 10 bits;
-// then, of those that have the same as the k-th, of the next 10; and of equal ones, of the bits of their places. What is up
-// to the edge is sorted in runs of 32, and a number's place is how many come before it, in all runs. Few rows are several
-// blocks' each: of these each finds the edge and sorts the runs, so that none waits for another one, and all have a share of
-// the vectors to look at and of the numbers to place. Reading, looking and placing are three launches, the latter two
-// early. Many rows are a block's each.
+// An edge up to which k numbers are, or a quarter more, is found by counting: a block cuts what is between the least and
+// the greatest key into 1024 bins, and counts how many keys each has; then it does so with those that are in the bin of the
+// k-th; and if all of these are equal, with their places. Of what is up to the edge, a number's place is how many come before
+// it, which a warp counts. Few rows are several blocks' each: of these each finds the edge, so that none waits for another
+// one, and all have a share of the vectors to look at and of the numbers to place. Reading, looking and placing are three
+// launches, the latter two early. Many rows are a block's each, which sorts what is up to the edge.
 // Price saved: all passes over memory but one, whatever the numbers.
 // Price paid: the k parts are read again; all blocks do what one could; vectors of a warp's tile in shared memory, 6 KiB a
 // warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the distance, candidates
@@ -127,8 +127,8 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_SHARED_BYTES (48 << 10)                   // of candidates
 // The longest row of which a block's shared memory has all keys.
 #define COARSEN_WHOLE                                                                              \
-    (COARSEN_PART < (32 << 10) / sizeof(COARSEN_(word)) ? COARSEN_PART                             \
-                                                        : (32 << 10) / sizeof(COARSEN_(word)))
+    (2 * COARSEN_PART < (32 << 10) / sizeof(COARSEN_(word)) ? 2 * COARSEN_PART                     \
+                                                            : (32 << 10) / sizeof(COARSEN_(word)))
 // Rows of 32 vectors that a warp reads at once, a power of two.
 #define COARSEN_GROUP (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
 #define COARSEN_ROWS                                                                               \
@@ -192,8 +192,10 @@ typedef struct {
     unsigned long long place;
 } COARSEN_(edge);
 
+// What a block counts with: bins, sums of rows of these, and each warp's least and greatest value.
 typedef struct {
-    unsigned int bins[2][32 * 32], sums[32], count, some;
+    unsigned long long least[2][32], greatest[2][32];
+    unsigned int bins[2 * 32 * 32], sums[32], count, some;
 } COARSEN_(shared);
 
 COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
@@ -228,47 +230,156 @@ COARSEN_DEVICE unsigned int COARSEN_(warp_scan)(unsigned int value)
     return value;
 }
 
-// An edge up to which k of a list are, or a few more, not more than `enough`. A step tells 10 bits of the k-th key: it counts
-// how many have each, and finds in a scan of these counts, 32 rows of 32, with which of them k are reached. If too many keys are
-// equal, it goes on with their places, which have so many bits. Each warp scans, so that it waits for no other one.
-// Short loops: it waits for instructions that are not in the cache, too.
+// The least of what a warp's lanes have.
+COARSEN_DEVICE unsigned long long COARSEN_(warp_least)(unsigned long long value)
+{
+#if COARSEN_PTX >= 800
+    const unsigned int high = (unsigned int)(value >> 32);
+    unsigned int first, low; // __reduce_min_sync(), first of the upper halves
+    asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(first) : "r"(high));
+    low = high == first ? (unsigned int)value : ~0u;
+    asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(low) : "r"(low));
+    return (unsigned long long)first << 32 | low;
+#else
+#pragma unroll
+    for (int delta = 16; delta > 0; delta /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffff, value, delta);
+        value = other < value ? other : value;
+    }
+    return value;
+#endif
+}
+
+// Where the k-th of a list is sought: among the keys from low to high, or the places from low to high of one key.
+typedef struct {
+    unsigned long long low, high;
+    COARSEN_(word) key;
+    bool ties;
+} COARSEN_(range);
+
+COARSEN_DEVICE bool COARSEN_(has_key)(COARSEN_(range) range, COARSEN_(word) key)
+{
+    return (COARSEN_(word))(key - (COARSEN_(word))range.low) <=
+           (COARSEN_(word))(range.high - range.low);
+}
+
+// Some places of a list, so that as many loads are in flight; which are in the range, of equal keys, is a mask.
+COARSEN_DEVICE unsigned int COARSEN_(ties)(COARSEN_(numbers) list, COARSEN_(range) range,
+                                           unsigned int i, unsigned long long *places)
+{
+    COARSEN_(word) keys[COARSEN_AT_ONCE];
+    unsigned int mask = 0;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+        if (i + r * blockDim.x < list.count) {
+            keys[r] = list.keys[i + r * blockDim.x];
+            places[r] = COARSEN_(place_of)(list, i + r * blockDim.x);
+        }
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+        if (i + r * blockDim.x < list.count && keys[r] == range.key &&
+            places[r] - range.low <= range.high - range.low)
+            mask |= 1u << r;
+    return mask;
+}
+
+// The least and the greatest of the thread's values that are in the range: new ends of it.
+COARSEN_DEVICE COARSEN_(range) COARSEN_(ends)(COARSEN_(numbers) list, COARSEN_(range) range)
+{
+    if (!range.ties) {
+        COARSEN_(word) least = COARSEN_ALL, greatest = 0;
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (COARSEN_(has_key)(range, key)) {
+                least = key < least ? key : least;
+                greatest = key > greatest ? key : greatest;
+            }
+        }
+        return {least, greatest, 0, false};
+    }
+    COARSEN_(range) ends = {~0ULL, 0, range.key, true};
+    unsigned long long places[COARSEN_AT_ONCE];
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        const unsigned int mask = COARSEN_(ties)(list, range, i, places);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            if (mask >> r & 1) {
+                ends.low = places[r] < ends.low ? places[r] : ends.low;
+                ends.high = places[r] > ends.high ? places[r] : ends.high;
+            }
+    }
+    return ends;
+}
+
+// Counts the thread's values in the range: a bin is so many bits wide.
+COARSEN_DEVICE void COARSEN_(count)(COARSEN_(numbers) list, COARSEN_(range) range,
+                                    unsigned int bits, unsigned int *bins)
+{
+    if (!range.ties) {
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (COARSEN_(has_key)(range, key))
+                atomicAdd(&bins[(COARSEN_(word))(key - (COARSEN_(word))range.low) >> bits], 1u);
+        }
+        return;
+    }
+    unsigned long long places[COARSEN_AT_ONCE];
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        const unsigned int mask = COARSEN_(ties)(list, range, i, places);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            if (mask >> r & 1)
+                atomicAdd(&bins[(places[r] - range.low) >> bits], 1u);
+    }
+}
+
+// An edge up to which k of a list are, or a few more, not more than `enough`. A step finds the least and the greatest value,
+// and cuts what is between them into 1024 bins at the most. It counts how many values each has, and a scan of these
+// counts, 32 rows of 32, tells in which bin k are reached. The next step is for this bin's values; or for the places of equal
+// ones. All warps scan, so that none waits for another one.
 COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
     COARSEN_(narrow)(COARSEN_(shared) * shared, COARSEN_(numbers) list, unsigned int k,
-                     unsigned int enough, unsigned int place_bits)
+                     unsigned int enough)
 {
     COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
     if (list.count <= enough)
         return edge;
-    const unsigned int lane = threadIdx.x % 32;
-    unsigned int left = 8 * sizeof(COARSEN_TYPE); // bits that are not known
-    unsigned long long low = 0;                   // those that are
-    bool ties = false;
-    for (unsigned int i = threadIdx.x; i < 32 * 32; i += blockDim.x)
-        shared->bins[0][i] = 0;
-    __syncthreads();
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    COARSEN_(range) range = {0, COARSEN_ALL, 0, false};
+#pragma unroll 1
     for (unsigned int turn = 0;; turn ^= 1) {
-        unsigned int *const bins = shared->bins[turn];
-        const unsigned int digit = left < 10 ? left : 10;
-        left -= digit;
-        if (ties) {
-#pragma unroll 4
-            for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
-                if (list.keys[i] == edge.key) {
-                    const unsigned long long bin = (COARSEN_(place_of)(list, i) - low) >> left;
-                    if (bin >> digit == 0)
-                        atomicAdd(&bins[bin], 1u);
-                }
-        } else {
-#pragma unroll 4
-            for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
-                const COARSEN_(word) bin = (list.keys[i] - (COARSEN_(word))low) >> left;
-                if (bin >> digit == 0)
-                    atomicAdd(&bins[bin], 1u);
-            }
+        unsigned int *const bins =
+            shared->bins + turn * 32 * 32; // the other ones may still be read
+        for (unsigned int i = threadIdx.x; i < 32 * 32; i += blockDim.x)
+            bins[i] = 0;
+        const COARSEN_(range) ends = COARSEN_(ends)(list, range);
+        const unsigned long long least = COARSEN_(warp_least)(ends.low);
+        const unsigned long long greatest = ~COARSEN_(warp_least)(~ends.high);
+        if (lane == 0) {
+            shared->least[turn][warp] = least;
+            shared->greatest[turn][warp] = greatest;
         }
         __syncthreads();
-        for (unsigned int row = threadIdx.x / 32; row < 32; row += blockDim.x / 32) {
-            shared->bins[turn ^ 1][row * 32 + lane] = 0; // for the next step
+        range.low = COARSEN_(warp_least)(lane < warps ? shared->least[turn][lane] : ~0ULL);
+        range.high = ~COARSEN_(warp_least)(lane < warps ? ~shared->greatest[turn][lane] : ~0ULL);
+        if (range.low > range.high) { // none is left
+            edge.place = ~1ULL;
+            return edge;
+        }
+        if (range.low == range.high && !range.ties) {
+            edge.key = (COARSEN_(word))range.low;
+            range = {0, ~1ULL, edge.key, true}; // without the place of none
+            continue;
+        }
+        const int bits = 64 - __clzll((long long)(range.high - range.low));
+        const unsigned int left = bits > 10 ? (unsigned int)bits - 10 : 0; // of a value in its bin
+        COARSEN_(count)(list, range, left, bins);
+        __syncthreads();
+        for (unsigned int row = warp; row < 32; row += warps) {
             const unsigned int sum = COARSEN_(warp_sum)(bins[row * 32 + lane]);
             if (lane == 0)
                 shared->sums[row] = sum;
@@ -277,7 +388,7 @@ COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
         const unsigned int rows = COARSEN_(warp_scan)(shared->sums[lane]);
         const unsigned int row = (unsigned int)__popc(__ballot_sync(0xffffffff, rows < k));
         if (row == 32) { // fewer than k are in the array: all that are
-            edge.place = ~0ULL >> (64 - place_bits);
+            edge.place = ~1ULL;
             return edge;
         }
         const unsigned int count = bins[row * 32 + lane];
@@ -286,21 +397,17 @@ COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
         const unsigned int bin = (unsigned int)__popc(__ballot_sync(0xffffffff, counts < k));
         const unsigned int within = __shfl_sync(0xffffffff, count, (int)bin);
         const unsigned int before = __shfl_sync(0xffffffff, counts - count, (int)bin);
-        low += (unsigned long long)(row * 32 + bin) << left;
+        range.low += (unsigned long long)(row * 32 + bin) << left;
+        if (range.high - range.low >= 1ULL << left)
+            range.high = range.low + ((1ULL << left) - 1);
         k -= before;
         enough -= before;
-        const unsigned long long last = low + ((1ULL << left) - 1);
-        if (ties)
-            edge.place = last;
+        if (range.ties)
+            edge.place = range.high;
         else
-            edge.key = (COARSEN_(word))last;
+            edge.key = (COARSEN_(word))range.high;
         if (within <= enough)
             return edge;
-        if (left == 0) { // of equal ones
-            ties = true;
-            low = 0;
-            left = place_bits;
-        }
     }
 }
 
@@ -317,8 +424,7 @@ typedef struct {
 // What blocks do with it.
 typedef struct {
     unsigned int k, enough, room; // see NAME_narrow; for candidates in shared memory
-    unsigned int spare;           // room for as many as are enough, in whole turns of NAME_place
-    unsigned int place_bits;      // of places
+    unsigned int spare;           // room for as many as are enough
     unsigned int parts, finders,
         placers;         // blocks of a row that read, look for candidates, and place
     unsigned int firsts; // of the parts of a row
@@ -347,108 +453,123 @@ COARSEN_DEVICE COARSEN_(best) COARSEN_(best_of)(COARSEN_(plan) plan)
     return best;
 }
 
-// Takes what is up to an edge from a list, and says how many these are. chosen: where in the list each was, of every
-// shares-th number of it; shared->some says how many.
+// Chooses what is up to an edge: where in the list each is, in any order. Says how many.
 COARSEN_UNUSED static __device__ __noinline__ unsigned int
-COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(edge) edge,
-               COARSEN_(word) * keys, unsigned long long *places, unsigned int *chosen,
-               unsigned int share, unsigned int shares)
+COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(edge) edge,
+                 unsigned int *chosen)
 {
+    const unsigned int lane = threadIdx.x % 32, below = (1u << lane) - 1;
     __syncthreads(); // what the call before counted is read
     if (threadIdx.x == 0)
         shared->count = shared->some = 0;
     __syncthreads();
-#pragma unroll 4
-    for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
-        const COARSEN_(word) key = list.keys[i];
-        if (key <= edge.key) {
-            const unsigned long long place = COARSEN_(place_of)(list, i);
-            if (COARSEN_(upto)(edge, key, place)) {
-                const unsigned int to = atomicAdd(&shared->count, 1u);
-                keys[to] = key;
-                places[to] = place;
-                if (chosen && i % shares == share)
-                    chosen[atomicAdd(&shared->some, 1u)] = i;
-            }
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i - lane < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        COARSEN_(word) keys[COARSEN_AT_ONCE];
+        bool passes[COARSEN_AT_ONCE];
+        unsigned int masks[COARSEN_AT_ONCE], all = 0, to = 0;
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            keys[r] = i + r * blockDim.x < list.count ? list.keys[i + r * blockDim.x] : COARSEN_ALL;
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            passes[r] = i + r * blockDim.x < list.count && keys[r] <= edge.key;
+        if (edge.place != ~0ULL) // some of equal keys
+#pragma unroll
+            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+                if (passes[r] && keys[r] == edge.key)
+                    passes[r] = COARSEN_(place_of)(list, i + r * blockDim.x) <= edge.place;
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            masks[r] = __ballot_sync(0xffffffff, passes[r]);
+            all += (unsigned int)__popc(masks[r]);
+        }
+        if (all == 0)
+            continue;
+        if (lane == 0)
+            to = atomicAdd(&shared->count, all);
+        to = __shfl_sync(0xffffffff, to, 0);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            if (passes[r])
+                chosen[to + (unsigned int)__popc(masks[r] & below)] = i + r * blockDim.x;
+            to += (unsigned int)__popc(masks[r]);
         }
     }
     __syncthreads();
     return shared->count;
 }
 
-// Sorts runs of 32 candidates, of which a warp has each: a bitonic network of shuffles.
-COARSEN_DEVICE void COARSEN_(sort_runs)(COARSEN_(word) * keys, unsigned long long *places,
-                                        unsigned int count)
+// Sorts candidates: Batcher's network, whose comparators all have the lesser one first, so that what would be beyond the
+// last stays there.
+COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *places,
+                                   unsigned int count)
 {
 #pragma unroll 1
-    for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) {
-        COARSEN_(edge) mine = {keys[i], places[i]};
+    for (unsigned int half = 1; half < count; half *= 2)
 #pragma unroll 1
-        for (unsigned int run = 2; run <= 32; run *= 2)
-#pragma unroll 1
-            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
-                COARSEN_(edge) its;
-                its.key = __shfl_xor_sync(0xffffffff, mine.key, (int)gap);
-                its.place = __shfl_xor_sync(0xffffffff, mine.place, (int)gap);
-                if (COARSEN_(upto)(mine, its.key, its.place) ==
-                    (((i & gap) == 0) == ((i & run % 32) == 0)))
-                    mine = its;
+        for (unsigned int gap = half; gap > 0; gap /= 2) {
+            for (unsigned int t = threadIdx.x; t < count; t += blockDim.x) {
+                // Of a run the first step compares the t-th from its begin with the t-th from its end.
+                const unsigned int other = gap == half ? t ^ (2 * half - 1) : t ^ gap;
+                if (other > t && other < count &&
+                    !COARSEN_(upto)({keys[other], places[other]}, keys[t], places[t])) {
+                    const COARSEN_(edge) first = {keys[other], places[other]};
+                    keys[other] = keys[t];
+                    places[other] = places[t];
+                    keys[t] = first.key;
+                    places[t] = first.place;
+                }
             }
-        keys[i] = mine.key;
-        places[i] = mine.place;
-    }
+            __syncthreads();
+        }
 }
 
-// Writes the first k of a list. A number's place is how many come before it, in all runs. Blocks that share a row do all but the last
-// step each, and give every placers-th number its place.
+// Writes the first k of a list. A block that has a row alone sorts them. If blocks share it, each gives every placers-th
+// number its place, which is how many come before it.
 COARSEN_DEVICE void COARSEN_(place)(COARSEN_(shared) * shared, COARSEN_(best) best,
                                     COARSEN_(numbers) list, COARSEN_(plan) plan,
                                     COARSEN_(matrix) matrix, size_t row, unsigned int share)
 {
     COARSEN_(word) *const keys = best.spare_keys;
     unsigned long long *const places = best.spare_places;
-    const COARSEN_(edge) edge =
-        COARSEN_(narrow)(shared, list, plan.k, plan.enough, plan.place_bits);
-    const unsigned int count =
-        COARSEN_(take)(shared, list, edge, keys, places, best.chosen, share, plan.placers);
-    const unsigned int turn = 32 * COARSEN_AT_ONCE, end = (count + turn - 1) / turn * turn;
-    for (unsigned int i = count + threadIdx.x; i < end; i += blockDim.x) {
-        keys[i] = COARSEN_ALL; // behind all others
-        places[i] = ~0ULL;
+    unsigned int *const mine = shared->bins, *const ranks = best.chosen;
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const COARSEN_(edge) edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
+    const unsigned int count = COARSEN_(choose)(shared, list, edge, best.chosen);
+    for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+        const unsigned int i = best.chosen[c];
+        keys[c] = list.keys[i];
+        places[c] = COARSEN_(place_of)(list, i);
+        if (!plan.alone && i % plan.placers == share)
+            mine[atomicAdd(&shared->some, 1u)] = c;
     }
     __syncthreads();
-    COARSEN_(sort_runs)(keys, places, end);
-    __syncthreads();
-#pragma unroll 1
-    for (unsigned int c = threadIdx.x; c < shared->some; c += blockDim.x) {
-        const COARSEN_(word) key = list.keys[best.chosen[c]];
-        const unsigned long long place = COARSEN_(place_of)(list, best.chosen[c]);
+    if (plan.alone)
+        COARSEN_(sort)(keys, places, count);
+    for (unsigned int m = warp; m < shared->some; m += warps) {
+        const COARSEN_(word) key = keys[mine[m]];
+        const unsigned long long place = places[mine[m]];
         unsigned int before = 0;
-#pragma unroll 1
-        for (unsigned int i = 0; i < end; i += turn) {
-            unsigned int at[COARSEN_AT_ONCE]; // where a search in each run is
-#pragma unroll
-            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
-                at[r] = i + 32 * r;
-#pragma unroll 1
-            for (unsigned int left = 32; left > 0; left /= 2) { // 16, 8, 4, 2, 1, and 1
-                const unsigned int step = left > 1 ? left / 2 : 1;
-#pragma unroll
-                for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
-                    const unsigned int next = at[r] + step - 1;
-                    const COARSEN_(word) other = keys[next];
-                    if (other < key || (other == key && places[next] < place))
-                        at[r] += step;
-                }
-            }
-#pragma unroll
-            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
-                before += at[r] - (i + 32 * r);
+#pragma unroll 4
+        for (unsigned int i = lane; i < count; i += 32) {
+            const COARSEN_(word) other = keys[i];
+            const unsigned long long its = places[i];
+            before += (unsigned int)(other < key) | ((other == key) & (its < place));
         }
-        if (before < plan.k) {
-            matrix.out[row * plan.k + before] = matrix.in[row * matrix.pitch + (size_t)place];
+        before = COARSEN_(warp_sum)(before);
+        if (lane == 0)
+            ranks[m] = before;
+    }
+    __syncthreads();
+    const unsigned int some = plan.alone ? plan.k : shared->some;
+    for (unsigned int m = threadIdx.x; m < some; m += blockDim.x) {
+        const unsigned int rank = plan.alone ? m : ranks[m];
+        const size_t place = (size_t)places[plan.alone ? m : mine[m]];
+        if (rank < plan.k) {
+            matrix.out[row * plan.k + rank] = matrix.in[row * matrix.pitch + place];
             if (matrix.out_indices)
-                matrix.out_indices[row * plan.k + before] = (COARSEN_INDEX)place;
+                matrix.out_indices[row * plan.k + rank] = (COARSEN_INDEX)place;
         }
     }
     __syncthreads(); // before the next row's
@@ -625,11 +746,17 @@ COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) be
         if (!__syncthreads_or(mask != 0))
             return;
         const COARSEN_(numbers) all = {best.keys, best.places, plan.room};
-        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough, plan.place_bits);
-        const COARSEN_(numbers) few = {
-            best.spare_keys, best.spare_places,
-            COARSEN_(take)(shared, all, *edge, best.spare_keys, best.spare_places, NULL, 0, 1)};
-        COARSEN_(take)(shared, few, *edge, best.keys, best.places, NULL, 0, 1);
+        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough);
+        const unsigned int count = COARSEN_(choose)(shared, all, *edge, shared->bins);
+        for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+            best.spare_keys[c] = best.keys[shared->bins[c]];
+            best.spare_places[c] = best.places[shared->bins[c]];
+        }
+        __syncthreads();
+        for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+            best.keys[c] = best.spare_keys[c];
+            best.places[c] = best.spare_places[c];
+        }
         __syncthreads(); // before any thread adds to it
     }
 }
@@ -641,26 +768,27 @@ COARSEN_DEVICE void COARSEN_(find)(COARSEN_(shared) * shared, COARSEN_(best) bes
                                    unsigned int finder)
 {
     const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
-    COARSEN_(edge) edge = COARSEN_(narrow)(shared, firsts, plan.k, plan.enough, plan.place_bits);
-    const unsigned int chosen =
-        COARSEN_(take)(shared, firsts, edge, best.spare_keys, best.spare_places, best.chosen, 0, 1);
+    COARSEN_(edge) edge = COARSEN_(narrow)(shared, firsts, plan.k, plan.enough);
+    const unsigned int chosen = COARSEN_(choose)(shared, firsts, edge, best.chosen);
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
 
-    // The block's first vectors of all of these, then its second ones ...
+    // The block's first vectors of all of these, then its second ones ... Of neighbours, whose numbers may be equal, other
+    // blocks have the first ones.
     const size_t gap = (size_t)plan.finders * plan.firsts;
     const unsigned int more_x = blockDim.x % chosen;
     const size_t more_v = blockDim.x / chosen * gap;
     unsigned int x = threadIdx.x % chosen;
-    size_t v = finder * (size_t)plan.firsts + threadIdx.x / chosen * gap;
+    size_t v = threadIdx.x / chosen * gap;
     while (__syncthreads_or(v < row.vectors)) {
         unsigned int mask = 0;
         size_t at[COARSEN_GROUP];
         COARSEN_(vector) load[COARSEN_GROUP];
 #pragma unroll
         for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
-            at[g] = v + best.chosen[x];
+            const unsigned int part = best.chosen[x];
+            at[g] = v + (finder + part) % plan.finders * (size_t)plan.firsts + part;
             if (at[g] < row.vectors)
                 load[g] = COARSEN_(load_of)(row, at[g]);
             x += more_x;
@@ -738,15 +866,16 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         if (plan.direct) {
             const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
 #pragma unroll 4
-            for (size_t v = threadIdx.x; v < row.vectors; v += blockDim.x) {
+            for (unsigned int v = threadIdx.x; v < row.vectors; v += blockDim.x) {
                 const COARSEN_(vector) load = COARSEN_(load_of)(row, v);
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-                    const size_t place = v * COARSEN_ITEMS + j - row.lead;
-                    if (place < row.width)
+                    const unsigned int place = v * COARSEN_ITEMS + j - row.lead;
+                    if (place < list.count)
                         best.keys[place] = COARSEN_(key)(load.item[j]);
                 }
             }
+            __syncthreads();
         } else {
             const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
             list.keys = lists.candidate_keys;
@@ -1206,12 +1335,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Whether a warp or less has a row.
-COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
-{
-    return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
-}
-
 // Threads of a block that has rows: few, so that a multiprocessor has several blocks; but so many that a row has some times as many
 // parts as k.
 COARSEN_HOST unsigned int COARSEN_(threads)(size_t k)
@@ -1232,14 +1355,11 @@ COARSEN_HOST COARSEN_(plan)
     plan.k = (unsigned int)k;
     plan.enough = COARSEN_ENOUGH(plan.k);
     plan.spare = plan.enough > threads ? plan.enough : (unsigned int)threads;
-    plan.spare =
-        (plan.spare + 32 * COARSEN_AT_ONCE - 1) / (32 * COARSEN_AT_ONCE) * (32 * COARSEN_AT_ONCE);
-    while (plan.place_bits < 64 && (width + COARSEN_ITEMS) >> plan.place_bits > 0)
-        plan.place_bits++;
+    plan.spare += plan.spare % 2;
     plan.direct = width <= COARSEN_WHOLE || width <= plan.enough;
     plan.alone = rows > blocks / 2;
-    // Blocks that place a warp's worth of numbers each.
-    plan.placers = plan.alone ? 1 : (unsigned int)coarsen_min(share, coarsen_ceil_div(k, 32));
+    // Blocks that place some numbers each: less than a warp does, as all are at it at once.
+    plan.placers = plan.alone ? 1 : (unsigned int)coarsen_min(share, coarsen_ceil_div(k, 8));
     plan.parts = plan.finders = plan.groups = 1;
     if (plan.direct) {
         plan.room = (unsigned int)width;
@@ -1257,7 +1377,7 @@ COARSEN_HOST COARSEN_(plan)
     // So many parts that to look through k of them takes about as long as to find these, and that they are few of all.
     for (size_t g = 1; g <= COARSEN_ROWS * warps; g++) {
         const size_t now = 32 * (size_t)plan.parts * plan.groups;
-        if (now >= 4 * plan.enough && now * now >= k * (vectors / 16))
+        if (now >= 2 * plan.enough && now * now >= k * (vectors / 16))
             break;
         if ((warps % g == 0 || (g % warps == 0 && COARSEN_ROWS % (g / warps) == 0)) &&
             32 * plan.parts * g <= COARSEN_MOST_PARTS)
@@ -1319,8 +1439,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (k <= COARSEN_WARP_K && width <= 0xfffffff0 &&
-        (width <= COARSEN_PART || rows >= 4 * processors)) {
+    // Of few rows blocks have one sooner, unless it is so short that a warp's lanes have all of it.
+    const size_t most = rows >= 4 * processors  ? 0xfffffff0
+                        : rows > processors / 2 ? COARSEN_PART
+                                                : COARSEN_ROOM;
+    if (k <= COARSEN_WARP_K && width <= most) {
         size_t warps = COARSEN_WARPS;
         while (warps > 1 && rows < warps * processors)
             warps /= 2;
