@@ -1,40 +1,45 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/view.h: rows of elements, whose starts are a pitch apart, as 16-byte vectors, all of which threads
-// take in turn.
+// coarsen/block/view.h: rows of elements, whose starts are a pitch apart, as 16-byte vectors and the few elements
+// around them, in tiles that blocks take in turn.
 //
 //     #define COARSEN_NAME view
 //     #define COARSEN_TYPE float
 //     #include <coarsen/block/view.h>
 //
-//     // in a kernel, with view_rows of = {in, pitch, rows, width}:
-//     //     const size_t slots = view_slots(of);
-//     //     view_place at = view_find(of, thread);
-//     //     const view_place step = view_step(of, threads);
-//     //     for (size_t s = thread; s < slots; s += threads, view_advance(of, &at, step))
-//     //         if (view_whole(of, at))
-//     //             ... view_load_slot(of, at), a vector whose first element is in column view_column(of, at)
-//     //         else
-//     //             ... columns view_column(of, at) to view_end(of, at) - 1, if there are any
+//     // in a kernel of 256 threads, with view_rows of = view_cut(in, pitch, rows, width, 4 * 256):
+//     //     const view_place step = view_find(of, gridDim.x);
+//     //     for (view_place at = view_find(of, blockIdx.x); view_slots(of, at) > 0; view_advance(of, &at, step)) {
+//     //         for (unsigned int v = threadIdx.x; v < view_vectors(of, at); v += 256)
+//     //             ... view_load_at(of, view_vector_at(of, at, v))
+//     //         for (unsigned int e = threadIdx.x; e < view_rest(of, at); e += 256)
+//     //             ... *view_rest_at(of, at, e).at
+//     //     }
 //
 // | parameter            | default          | meaning                                              |
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | element type                                         |
 // Defines what block/vector.h defines, and
-//     NAME_rows      in; pitch: elements from a row to the next; rows; width
-//     NAME_place     row, slot in it
-//     size_t         NAME_slots(NAME_rows of)          of all rows; host and device, as the next two
-//     size_t         NAME_row_slots(NAME_rows of)      of each
-//     NAME_place     NAME_step(NAME_rows of, size_t slots)     so many slots
-//     NAME_place     NAME_find(NAME_rows of, size_t slot)      the same, counted from the first of the first row
-//     void           NAME_advance(NAME_rows of, NAME_place *at, NAME_place step)
-//     bool           NAME_whole(NAME_rows of, NAME_place at)   whether all of a slot's elements are in the row
-//     NAME_vector    NAME_load_slot(NAME_rows of, NAME_place at)
-//     size_t         NAME_column(NAME_rows of, NAME_place at)  the first of a slot's columns that is in the row
-//     size_t         NAME_end(NAME_rows of, NAME_place at)     the one behind the last
-// A slot is a vector at a 16-byte boundary, of which the row's first and last may be partly outside of it. Each row has
-// as many slots, one of which may be empty. A step takes no division.
+//     NAME_rows      in; pitch: elements from a row to the next; rows; width; and how they are cut
+//     NAME_rows      NAME_cut(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width, unsigned int most)
+//                        into tiles of `most` slots or fewer, from 1 to 32768; host and device
+//     NAME_place     where a tile begins
+//     NAME_place     NAME_find(NAME_rows of, size_t tile)
+//     void           NAME_advance(NAME_rows of, NAME_place *at, NAME_place step)    takes no division
+//     unsigned int   NAME_slots(NAME_rows of, NAME_place at)                        that the tile has; 0 behind the last
+//     unsigned int   NAME_vectors(NAME_rows of, NAME_place at)                      vectors that it has: as many, or none
+//     unsigned int   NAME_rest(NAME_rows of, NAME_place at)                         elements that it has besides
+//     NAME_spot      at: where an element or vector is; row: where its row is; number: which
+//     NAME_spot      NAME_vector_at(NAME_rows of, NAME_place at, unsigned int v)    vector v of the tile
+//     NAME_spot      NAME_rest_at(NAME_rows of, NAME_place at, unsigned int e)      element e of its rest
+//     NAME_vector    NAME_load_at(NAME_rows of, NAME_spot spot)
+//     size_t         NAME_index_of(NAME_rows of, NAME_spot spot)                    among the elements of all rows
+// All rows have the same number of vectors, and the same number of elements around these: as many vectors as has the row
+// that begins at the worst place. So no vector is partly outside of its row, and one division says which row one is in.
+// That is a multiplication, by an inverse that NAME_cut made. A slot is a vector; or a row, where rows are too short to
+// have one. A tile's rest are the elements around the vectors of the rows that begin in it.
+// With COARSEN_FIXED_TREE a row's first vector begins where the row does, aligned or not.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #define COARSEN_BEGIN COARSEN_PATTERN_VALUE
@@ -45,96 +50,158 @@
 
 #if defined(COARSEN_FIXED_TREE) &&                                                                 \
     COARSEN_FIXED_TREE // a row's first vector begins where it does, aligned or not
-#define COARSEN_SLOTS_FROM_0 1
+#define COARSEN_FROM_0 1
 #else
-#define COARSEN_SLOTS_FROM_0 0
+#define COARSEN_FROM_0 (COARSEN_ITEMS == 1)
 #endif
 
 typedef struct {
     const COARSEN_TYPE *in;
     size_t pitch, rows, width;
+    size_t slots, each;            // of all rows; of one
+    unsigned int tile;             // slots of a tile
+    unsigned int rest;             // elements of a row around its vectors
+    unsigned int by_each, by_rest; // the inverses of two of these
+    bool narrow;                   // whether rows have no vectors
 } COARSEN_(rows);
 
 typedef struct {
-    size_t row, slot;
+    size_t first, row, slot; // the tile's first slot: of all; its row; which of that row
+    size_t start;            // of the row: row pitch
 } COARSEN_(place);
 
-COARSEN_HOST_DEVICE size_t COARSEN_(row_slots)(COARSEN_(rows) of)
+typedef struct {
+    const COARSEN_TYPE *at, *row;
+    size_t number;
+} COARSEN_(spot);
+
+// a / b is COARSEN_(divide)(a, COARSEN_(inverse)(b)), if a < b or (2a + 1) 2b < 2^32: (2a + 1) / 2b is no less than
+// 1 / 2b away from a whole number, and the inverse makes it less by (2a + 1) / 2^32 at most.
+COARSEN_HOST_DEVICE unsigned int COARSEN_(inverse)(size_t b)
 {
-    // Rows that begin anywhere have up to a vector more.
-    const bool aligned =
-        ((size_t)of.in | of.pitch * sizeof(COARSEN_TYPE)) % sizeof(COARSEN_(vector)) == 0;
-    return coarsen_ceil_div(of.width, COARSEN_ITEMS) +
-           !(aligned || COARSEN_ITEMS == 1 || COARSEN_SLOTS_FROM_0);
+    return b > 0 && b < 1u << 31 ? 0xffffffffu / (2 * (unsigned int)b) : 0;
 }
 
-COARSEN_HOST_DEVICE size_t COARSEN_(slots)(COARSEN_(rows) of)
+COARSEN_DEVICE unsigned int COARSEN_(divide)(unsigned int a, unsigned int inverse)
 {
-    return of.rows * COARSEN_(row_slots)(of);
+    return __umulhi(2 * a + 1, inverse);
 }
 
-COARSEN_HOST_DEVICE COARSEN_(place) COARSEN_(step)(COARSEN_(rows) of, size_t slots)
+// Where the first vector of a row is, if it has one.
+COARSEN_HOST_DEVICE const COARSEN_TYPE *COARSEN_(first_of)(const COARSEN_TYPE *row)
 {
-    const size_t each = COARSEN_(row_slots)(of);
-    COARSEN_(place) step;
-    step.row = each > 0 ? slots / each : 0;
-    step.slot = slots - step.row * each;
-    return step;
+    const size_t mask =
+        sizeof(COARSEN_(vector)) - 1; // of an address, where 16 is a multiple of an element
+    return COARSEN_FROM_0 ? row : (const COARSEN_TYPE *)(((size_t)row + mask) & ~mask);
 }
 
-COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(rows) of, size_t slot)
+COARSEN_HOST_DEVICE COARSEN_(rows) COARSEN_(cut)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
+                                                 size_t width, unsigned int most)
 {
-    return COARSEN_(step)(of, slot);
+    const bool alike = pitch * sizeof(COARSEN_TYPE) % sizeof(COARSEN_(vector)) == 0;
+    const size_t head = COARSEN_FROM_0 ? 0
+                        : alike        ? (size_t)(COARSEN_(first_of)(in) - in)
+                                       : COARSEN_ITEMS - 1;
+    const size_t vectors = width > head ? (width - head) / COARSEN_ITEMS : 0;
+    COARSEN_(rows) of = {in, pitch, rows, width};
+    of.narrow = vectors == 0;
+    of.each = vectors + of.narrow;
+    of.slots = width > 0 ? rows * of.each : 0;
+    of.rest = (unsigned int)(width - vectors * COARSEN_ITEMS);
+    of.by_each = COARSEN_(inverse)(of.each);
+    of.by_rest = COARSEN_(inverse)(of.rest);
+    // With the elements around them, as many elements as `most` vectors have.
+    const size_t tile = of.narrow ? coarsen_ceil_div(most * COARSEN_ITEMS, width + !width)
+                                  : most - most * (size_t)of.rest / width;
+    of.tile = (unsigned int)coarsen_min(tile, 32768);
+    return of;
+}
+
+COARSEN_DEVICE COARSEN_(place) COARSEN_(find)(COARSEN_(rows) of, size_t tile)
+{
+    COARSEN_(place) at;
+    at.first = tile * of.tile;
+    at.row = at.first / of.each;
+    at.slot = at.first - at.row * of.each;
+    at.start = at.row * of.pitch;
+    return at;
 }
 
 COARSEN_DEVICE void COARSEN_(advance)(COARSEN_(rows) of, COARSEN_(place) * at, COARSEN_(place) step)
 {
-    const size_t each = COARSEN_(row_slots)(of);
-    at->row += step.row;
-    at->slot += step.slot;
-    if (at->slot >= each) {
-        at->slot -= each;
-        at->row++;
-    }
+    const bool further = at->slot + step.slot >= of.each;
+    at->first += step.first;
+    at->row += step.row + further;
+    at->slot += step.slot - (further ? of.each : 0);
+    at->start += step.start + (further ? of.pitch : 0);
 }
 
-// How many elements behind a boundary the row begins.
-COARSEN_DEVICE size_t COARSEN_(behind)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE unsigned int COARSEN_(slots)(COARSEN_(rows) of, COARSEN_(place) at)
 {
-    return COARSEN_ITEMS == 1 || COARSEN_SLOTS_FROM_0
-               ? 0
-               : (size_t)(of.in + at.row * of.pitch) % sizeof(COARSEN_(vector)) /
-                     sizeof(COARSEN_TYPE);
+    return at.first < of.slots ? (unsigned int)coarsen_min(of.slots - at.first, of.tile) : 0;
 }
 
-COARSEN_DEVICE bool COARSEN_(whole)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE unsigned int COARSEN_(vectors)(COARSEN_(rows) of, COARSEN_(place) at)
 {
-    const size_t behind = COARSEN_(behind)(of, at), end = (at.slot + 1) * COARSEN_ITEMS;
-    return at.slot * COARSEN_ITEMS >= behind && end <= of.width + behind;
+    return of.narrow ? 0 : COARSEN_(slots)(of, at);
 }
 
-COARSEN_DEVICE size_t COARSEN_(column)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE COARSEN_(spot)
+    COARSEN_(vector_at)(COARSEN_(rows) of, COARSEN_(place) at, unsigned int v)
 {
-    const size_t behind = COARSEN_(behind)(of, at), first = at.slot * COARSEN_ITEMS;
-    return first > behind ? first - behind : 0;
+    const size_t left = of.each - at.slot; // of the row that the tile begins in
+    const bool behind = v >= left;
+    const unsigned int u = v - (unsigned int)left, row = COARSEN_(divide)(u, of.by_each),
+                       further = behind ? 1 + row : 0;
+    const size_t vector = behind ? u - row * (unsigned int)of.each : at.slot + v;
+    COARSEN_(spot) spot;
+    spot.number = at.row + further;
+    spot.row = of.in + at.start + further * of.pitch;
+    spot.at = COARSEN_(first_of)(spot.row) + vector * COARSEN_ITEMS;
+    return spot;
 }
 
-COARSEN_DEVICE size_t COARSEN_(end)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE unsigned int COARSEN_(rest)(COARSEN_(rows) of, COARSEN_(place) at)
 {
-    return coarsen_min((at.slot + 1) * COARSEN_ITEMS - COARSEN_(behind)(of, at), of.width);
+    const size_t begun =
+        at.slot > 0 ? of.each - at.slot : 0; // slots of the row that begins in the tile before
+    const unsigned int slots = COARSEN_(slots)(of, at);
+    return slots > begun
+               ? of.rest * (1 + COARSEN_(divide)(slots - (unsigned int)begun - 1, of.by_each))
+               : 0;
 }
 
-COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_slot)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE COARSEN_(spot)
+    COARSEN_(rest_at)(COARSEN_(rows) of, COARSEN_(place) at, unsigned int e)
 {
-    const COARSEN_TYPE *const row = of.in + at.row * of.pitch;
-#if COARSEN_SLOTS_FROM_0
-    const COARSEN_(parts) parts = COARSEN_(split_any)(row, of.width);
-    if ((size_t)row % sizeof(COARSEN_(vector)) != 0 && COARSEN_ITEMS > 1)
-        return COARSEN_(load_any)(parts, at.slot);
+    const bool begun = at.slot > 0;
+    const unsigned int row = COARSEN_(divide)(e, of.by_rest), element = e - row * of.rest;
+    COARSEN_(spot) spot;
+    spot.number = at.row + begun + row;
+    spot.row = of.in + (at.start + (begun ? of.pitch : 0)) + row * of.pitch;
+    spot.at = spot.row + element;
+    if (spot.at >= COARSEN_(first_of)(spot.row))
+        spot.at += of.width - of.rest;
+    return spot;
+}
+
+// The index that its element, or the first one of its vector, has among those of all rows.
+COARSEN_DEVICE size_t COARSEN_(index_of)(COARSEN_(rows) of, COARSEN_(spot) spot)
+{
+    return spot.number * of.width + (size_t)(spot.at - spot.row);
+}
+
+COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_at)(COARSEN_(rows) of, COARSEN_(spot) spot)
+{
+    const COARSEN_(vector) *const from = (const COARSEN_(vector) *)spot.at;
+#if defined(COARSEN_FIXED_TREE) && COARSEN_FIXED_TREE
+    if (COARSEN_ITEMS > 1 && (size_t)from % sizeof(COARSEN_(vector)) != 0)
+        return COARSEN_(load_any)(COARSEN_(split_any)(spot.row, of.width),
+                                  (size_t)(spot.at - spot.row) / COARSEN_ITEMS);
 #endif
-    return COARSEN_(load_vector)((const COARSEN_(vector) *)(row + COARSEN_(column)(of, at)));
+    return COARSEN_(load_once)(from);
 }
-#undef COARSEN_SLOTS_FROM_0
+#undef COARSEN_FROM_0
 #endif
 
 #define COARSEN_END

@@ -277,46 +277,58 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 #endif
 
 #if COARSEN_VIEW
-// A view: the threads of all blocks of a range take its slots in turn.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+// A view, whose tiles the blocks of a range take in turn.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
 {
     const unsigned int copies = COARSEN_COPIES(BLOCK_DIM);
     COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
     COARSEN_(counter) *const column = copy + threadIdx.x % copies;
-    const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
-    const unsigned int first_bin = blockIdx.x % ranges * full_width;
-    const unsigned int width =
-        NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
-    const size_t slots = COARSEN_(slots)(of), threads = gridDim.x / ranges * (size_t)BLOCK_DIM;
-    const COARSEN_(place) step = COARSEN_(step)(of, threads);
-    size_t s = blockIdx.x / ranges * (size_t)BLOCK_DIM + threadIdx.x;
-    COARSEN_(place) at = COARSEN_(find)(of, s);
+    unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
+    if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
+        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
+        first_bin = blockIdx.x % ranges * full_width;
+        width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
+        block = blockIdx.x / ranges;
+        blocks = gridDim.x / ranges;
+    }
+    COARSEN_(place) at = COARSEN_(find)(of, block);
+    const COARSEN_(place) step = COARSEN_(find)(of, blocks);
     COARSEN_(zero_counters)(copy, width, BLOCK_DIM, copies);
 
 #pragma unroll 1
-    for (; s < slots; s += CFACTOR * threads) {
-        COARSEN_(place) place[CFACTOR];
-        COARSEN_(vector) load[CFACTOR];
+    for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
+        const unsigned int vectors = COARSEN_(vectors)(of, at), rest = COARSEN_(rest)(of, at);
+        if (threadIdx.x < vectors) {
+            COARSEN_(vector) load[CFACTOR];
+            // What is not there is the first again: a load under a condition would be taken apart at once.
 #pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++, COARSEN_(advance)(of, &at, step)) {
-            place[k] = at;
-            if (s + k * threads < slots && COARSEN_(whole)(of, at))
-                load[k] = COARSEN_(load_slot)(of, at);
+            for (unsigned int k = 0; k < CFACTOR; k++) {
+                const unsigned int v = k * BLOCK_DIM + threadIdx.x;
+                const COARSEN_(vector) *const from = (const COARSEN_(vector) *)COARSEN_(vector_at)(
+                                                         of, at, v < vectors ? v : threadIdx.x)
+                                                         .at;
+                load[k] = NUM_BINS < COARSEN_ROOM ? COARSEN_(load_vector)(from)
+                                                  : COARSEN_(load_past)(from);
+            }
+#pragma unroll
+            for (unsigned int k = 0; k < CFACTOR; k++)
+                if (k * BLOCK_DIM + threadIdx.x < vectors)
+#pragma unroll
+                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                        COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
         }
+#pragma unroll 1
+        for (unsigned int e = threadIdx.x; e < rest; e += CFACTOR * BLOCK_DIM) {
+            COARSEN_TYPE element[CFACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++) {
-            if (s + k * threads >= slots)
-                continue;
-            if (COARSEN_(whole)(of, place[k]))
+            for (unsigned int k = 0; k < CFACTOR; k++)
+                if (e + k * BLOCK_DIM < rest)
+                    element[k] = *COARSEN_(rest_at)(of, at, e + k * BLOCK_DIM).at;
 #pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
-            else
-                for (size_t c = COARSEN_(column)(of, place[k]); c < COARSEN_(end)(of, place[k]);
-                     c++)
-                    COARSEN_(count_one)
-            (column, copies, first_bin, width, of.in[place[k].row * of.pitch + c]);
+            for (unsigned int k = 0; k < CFACTOR; k++)
+                if (e + k * BLOCK_DIM < rest)
+                    COARSEN_(count_one)(column, copies, first_bin, width, element[k]);
         }
     }
     COARSEN_(add_counters)(copy, counts + first_bin, width, BLOCK_DIM, copies);
@@ -398,7 +410,7 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *c
 }
 
 // count: where n is in device memory, or NULL; then n is the most that it may be. view: a NAME_rows of n elements in
-// all, or NULL.
+// all, not cut yet, or NULL.
 COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
                                          COARSEN_UNUSED const unsigned long long *count,
                                          COARSEN_UNUSED const void *view, size_t n,
@@ -432,9 +444,17 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
                                   plan.full_width);
 #endif
 #if COARSEN_VIEW
-    if (view)
-        return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), *(const COARSEN_(rows) *)view,
-                                  counts, plan.full_width);
+    if (view) {
+        // All blocks of a range have as many tiles, of CFACTOR BLOCK_DIM vectors or fewer.
+        const COARSEN_(rows) of = *(const COARSEN_(rows) *)view;
+        const size_t blocks = plan.grid.x / coarsen_ceil_div(NUM_BINS, plan.full_width);
+        const size_t each = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_ITEMS), blocks);
+        const size_t most = coarsen_ceil_div(each, coarsen_ceil_div(each, CFACTOR * BLOCK_DIM));
+        return cudaLaunchKernelEx(
+            &config, COARSEN_(view_kernel),
+            COARSEN_(cut)(of.in, of.pitch, of.rows, of.width, (unsigned int)most), counts,
+            plan.full_width);
+    }
 #endif
     if (plan.kernel == COARSEN_(small_kernel))
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n, plan.full_width);
@@ -465,7 +485,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
     const COARSEN_(rows) of = {in, pitch, rows, width};
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))
         return cudaErrorInvalidValue;
-    return COARSEN_(begin)(in, counts, NULL, pitch == width ? NULL : &of,
+    return COARSEN_(begin)(in, counts, NULL, pitch == width || rows == 1 ? NULL : &of,
                            width > 0 ? rows * width : 0, stream);
 }
 #endif

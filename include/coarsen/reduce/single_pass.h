@@ -298,41 +298,52 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
 
 #if COARSEN_VIEW
-// A view: the threads of all blocks take its slots in turn, tile by tile.
+// A view, whose tiles the blocks take in turn.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
 {
     unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
-    const size_t slots = COARSEN_(slots)(of), tile = COARSE_FACTOR * BLOCK_DIM;
-    const COARSEN_(place) step = COARSEN_(step)(of, BLOCK_DIM);
-    const COARSEN_(place) jump = COARSEN_(step)(of, (gridDim.x - 1) * tile);
-    size_t s = blockIdx.x * tile + threadIdx.x;
-    COARSEN_(place) at = COARSEN_(find)(of, s);
     COARSEN_ACC sum = COARSEN_(identity)();
+    COARSEN_(place) at = COARSEN_(find)(of, blockIdx.x);
+    const COARSEN_(place) step = COARSEN_(find)(of, gridDim.x);
 #pragma unroll 1
-    for (; s < slots; s += gridDim.x * tile, COARSEN_(advance)(of, &at, jump)) {
-        COARSEN_(place) place[COARSE_FACTOR];
-        COARSEN_(vector) load[COARSE_FACTOR];
+    for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
+        const unsigned int vectors = COARSEN_(vectors)(of, at), rest = COARSEN_(rest)(of, at);
+        if (threadIdx.x < vectors) {
+            COARSEN_(spot) spot[COARSE_FACTOR];
+            COARSEN_(vector) load[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++, COARSEN_(advance)(of, &at, step)) {
-            place[k] = at;
-            if (s + k * BLOCK_DIM < slots && COARSEN_(whole)(of, at))
-                load[k] = COARSEN_(load_slot)(of, at);
+            for (unsigned int k = 0; k < COARSE_FACTOR;
+                 k++) { // what is not there is the first again
+                const unsigned int v = k * BLOCK_DIM + threadIdx.x;
+                spot[k] = COARSEN_(vector_at)(of, at, v < vectors ? v : threadIdx.x);
+                load[k] = COARSEN_(load_at)(of, spot[k]);
+            }
+#pragma unroll
+            for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+                if (k * BLOCK_DIM + threadIdx.x < vectors)
+#pragma unroll
+                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                        sum =
+                            COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j],
+                                                             COARSEN_(index_of)(of, spot[k]) + j));
         }
+#pragma unroll 1
+        for (unsigned int e = threadIdx.x; e < rest; e += COARSE_FACTOR * BLOCK_DIM) {
+            COARSEN_(spot) spot[COARSE_FACTOR];
+            COARSEN_TYPE load[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            if (s + k * BLOCK_DIM >= slots)
-                continue;
-            const size_t column = COARSEN_(column)(of, place[k]), i = place[k].row * of.width;
-            if (COARSEN_(whole)(of, place[k]))
+            for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+                spot[k] =
+                    COARSEN_(rest_at)(of, at, e + (e + k * BLOCK_DIM < rest ? k * BLOCK_DIM : 0));
+                load[k] = *spot[k].at;
+            }
 #pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j], i + column + j));
-            else
-                for (size_t c = column; c < COARSEN_(end)(of, place[k]); c++)
-                    sum = COARSEN_(op)(sum,
-                                       COARSEN_(lift)(of.in[place[k].row * of.pitch + c], i + c));
+            for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+                if (e + k * BLOCK_DIM < rest)
+                    sum =
+                        COARSEN_(op)(sum, COARSEN_(lift)(load[k], COARSEN_(index_of)(of, spot[k])));
         }
     }
     COARSEN_(grid)(sum, out, scratch, &ticket);
@@ -452,7 +463,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
                                                size_t width, COARSEN_ACC *out, void *scratch,
                                                size_t scratch_bytes, cudaStream_t stream)
 {
-    const COARSEN_(rows) of = {in, pitch, rows, width};
+    const COARSEN_(rows) of = COARSEN_(cut)(in, pitch, rows, width, COARSE_FACTOR * BLOCK_DIM);
     const size_t n = width > 0 ? rows * width : 0;
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
@@ -468,10 +479,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
         !COARSEN_(arguments_ok)(width > 0 ? in : NULL, out, n, scratch, scratch_bytes,
                                 COARSEN_(scratch_bytes)(n)))
         return cudaErrorInvalidValue;
-    if (pitch == width && !COARSEN_FIXED_TREE)
+    if ((pitch == width || rows == 1) && !COARSEN_FIXED_TREE)
         return COARSEN_(launch)(in, out, n, scratch, scratch_bytes, stream);
     // No more blocks than the scratch has slots for, where rows are of few elements.
-    const size_t tiles = coarsen_ceil_div(COARSEN_(slots)(of), COARSE_FACTOR * BLOCK_DIM);
+    const size_t tiles = coarsen_ceil_div(of.slots, of.tile);
     const size_t full = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t blocks = coarsen_min(coarsen_min(tiles, full), most);
     unsigned long long *const words = (unsigned long long *)scratch;
