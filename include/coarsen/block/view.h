@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/view.h: rows of elements, whose starts are a pitch apart, as 16-byte vectors and the few elements
-// around them, in tiles that blocks take in turn.
+// coarsen/block/view.h: rows of elements, whose starts are a pitch apart, as aligned pieces of 16 bytes, of 4, and of
+// one element, in tiles that blocks take in turn.
 //
 //     #define COARSEN_NAME view
 //     #define COARSEN_TYPE float
@@ -10,10 +10,9 @@
 //     // in a kernel of 256 threads, with view_rows of = view_cut(in, pitch, rows, width, 4 * 256):
 //     //     const view_place step = view_find(of, gridDim.x);
 //     //     for (view_place at = view_find(of, blockIdx.x); view_slots(of, at) > 0; view_advance(of, &at, step)) {
-//     //         for (unsigned int v = threadIdx.x; v < view_vectors(of, at); v += 256)
-//     //             ... view_load_at(of, view_vector_at(of, at, v))
-//     //         for (unsigned int e = threadIdx.x; e < view_rest(of, at); e += 256)
-//     //             ... *view_rest_at(of, at, e).at
+//     //         for (unsigned int p = threadIdx.x; p < view_pieces(of, at, view_items); p += 256)
+//     //             ... view_load_piece(view_piece_at(of, at, view_items, p).at, view_items)
+//     //         ... the same with view_quad_items, and the same with 1 in place of view_items, if these differ
 //     //     }
 //
 // | parameter            | default          | meaning                                              |
@@ -23,23 +22,23 @@
 // Defines what block/vector.h defines, and
 //     NAME_rows      in; pitch: elements from a row to the next; rows; width; and how they are cut
 //     NAME_rows      NAME_cut(const COARSEN_TYPE *in, size_t pitch, size_t rows, size_t width, unsigned int most)
-//                        into tiles of `most` slots or fewer, from 1 to 32768; host and device
+//                        into tiles of as many elements as `most` vectors have, from 1 to 32768; host and device
 //     NAME_place     where a tile begins
 //     NAME_place     NAME_find(NAME_rows of, size_t tile)
 //     void           NAME_advance(NAME_rows of, NAME_place *at, NAME_place step)    takes no division
 //     unsigned int   NAME_slots(NAME_rows of, NAME_place at)                        that the tile has; 0 behind the last
-//     unsigned int   NAME_vectors(NAME_rows of, NAME_place at)                      vectors that it has: as many, or none
-//     unsigned int   NAME_rest(NAME_rows of, NAME_place at)                         elements that it has besides
-//     NAME_spot      at: where an element or vector is; row: where its row is; number: which
-//     NAME_spot      NAME_vector_at(NAME_rows of, NAME_place at, unsigned int v)    vector v of the tile
-//     NAME_spot      NAME_rest_at(NAME_rows of, NAME_place at, unsigned int e)      element e of its rest
-//     NAME_vector    NAME_load_at(NAME_rows of, NAME_spot spot)
-//     size_t         NAME_index_of(NAME_rows of, NAME_spot spot)                    among the elements of all rows
-// All rows have the same number of vectors, and the same number of elements around these: as many vectors as has the row
-// that begins at the worst place. So no vector is partly outside of its row, and one division says which row one is in.
-// That is a multiplication, by an inverse that NAME_cut made. A slot is a vector; or a row, where rows are too short to
-// have one. A tile's rest are the elements around the vectors of the rows that begin in it.
-// With COARSEN_FIXED_TREE a row's first vector begins where the row does, aligned or not.
+//     unsigned int   NAME_pieces(NAME_rows of, NAME_place at, unsigned int items)   that the tile has, of so many elements:
+//                        NAME_items in 16 bytes, NAME_quad_items in 4, or 1; a constant, as all items below
+//     NAME_spot      at: where a piece begins; row: where its row begins; number: which row it is
+//     NAME_spot      NAME_piece_at(NAME_rows of, NAME_place at, unsigned int items, unsigned int p)   piece p of these
+//     NAME_vector    NAME_load_piece(const COARSEN_TYPE *at, unsigned int items)    whose first items it is
+//     size_t         NAME_index_of(NAME_rows of, NAME_spot spot)                    of its first element in all rows
+// All rows have the same number of vectors, of the quads around these, and of the elements around those, wherever they
+// begin: as many vectors as fit into the row that begins at the worst place, and then as many quads. So no piece is partly
+// outside of its row, no thread is idle, and one division says which row a piece is in. It is a multiplication by an
+// inverse that NAME_cut made. A slot is a vector; or a row, where rows are too short to have one. A tile has the quads
+// and elements of the rows that begin in it.
+// With COARSEN_FIXED_TREE a row's first vector begins where the row does, aligned or not, and there are no quads.
 // Source: the accesses are those of the CUDA C++ Programming Guide, "Device Memory Accesses".
 
 #define COARSEN_BEGIN COARSEN_PATTERN_VALUE
@@ -48,21 +47,25 @@
 #ifndef COARSEN_MADE_VIEW
 #define COARSEN_MADE_VIEW
 
-#if defined(COARSEN_FIXED_TREE) &&                                                                 \
-    COARSEN_FIXED_TREE // a row's first vector begins where it does, aligned or not
-#define COARSEN_FROM_0 1
+#if defined(COARSEN_FIXED_TREE) && COARSEN_FIXED_TREE
+#define COARSEN_ANYWHERE 1 // vectors are
 #else
-#define COARSEN_FROM_0 (COARSEN_ITEMS == 1)
+#define COARSEN_ANYWHERE (COARSEN_ITEMS == 1)
 #endif
+
+enum {
+    COARSEN_(quad_items) =
+        COARSEN_ANYWHERE || sizeof(COARSEN_TYPE) >= 4 ? 1 : 4 / sizeof(COARSEN_TYPE)
+};
 
 typedef struct {
     const COARSEN_TYPE *in;
     size_t pitch, rows, width;
-    size_t slots, each;            // of all rows; of one
-    unsigned int tile;             // slots of a tile
-    unsigned int rest;             // elements of a row around its vectors
-    unsigned int by_each, by_rest; // the inverses of two of these
-    bool narrow;                   // whether rows have no vectors
+    size_t slots, each;                          // of all rows; of one
+    unsigned int tile;                           // slots of a tile
+    unsigned int quads, elements;                // of a row
+    unsigned int by_each, by_quads, by_elements; // the inverses
+    bool narrow;                                 // whether rows have no vectors
 } COARSEN_(rows);
 
 typedef struct {
@@ -87,32 +90,42 @@ COARSEN_DEVICE unsigned int COARSEN_(divide)(unsigned int a, unsigned int invers
     return __umulhi(2 * a + 1, inverse);
 }
 
-// Where the first vector of a row is, if it has one.
-COARSEN_HOST_DEVICE const COARSEN_TYPE *COARSEN_(first_of)(const COARSEN_TYPE *row)
+// The first boundary of so many bytes in a row, where pieces of as many begin.
+COARSEN_HOST_DEVICE const COARSEN_TYPE *COARSEN_(boundary)(const COARSEN_TYPE *row, size_t bytes)
 {
-    const size_t mask =
-        sizeof(COARSEN_(vector)) - 1; // of an address, where 16 is a multiple of an element
-    return COARSEN_FROM_0 ? row : (const COARSEN_TYPE *)(((size_t)row + mask) & ~mask);
+    return COARSEN_ANYWHERE ? row
+                            : (const COARSEN_TYPE *)(((size_t)row + bytes - 1) & ~(bytes - 1));
+}
+
+// How many pieces of so many items any row has, of so many elements besides larger pieces: it has none before a boundary.
+COARSEN_HOST_DEVICE size_t COARSEN_(fit)(const COARSEN_TYPE *in, size_t pitch, size_t elements,
+                                         size_t items)
+{
+    const size_t bytes = items * sizeof(COARSEN_TYPE);
+    const size_t before = COARSEN_ANYWHERE     ? 0
+                          : pitch % items != 0 ? items - 1
+                                               : (size_t)(COARSEN_(boundary)(in, bytes) - in);
+    return elements > before ? (elements - before) / items : 0;
 }
 
 COARSEN_HOST_DEVICE COARSEN_(rows) COARSEN_(cut)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
                                                  size_t width, unsigned int most)
 {
-    const bool alike = pitch * sizeof(COARSEN_TYPE) % sizeof(COARSEN_(vector)) == 0;
-    const size_t head = COARSEN_FROM_0 ? 0
-                        : alike        ? (size_t)(COARSEN_(first_of)(in) - in)
-                                       : COARSEN_ITEMS - 1;
-    const size_t vectors = width > head ? (width - head) / COARSEN_ITEMS : 0;
+    const size_t vectors = COARSEN_(fit)(in, pitch, width, COARSEN_ITEMS),
+                 rest = width - vectors * COARSEN_ITEMS;
     COARSEN_(rows) of = {in, pitch, rows, width};
     of.narrow = vectors == 0;
     of.each = vectors + of.narrow;
     of.slots = width > 0 ? rows * of.each : 0;
-    of.rest = (unsigned int)(width - vectors * COARSEN_ITEMS);
+    of.quads = COARSEN_(quad_items) > 1
+                   ? (unsigned int)COARSEN_(fit)(in, pitch, rest, COARSEN_(quad_items))
+                   : 0;
+    of.elements = (unsigned int)rest - of.quads * COARSEN_(quad_items);
     of.by_each = COARSEN_(inverse)(of.each);
-    of.by_rest = COARSEN_(inverse)(of.rest);
-    // With the elements around them, as many elements as `most` vectors have.
+    of.by_quads = COARSEN_(inverse)(of.quads);
+    of.by_elements = COARSEN_(inverse)(of.elements);
     const size_t tile = of.narrow ? coarsen_ceil_div(most * COARSEN_ITEMS, width + !width)
-                                  : most - most * (size_t)of.rest / width;
+                                  : most - most * rest / width;
     of.tile = (unsigned int)coarsen_min(tile, 32768);
     return of;
 }
@@ -141,9 +154,21 @@ COARSEN_DEVICE unsigned int COARSEN_(slots)(COARSEN_(rows) of, COARSEN_(place) a
     return at.first < of.slots ? (unsigned int)coarsen_min(of.slots - at.first, of.tile) : 0;
 }
 
-COARSEN_DEVICE unsigned int COARSEN_(vectors)(COARSEN_(rows) of, COARSEN_(place) at)
+// How many rows begin in the tile.
+COARSEN_DEVICE unsigned int COARSEN_(begin)(COARSEN_(rows) of, COARSEN_(place) at)
 {
-    return of.narrow ? 0 : COARSEN_(slots)(of, at);
+    const size_t before =
+        at.slot > 0 ? of.each - at.slot : 0; // slots of the row that began in another tile
+    const unsigned int slots = COARSEN_(slots)(of, at);
+    return slots > before ? 1 + COARSEN_(divide)(slots - 1 - (unsigned int)before, of.by_each) : 0;
+}
+
+COARSEN_INLINE unsigned int COARSEN_(pieces)(COARSEN_(rows) of, COARSEN_(place) at,
+                                             const unsigned int items)
+{
+    if (items == COARSEN_ITEMS)
+        return of.narrow ? 0 : COARSEN_(slots)(of, at);
+    return (items > 1 ? of.quads : of.elements) * COARSEN_(begin)(of, at);
 }
 
 COARSEN_DEVICE COARSEN_(spot)
@@ -157,51 +182,55 @@ COARSEN_DEVICE COARSEN_(spot)
     COARSEN_(spot) spot;
     spot.number = at.row + further;
     spot.row = of.in + at.start + further * of.pitch;
-    spot.at = COARSEN_(first_of)(spot.row) + vector * COARSEN_ITEMS;
+    spot.at = COARSEN_(boundary)(spot.row, sizeof(COARSEN_(vector))) + vector * COARSEN_ITEMS;
     return spot;
 }
 
-COARSEN_DEVICE unsigned int COARSEN_(rest)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_INLINE COARSEN_(spot) COARSEN_(piece_at)(COARSEN_(rows) of, COARSEN_(place) at,
+                                                 const unsigned int items, unsigned int p)
 {
-    const size_t begun =
-        at.slot > 0 ? of.each - at.slot : 0; // slots of the row that begins in the tile before
-    const unsigned int slots = COARSEN_(slots)(of, at);
-    return slots > begun
-               ? of.rest * (1 + COARSEN_(divide)(slots - (unsigned int)begun - 1, of.by_each))
-               : 0;
-}
-
-COARSEN_DEVICE COARSEN_(spot)
-    COARSEN_(rest_at)(COARSEN_(rows) of, COARSEN_(place) at, unsigned int e)
-{
+    if (items == COARSEN_ITEMS)
+        return COARSEN_(vector_at)(of, at, p);
+    const unsigned int each = items > 1 ? of.quads : of.elements;
+    const unsigned int row = COARSEN_(divide)(p, items > 1 ? of.by_quads : of.by_elements);
     const bool begun = at.slot > 0;
-    const unsigned int row = COARSEN_(divide)(e, of.by_rest), element = e - row * of.rest;
     COARSEN_(spot) spot;
     spot.number = at.row + begun + row;
     spot.row = of.in + (at.start + (begun ? of.pitch : 0)) + row * of.pitch;
-    spot.at = spot.row + element;
-    if (spot.at >= COARSEN_(first_of)(spot.row))
-        spot.at += of.width - of.rest;
+    spot.at = COARSEN_(boundary)(spot.row, items * sizeof(COARSEN_TYPE)) + (p - row * each) * items;
+    // Where larger pieces begin, all of them are skipped.
+    const bool quads = items == 1 && COARSEN_(quad_items) > 1;
+    if (spot.at >= COARSEN_(boundary)(spot.row, quads ? 4 : sizeof(COARSEN_(vector))))
+        spot.at += of.width - of.elements - (items > 1 ? of.quads * COARSEN_(quad_items) : 0);
     return spot;
 }
 
-// The index that its element, or the first one of its vector, has among those of all rows.
 COARSEN_DEVICE size_t COARSEN_(index_of)(COARSEN_(rows) of, COARSEN_(spot) spot)
 {
     return spot.number * of.width + (size_t)(spot.at - spot.row);
 }
 
-COARSEN_DEVICE COARSEN_(vector) COARSEN_(load_at)(COARSEN_(rows) of, COARSEN_(spot) spot)
+typedef struct COARSEN_ALIGNED(COARSEN_(quad_items) > 1 ? 4 : alignof(COARSEN_TYPE))
+    COARSEN_MAY_ALIAS {
+    COARSEN_TYPE item[COARSEN_(quad_items)];
+} COARSEN_(quad);
+
+// A piece of so many items, as the first ones of a vector.
+COARSEN_INLINE COARSEN_(vector)
+    COARSEN_(load_piece)(const COARSEN_TYPE *at, const unsigned int items)
 {
-    const COARSEN_(vector) *const from = (const COARSEN_(vector) *)spot.at;
-#if defined(COARSEN_FIXED_TREE) && COARSEN_FIXED_TREE
-    if (COARSEN_ITEMS > 1 && (size_t)from % sizeof(COARSEN_(vector)) != 0)
-        return COARSEN_(load_any)(COARSEN_(split_any)(spot.row, of.width),
-                                  (size_t)(spot.at - spot.row) / COARSEN_ITEMS);
-#endif
-    return COARSEN_(load_once)(from);
+    COARSEN_(vector) load;
+    if (items == COARSEN_ITEMS)
+        return COARSEN_(load_vector)((const COARSEN_(vector) *)at);
+    if (items == 1) {
+        load.item[0] = *at;
+        return load;
+    }
+    const COARSEN_(quad) quad = *(const COARSEN_(quad) *)at;
+    memcpy((void *)&load, (const void *)&quad, sizeof(quad));
+    return load;
 }
-#undef COARSEN_FROM_0
+#undef COARSEN_ANYWHERE
 #endif
 
 #define COARSEN_END

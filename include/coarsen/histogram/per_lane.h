@@ -277,6 +277,34 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 #endif
 
 #if COARSEN_VIEW
+// Counts pieces of a view's tile, of so many items each.
+COARSEN_INLINE void COARSEN_(count_pieces)(COARSEN_(rows) of, COARSEN_(place) at,
+                                           const unsigned int items, COARSEN_(counter) * column,
+                                           const unsigned int copies, unsigned int first_bin,
+                                           unsigned int width)
+{
+    const unsigned int pieces = COARSEN_(pieces)(of, at, items);
+#pragma unroll 1
+    for (unsigned int p = threadIdx.x; p < pieces; p += CFACTOR * BLOCK_DIM) {
+        COARSEN_(vector) load[CFACTOR];
+        // What is not there is the first again: compilers take a load under a condition apart at once.
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++) {
+            const unsigned int q = p + (p + k * BLOCK_DIM < pieces ? k * BLOCK_DIM : 0);
+            const COARSEN_TYPE *const from = COARSEN_(piece_at)(of, at, items, q).at;
+            load[k] = items == COARSEN_ITEMS && NUM_BINS >= COARSEN_ROOM
+                          ? COARSEN_(load_past)((const COARSEN_(vector) *)from)
+                          : COARSEN_(load_piece)(from, items);
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < CFACTOR; k++)
+            if (p + k * BLOCK_DIM < pieces)
+#pragma unroll
+                for (unsigned int j = 0; j < items; j++)
+                    COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
+    }
+}
+
 // A view, whose tiles the blocks of a range take in turn.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
@@ -298,38 +326,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 
 #pragma unroll 1
     for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
-        const unsigned int vectors = COARSEN_(vectors)(of, at), rest = COARSEN_(rest)(of, at);
-        if (threadIdx.x < vectors) {
-            COARSEN_(vector) load[CFACTOR];
-            // What is not there is the first again: a load under a condition would be taken apart at once.
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++) {
-                const unsigned int v = k * BLOCK_DIM + threadIdx.x;
-                const COARSEN_(vector) *const from = (const COARSEN_(vector) *)COARSEN_(vector_at)(
-                                                         of, at, v < vectors ? v : threadIdx.x)
-                                                         .at;
-                load[k] = NUM_BINS < COARSEN_ROOM ? COARSEN_(load_vector)(from)
-                                                  : COARSEN_(load_past)(from);
-            }
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++)
-                if (k * BLOCK_DIM + threadIdx.x < vectors)
-#pragma unroll
-                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                        COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
-        }
-#pragma unroll 1
-        for (unsigned int e = threadIdx.x; e < rest; e += CFACTOR * BLOCK_DIM) {
-            COARSEN_TYPE element[CFACTOR];
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++)
-                if (e + k * BLOCK_DIM < rest)
-                    element[k] = *COARSEN_(rest_at)(of, at, e + k * BLOCK_DIM).at;
-#pragma unroll
-            for (unsigned int k = 0; k < CFACTOR; k++)
-                if (e + k * BLOCK_DIM < rest)
-                    COARSEN_(count_one)(column, copies, first_bin, width, element[k]);
-        }
+        COARSEN_(count_pieces)(of, at, COARSEN_ITEMS, column, copies, first_bin, width);
+        if (COARSEN_(quad_items) > 1)
+            COARSEN_(count_pieces)(of, at, COARSEN_(quad_items), column, copies, first_bin, width);
+        if (COARSEN_ITEMS > 1)
+            COARSEN_(count_pieces)(of, at, 1, column, copies, first_bin, width);
     }
     COARSEN_(add_counters)(copy, counts + first_bin, width, BLOCK_DIM, copies);
 }

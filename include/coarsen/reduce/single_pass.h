@@ -298,6 +298,41 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
 
 #if COARSEN_VIEW
+// Adds pieces of a view's tile, of so many items each.
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_pieces)(COARSEN_ACC sum, COARSEN_(rows) of,
+                                                COARSEN_(place) at, const unsigned int items)
+{
+    const unsigned int pieces = COARSEN_(pieces)(of, at, items);
+#pragma unroll 1
+    for (unsigned int p = threadIdx.x; p < pieces; p += COARSE_FACTOR * BLOCK_DIM) {
+        COARSEN_(spot) spot[COARSE_FACTOR];
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) { // what is not there is the first again
+            const unsigned int q = p + (p + k * BLOCK_DIM < pieces ? k * BLOCK_DIM : 0);
+            spot[k] = COARSEN_(piece_at)(of, at, items, q);
+#if COARSEN_FIXED_TREE
+            if (items > 1 && (size_t)spot[k].at % sizeof(COARSEN_(vector)) != 0) {
+                load[k] = COARSEN_(load_any)(COARSEN_(split_any)(spot[k].row, of.width),
+                                             (size_t)(spot[k].at - spot[k].row) / COARSEN_ITEMS);
+                continue;
+            }
+#endif
+            load[k] = items == COARSEN_ITEMS
+                          ? COARSEN_(load_once)((const COARSEN_(vector) *)spot[k].at)
+                          : COARSEN_(load_piece)(spot[k].at, items);
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (p + k * BLOCK_DIM < pieces)
+#pragma unroll
+                for (unsigned int j = 0; j < items; j++)
+                    sum = COARSEN_(op)(
+                        sum, COARSEN_(lift)(load[k].item[j], COARSEN_(index_of)(of, spot[k]) + j));
+    }
+    return sum;
+}
+
 // A view, whose tiles the blocks take in turn.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
@@ -309,42 +344,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     const COARSEN_(place) step = COARSEN_(find)(of, gridDim.x);
 #pragma unroll 1
     for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
-        const unsigned int vectors = COARSEN_(vectors)(of, at), rest = COARSEN_(rest)(of, at);
-        if (threadIdx.x < vectors) {
-            COARSEN_(spot) spot[COARSE_FACTOR];
-            COARSEN_(vector) load[COARSE_FACTOR];
-#pragma unroll
-            for (unsigned int k = 0; k < COARSE_FACTOR;
-                 k++) { // what is not there is the first again
-                const unsigned int v = k * BLOCK_DIM + threadIdx.x;
-                spot[k] = COARSEN_(vector_at)(of, at, v < vectors ? v : threadIdx.x);
-                load[k] = COARSEN_(load_at)(of, spot[k]);
-            }
-#pragma unroll
-            for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-                if (k * BLOCK_DIM + threadIdx.x < vectors)
-#pragma unroll
-                    for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                        sum =
-                            COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j],
-                                                             COARSEN_(index_of)(of, spot[k]) + j));
-        }
-#pragma unroll 1
-        for (unsigned int e = threadIdx.x; e < rest; e += COARSE_FACTOR * BLOCK_DIM) {
-            COARSEN_(spot) spot[COARSE_FACTOR];
-            COARSEN_TYPE load[COARSE_FACTOR];
-#pragma unroll
-            for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-                spot[k] =
-                    COARSEN_(rest_at)(of, at, e + (e + k * BLOCK_DIM < rest ? k * BLOCK_DIM : 0));
-                load[k] = *spot[k].at;
-            }
-#pragma unroll
-            for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-                if (e + k * BLOCK_DIM < rest)
-                    sum =
-                        COARSEN_(op)(sum, COARSEN_(lift)(load[k], COARSEN_(index_of)(of, spot[k])));
-        }
+        sum = COARSEN_(add_pieces)(sum, of, at, COARSEN_ITEMS);
+        if (COARSEN_(quad_items) > 1)
+            sum = COARSEN_(add_pieces)(sum, of, at, COARSEN_(quad_items));
+        if (COARSEN_ITEMS > 1)
+            sum = COARSEN_(add_pieces)(sum, of, at, 1);
     }
     COARSEN_(grid)(sum, out, scratch, &ticket);
 }
