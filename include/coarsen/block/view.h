@@ -93,8 +93,9 @@ COARSEN_DEVICE unsigned int COARSEN_(divide)(unsigned int a, unsigned int invers
 // The first boundary of so many bytes in a row, where pieces of as many begin.
 COARSEN_HOST_DEVICE const COARSEN_TYPE *COARSEN_(boundary)(const COARSEN_TYPE *row, size_t bytes)
 {
-    return COARSEN_ANYWHERE ? row
-                            : (const COARSEN_TYPE *)(((size_t)row + bytes - 1) & ~(bytes - 1));
+    return COARSEN_ANYWHERE
+               ? row
+               : (const COARSEN_TYPE *)((const char *)row + (-(size_t)row & (bytes - 1)));
 }
 
 // How many pieces of so many items any row has, of so many elements besides larger pieces: it has none before a boundary.
