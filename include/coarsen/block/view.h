@@ -156,7 +156,7 @@ COARSEN_DEVICE unsigned int COARSEN_(slots)(COARSEN_(rows) of, COARSEN_(place) a
 }
 
 // How many rows begin in the tile.
-COARSEN_DEVICE unsigned int COARSEN_(begin)(COARSEN_(rows) of, COARSEN_(place) at)
+COARSEN_DEVICE unsigned int COARSEN_(begun)(COARSEN_(rows) of, COARSEN_(place) at)
 {
     const size_t before =
         at.slot > 0 ? of.each - at.slot : 0; // slots of the row that began in another tile
@@ -169,7 +169,7 @@ COARSEN_INLINE unsigned int COARSEN_(pieces)(COARSEN_(rows) of, COARSEN_(place) 
 {
     if (items == COARSEN_ITEMS)
         return of.narrow ? 0 : COARSEN_(slots)(of, at);
-    return (items > 1 ? of.quads : of.elements) * COARSEN_(begin)(of, at);
+    return (items > 1 ? of.quads : of.elements) * COARSEN_(begun)(of, at);
 }
 
 COARSEN_DEVICE COARSEN_(spot)
