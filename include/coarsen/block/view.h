@@ -11,7 +11,7 @@
 //     //     const view_place step = view_find(of, gridDim.x);
 //     //     for (view_place at = view_find(of, blockIdx.x); view_slots(of, at) > 0; view_advance(of, &at, step)) {
 //     //         for (unsigned int p = threadIdx.x; p < view_pieces(of, at, view_items); p += 256)
-//     //             ... view_load_piece(view_piece_at(of, at, view_items, p).at, view_items)
+//     //             ... view_load_piece(view_piece_at(of, at, view_items, p).at, view_items, false)
 //     //         ... the same with view_quad_items, and the same with 1 in place of view_items, if these differ
 //     //     }
 //
@@ -31,7 +31,7 @@
 //                        NAME_items in 16 bytes, NAME_quad_items in 4, or 1; a constant, as all items below
 //     NAME_spot      at: where a piece begins; row: where its row begins; number: which row it is
 //     NAME_spot      NAME_piece_at(NAME_rows of, NAME_place at, unsigned int items, unsigned int p)   piece p of these
-//     NAME_vector    NAME_load_piece(const COARSEN_TYPE *at, unsigned int items)    whose first items it is
+//     NAME_vector    NAME_load_piece(const COARSEN_TYPE *at, unsigned int items, bool once)    whose first items it is
 //     size_t         NAME_index_of(NAME_rows of, NAME_spot spot)                    of its first element in all rows
 // All rows have the same number of vectors, of the quads around these, and of the elements around those, wherever they
 // begin: as many vectors as fit into the row that begins at the worst place, and then as many quads. So no piece is partly
@@ -66,6 +66,7 @@ typedef struct {
     unsigned int quads, elements;                // of a row
     unsigned int by_each, by_quads, by_elements; // the inverses
     bool narrow;                                 // whether rows have no vectors
+    bool once; // whether vectors should take no place in the cache
 } COARSEN_(rows);
 
 typedef struct {
@@ -125,6 +126,9 @@ COARSEN_HOST_DEVICE COARSEN_(rows) COARSEN_(cut)(const COARSEN_TYPE *in, size_t 
     of.by_each = COARSEN_(inverse)(of.each);
     of.by_quads = COARSEN_(inverse)(of.quads);
     of.by_elements = COARSEN_(inverse)(of.elements);
+    // Above an eighth of a gigabyte nothing of others would be left in the cache, and vectors that leave it at once take
+    // with them what is read of a row besides (H100).
+    of.once = rows * width * sizeof(COARSEN_TYPE) <= (size_t)1 << 27 && rest <= width / 8;
     const size_t tile = of.narrow ? coarsen_ceil_div(most * COARSEN_ITEMS, width + !width)
                                   : most - most * rest / width;
     of.tile = (unsigned int)coarsen_min(tile, 32768);
@@ -218,11 +222,12 @@ typedef struct COARSEN_ALIGNED(COARSEN_(quad_items) > 1 ? 4 : alignof(COARSEN_TY
 
 // A piece of so many items, as the first ones of a vector.
 COARSEN_INLINE COARSEN_(vector)
-    COARSEN_(load_piece)(const COARSEN_TYPE *at, const unsigned int items)
+    COARSEN_(load_piece)(const COARSEN_TYPE *at, const unsigned int items, const bool once)
 {
     COARSEN_(vector) load;
     if (items == COARSEN_ITEMS)
-        return COARSEN_(load_vector)((const COARSEN_(vector) *)at);
+        return once ? COARSEN_(load_once)((const COARSEN_(vector) *)at)
+                    : COARSEN_(load_vector)((const COARSEN_(vector) *)at);
     if (items == 1) {
         load.item[0] = *at;
         return load;
