@@ -11,6 +11,7 @@
 #define COARSEN_NAME  pairs
 #define COARSEN_TYPE  int
 #define COARSEN_VALUE unsigned int
+#define COARSEN_PART  300 // parts as of a large array
 #include <coarsen/nccl/sort.h>
 
 #define COARSEN_NAME       falling
@@ -23,6 +24,7 @@
 #define COARSEN_NAME  bytes
 #define COARSEN_TYPE  unsigned char
 #define COARSEN_VALUE triple
+#define COARSEN_PART  1
 #include <coarsen/nccl/sort.h>
 
 #define COARSEN_NAME doubles
@@ -39,7 +41,7 @@ template <class K, class V> struct sorter {
     cudaError_t (*launch)(const K *, K *, const V *, V *, const size_t *, unsigned long long *,
                           void *, size_t, ncclComm_t, cudaStream_t);
     cudaError_t (*finish)(K *, V *, const size_t *, const unsigned long long *, void *, size_t,
-                          ncclComm_t, cudaStream_t);
+                          const coarsen_nccl_side *, ncclComm_t, cudaStream_t);
 };
 #define SORTER(name, descending, values)                                                           \
 #name, descending, values, name##_scratch_bytes_nccl, name##_scratch_init_nccl,                \
@@ -51,8 +53,8 @@ template <class K, class V> struct sorter {
         return name##_launch_nccl(in, out, counts, splits, scratch, bytes, comm, stream);          \
     },                                                                                             \
         [](K *out, char *, const size_t *counts, const unsigned long long *splits, void *scratch,  \
-           size_t bytes, ncclComm_t comm, cudaStream_t stream) {                                   \
-            return name##_finish_nccl(out, counts, splits, scratch, bytes, comm, stream);          \
+           size_t bytes, const coarsen_nccl_side *side, ncclComm_t comm, cudaStream_t stream) {    \
+            return name##_finish_nccl(out, counts, splits, scratch, bytes, side, comm, stream);    \
         }
 static const sorter<int, unsigned int> of_pairs = {SORTER(pairs, false, true), pairs_launch_nccl,
                                                    pairs_finish_nccl};
@@ -73,6 +75,7 @@ template <class K, class V> struct rank_sort {
     const int in_place;
     const test_array in, in_values, out, out_values, scratch;
     unsigned long long *splits;
+    coarsen_nccl_side side;
 
     rank_sort(const sorter<K, V> &s, const std::vector<size_t> &counts, size_t rank,
               ncclComm_t *comm, cudaStream_t stream, size_t offset, int in_place)
@@ -83,9 +86,11 @@ template <class K, class V> struct rank_sort {
     {
         CHECK(cudaMallocHost(&splits, s.splits_bytes(*comm) + 8));
         CHECK(s.scratch_init(scratch.get(), scratch.bytes, stream));
+        CHECK(coarsen_nccl_side_create(&side));
     }
     ~rank_sort()
     {
+        CHECK(coarsen_nccl_side_destroy(&side));
         CHECK(cudaFreeHost(splits));
     }
     K *to() const
@@ -101,10 +106,10 @@ template <class K, class V> struct rank_sort {
         return s.launch((const K *)in.get(), to(), (const V *)in_values.get(), to_values(),
                         counts.data(), splits, scratch.get(), scratch.bytes, *comm, stream);
     }
-    cudaError_t finish() const
+    cudaError_t finish(const coarsen_nccl_side *beside) const
     {
         return s.finish(to(), to_values(), counts.data(), splits, scratch.get(), scratch.bytes,
-                        *comm, stream);
+                        beside, *comm, stream);
     }
 };
 
@@ -134,7 +139,7 @@ static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::ve
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);
             if (status == cudaSuccess)
-                status = of.finish();
+                status = of.finish(&of.side);
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);
         }
@@ -260,9 +265,9 @@ static void check_errors(void)
             told &= launch(of.to(), of.to_values(), other.data(), of.splits, scratch.get(),
                            scratch.bytes, *comm);
             memset(of.splits, 0, pairs_splits_bytes_nccl(*comm));
-            told &= of.finish() == cudaErrorInvalidValue; // which no launch left
+            told &= of.finish(&of.side) == cudaErrorInvalidValue; // which no launch left
             memset(of.splits, 255, pairs_splits_bytes_nccl(*comm));
-            told &= of.finish() == cudaErrorInvalidValue;
+            told &= of.finish(&of.side) == cudaErrorInvalidValue;
         }
         CHECK(cudaStreamSynchronize(stream));
         ok[rank] = told && of.out.untouched() && of.out_values.untouched() && scratch.untouched();
