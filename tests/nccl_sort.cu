@@ -11,7 +11,7 @@
 #define COARSEN_NAME  pairs
 #define COARSEN_TYPE  int
 #define COARSEN_VALUE unsigned int
-#define COARSEN_PART  300 // parts as of a large array
+#define COARSEN_PART  3000 // parts as of a large array
 #include <coarsen/nccl/sort.h>
 
 #define COARSEN_NAME       falling
@@ -214,16 +214,16 @@ static void check_moves(const std::vector<size_t> &rank_counts)
     }
 }
 
-// More keys on each than a tile of the merge has.
+// More keys on each, and in a part, than a tile of the merge has.
 static void check_tiles(void)
 {
     if (test_rank_counts().size() < 2)
         return;
     test_ranks ranks(2);
-    const std::vector<size_t> counts = {2900, 5003};
-    std::string why = wrong(of_pairs, ranks, make<int>(RANDOM, 7903, 1), counts, 0, 0, 1);
+    const std::vector<size_t> counts = {6100, 5003};
+    std::string why = wrong(of_pairs, ranks, make<int>(RANDOM, 11103, 1), counts, 0, 0, 1);
     if (why.empty())
-        why = wrong(of_falling, ranks, make<float>(FEW, 7903, 2), counts, 1, 1, 1);
+        why = wrong(of_falling, ranks, make<float>(FEW, 11103, 2), counts, 1, 1, 1);
     tap_ok(why.empty(), "2 ranks: right in tiles %s", why.c_str());
 }
 
@@ -264,6 +264,11 @@ static void check_errors(void)
                            scratch.bytes, *comm);
             told &= launch(of.to(), of.to_values(), other.data(), of.splits, scratch.get(),
                            scratch.bytes, *comm);
+            of.in.zero();
+            of.in_values.zero();
+            const bool sound =
+                of.launch() == cudaSuccess && coarsen_nccl_wait(comm, stream, 60) == cudaSuccess;
+            told &= sound && of.finish(NULL) == cudaErrorInvalidValue; // on all ranks
             memset(of.splits, 0, pairs_splits_bytes_nccl(*comm));
             told &= of.finish(&of.side) == cudaErrorInvalidValue; // which no launch left
             memset(of.splits, 255, pairs_splits_bytes_nccl(*comm));
