@@ -676,6 +676,19 @@ static void end_recording()
 #endif
 }
 
+// A row as harness.h writes them, for tables.py and plot scripts. vs_peer: how many times as fast as one GPU.
+static void write_row(FILE *csv, const pattern &p, const char *kernel, const std::string &data,
+                      size_t n, double us, double vs_peer = 0)
+{
+    if (!csv)
+        return;
+    fprintf(csv, "%s,\"%s\",\"%s\",%s,%zu,,%.3f,,,,,,,,", p.name, kernel, p.type, data.c_str(), n,
+            us);
+    if (vs_peer > 0)
+        fprintf(csv, "%.4f", vs_peer);
+    fprintf(csv, ",,\n");
+}
+
 // How a rank spends the time between the first start and the last end on all of them, in nanoseconds.
 struct spent {
     double computing, both, messages, nothing;
@@ -756,10 +769,11 @@ static void time_line(const rank &at, const pattern &p, size_t n, const options 
         const spent s = spent_by(r, recorded);
         printf("%10zu%20.1f%20.1f%20.1f%20.1f\n", r, 1e-3 * s.computing, 1e-3 * s.both,
                1e-3 * s.messages, 1e-3 * s.nothing);
-        if (asked.csv)
-            fprintf(asked.csv, "%s,\"%s\",%zu,%zu,%.1f,%.1f,%.1f,%.1f,%.1f\n", p.name, p.type, n, r,
-                    us(last), 1e-3 * s.computing, 1e-3 * s.both, 1e-3 * s.messages,
-                    1e-3 * s.nothing);
+        const std::string who = "rank " + std::to_string(r);
+        write_row(asked.csv, p, "computing", who, n, 1e-3 * s.computing);
+        write_row(asked.csv, p, "messages beside", who, n, 1e-3 * s.both);
+        write_row(asked.csv, p, "messages alone", who, n, 1e-3 * s.messages);
+        write_row(asked.csv, p, "nothing", who, n, 1e-3 * s.nothing);
         fprintf(asked.timeline,
                 "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%zu,\"tid\":\"pattern\",\"ts\":%.3f,"
                 "\"dur\":%.3f,\"args\":{\"n\":%zu}},\n",
@@ -828,19 +842,26 @@ static void work(rank at, const options &asked)
             }
             if (!speaks)
                 continue;
-            const auto predicted = [&](size_t r) -> std::string { // weak scaling of r GPUs
-                const double us = weak + p.messages * told.hop * ((double)r - (double)ranks) +
-                                  (p.moved(r, n) - p.moved(ranks, n)) / told.bandwidth;
+            const auto predicted = [&](size_t r) { // seconds of r GPUs, n on each
+                return weak + p.messages * told.hop * ((double)r - (double)ranks) +
+                       (p.moved(r, n) - p.moved(ranks, n)) / told.bandwidth;
+            };
+            const auto printed = [&](size_t r) {
                 char text[32];
-                snprintf(text, sizeof(text), "%.3f", alone / us);
-                return r > ranks ? text : "";
+                snprintf(text, sizeof(text), "%.3f", alone / predicted(r));
+                return std::string(r > ranks ? text : "");
             };
             printf("%12zu%14.1f%14.1f%8.3f%16.1f%10.2f%14s%14s\n", n, 1e6 * alone, 1e6 * weak,
-                   alone / weak, 1e6 * strong, alone / strong, predicted(4).c_str(),
-                   predicted(8).c_str());
-            if (asked.csv)
-                fprintf(asked.csv, "%s,\"%s\",%zu,%zu,%.3f,%.3f,%.3f\n", p.name, p.type, n, ranks,
-                        1e6 * alone, 1e6 * weak, 1e6 * strong);
+                   alone / weak, 1e6 * strong, alone / strong, printed(4).c_str(),
+                   printed(8).c_str());
+            const std::string gpus = std::to_string(ranks) + " GPUs";
+            write_row(asked.csv, p, "one GPU", gpus, n, 1e6 * alone);
+            write_row(asked.csv, p, "n on each", gpus, n, 1e6 * weak, alone / weak);
+            write_row(asked.csv, p, "n in all", gpus, n, 1e6 * strong, alone / strong);
+            for (size_t r : {4, 8})
+                if (r > ranks)
+                    write_row(asked.csv, p, "predicted", std::to_string(r) + " GPUs", n,
+                              1e6 * predicted(r), alone / predicted(r));
         }
     }
     CHECK(cudaStreamDestroy(at.stream));
@@ -920,11 +941,16 @@ int main(int argc, char **argv)
     CHECK_NCCL(ncclCommInitAll(all.comm.data(), (int)all.ranks, nullptr));
     printf("%zu x %s, NCCL %d.%d.%d\n", all.ranks, device.name, nccl / 10000, nccl / 100 % 100,
            nccl % 100);
-    if (asked.csv)
-        fprintf(asked.csv, "# %zu x %s, NCCL %d\n%s\n", all.ranks, device.name, nccl,
-                asked.timeline ? "pattern,type,n_per_gpu,rank,us,computing_us,both_us,messages_us,"
-                                 "nothing_us"
-                               : "pattern,type,n_per_gpu,gpus,alone_us,weak_us,strong_us");
+    if (asked.csv) {
+        char date[16];
+        const time_t now = time(nullptr);
+        strftime(date, sizeof(date), "%Y-%m-%d", localtime(&now));
+        fprintf(asked.csv,
+                "# device: %zu x %s, NCCL %d.%d.%d\n# %s\n"
+                "pattern,kernel,type,data,n,knobs,median_us,min_us,spread_percent,samples,GBps,"
+                "work_rate,work_unit,percent_copy,vs_peer,occupancy_percent,registers\n",
+                all.ranks, device.name, nccl / 10000, nccl / 100 % 100, nccl % 100, date);
+    }
     if (asked.timeline)
         fprintf(asked.timeline, "{\"traceEvents\":[\n");
     std::vector<std::thread> threads;
