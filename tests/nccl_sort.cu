@@ -138,6 +138,9 @@ static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::ve
             status = of.launch();
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);
+            if (status ==
+                cudaSuccess) // out is free for other things until then, in the stream's order
+                status = cudaMemsetAsync(of.to(), 0x55, of.n * sizeof(K), stream);
             if (status == cudaSuccess)
                 status = of.finish(&of.side);
             if (status == cudaSuccess)
