@@ -28,6 +28,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <getopt.h>
@@ -108,11 +109,12 @@ static __host__ __device__ inline unsigned long long mixed(unsigned long long z)
     return z ^ (z >> 31);
 }
 
+// Random bits: all of an integer, and 24 of a float, which it has.
 template <typename T> __global__ void fill_kernel(T *data, size_t n, size_t first)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-        data[i] = (T)(mixed(first + i) >> 40);
+        data[i] = (T)(mixed(first + i) >> (std::is_integral<T>::value ? 32 : 40));
 }
 
 template <typename T> std::shared_ptr<T> random_array(size_t n, size_t first)
@@ -667,6 +669,14 @@ static void begin_recording()
 #endif
 }
 
+static void forget_recorded()
+{
+#ifdef HAVE_CUPTI
+    CHECK_CUPTI(cuptiActivityFlushAll(1));
+#endif
+    recorded.clear();
+}
+
 static void end_recording()
 {
 #ifdef HAVE_CUPTI
@@ -740,8 +750,10 @@ static void time_line(const rank &at, const pattern &p, size_t n, const options 
     for (int times = 0; times < 4; times++) { // the last one is recorded
         CHECK(coarsen_nccl_wait(at.comm(), at.stream, 60));
         at.of->meet();
-        if (speaks && times == 3)
+        if (speaks && times == 1) // CUPTI prepares each kernel at its next launch
             begin_recording();
+        if (speaks && times == 3)
+            forget_recorded();
         at.of->meet();
         CHECK(whole.together());
     }

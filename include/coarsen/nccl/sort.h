@@ -92,8 +92,9 @@ enum {
         (32 << 10) / (COARSEN_(merge_threads) * (2 * sizeof(COARSEN_TYPE) + COARSEN_PLACE)),
     COARSEN_(each) = (COARSEN_(fitting) > 15 ? 15 : COARSEN_(fitting) - 1) | 1, // odd, for banks
     COARSEN_(merge_tile) = COARSEN_(merge_threads) * COARSEN_(each),
-    COARSEN_(most_parts) = 16, // of a rank
-    COARSEN_(most_splits) = 32 // of one launch
+    COARSEN_(most_parts) = 8,   // of a rank
+    COARSEN_(most_splits) = 32, // of one launch
+    COARSEN_(line) = 16         // bytes: NCCL moves what begins at a multiple of it much faster
 };
 
 // ---- where to split -----------------------------------------------------------------------------------------
@@ -308,15 +309,38 @@ COARSEN_HOST COARSEN_(runs) COARSEN_(runs_of)(COARSEN_(elements) a, size_t m, CO
 }
 
 // Which rank of how many, and in how many parts each makes its result; how many keys each has; and how the scratch is
-// divided: for sort.h, for sorted keys and values, for those that come, for tiles and for the splits.
+// divided: for sort.h, for sorted keys and values, for those that come, for what merges in several passes leave between
+// them, for tiles and for the splits.
 typedef struct {
     size_t rank, ranks, parts, n;
     const size_t *counts;
-    COARSEN_(elements) out, sorted, spare;
+    COARSEN_(elements) out, sorted, come, between;
     size_t *begins;
     unsigned long long *found, *counted, *sums, *ends;
     size_t sort_bytes, bytes;
 } COARSEN_(share);
+
+// How many of all keys come before a part of the result; the parts of all ranks are counted through. Of a rank's parts
+// each is smaller than the one before, by as much: long messages first, and at the end, when none comes, little to merge.
+COARSEN_HOST size_t COARSEN_(before)(const COARSEN_(share) * share, size_t part)
+{
+    const size_t parts = share->parts, own = part % parts; // of its rank
+    size_t before = 0;
+    for (size_t r = 0; r < part / parts; r++)
+        before += share->counts[r];
+    if (own > 0) {
+        const size_t count = share->counts[part / parts];
+        const size_t all = parts * (parts + 1) / 2, some = own * (2 * parts + 1 - own) / 2;
+        before += count / all * some + count % all * some / all;
+    }
+    return before;
+}
+
+// Of a part, the bytes besides its keys for messages that begin and end at lines.
+COARSEN_HOST size_t COARSEN_(room)(const COARSEN_(share) * share)
+{
+    return 2 * COARSEN_(line) * share->ranks;
+}
 
 COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, const size_t *counts,
                                           char *scratch, ncclComm_t comm)
@@ -344,17 +368,29 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, const size_t 
     share->bytes = share->sort_bytes;
     if (share->ranks == 1)
         return cudaSuccess;
-    const size_t tiles = n / COARSEN_(merge_tile) + 2; // of a part, and the end
-    share->bytes += 2 * spare + (tiles + splits * (1 + 256 + 256 + 2 * share->ranks)) *
-                                    sizeof(unsigned long long);
+    const size_t tiles = n / COARSEN_(merge_tile) + 2;        // of a part, and the end
+    const size_t room = share->parts * COARSEN_(room)(share); // of keys, and of values
+    const size_t first = share->rank * share->parts;
+    const size_t most_of_part =
+        share->ranks == 2
+            ? 0 // one pass, and nothing between
+            : COARSEN_(before)(share, first + 1) - COARSEN_(before)(share, first) + 1; // rounded
+    const size_t between_bytes =
+        coarsen_ceil_div(COARSEN_(spare_bytes)(most_of_part, true), 16) * 16;
+    share->bytes +=
+        2 * spare + 2 * room + between_bytes +
+        (tiles + splits * (1 + 256 + 256 + 2 * share->ranks)) * sizeof(unsigned long long);
     char *const sorted = scratch + share->sort_bytes, *const come = sorted + spare;
+    char *const between = come + spare + 2 * room;
     share->sorted.keys = (COARSEN_TYPE *)sorted;
-    share->spare.keys = (COARSEN_TYPE *)come;
+    share->come.keys = (COARSEN_TYPE *)come;
+    share->between.keys = (COARSEN_TYPE *)between;
 #ifdef COARSEN_VALUE
     share->sorted.values = (COARSEN_VALUE *)(sorted + COARSEN_(spare_bytes)(n, false));
-    share->spare.values = (COARSEN_VALUE *)(come + COARSEN_(spare_bytes)(n, false));
+    share->come.values = (COARSEN_VALUE *)(come + COARSEN_(spare_bytes)(n, false) + room);
+    share->between.values = (COARSEN_VALUE *)(between + COARSEN_(spare_bytes)(most_of_part, false));
 #endif
-    share->begins = (size_t *)(come + spare);
+    share->begins = (size_t *)(between + between_bytes);
     share->found = (unsigned long long *)(share->begins + tiles);
     share->counted = share->found + splits;
     share->sums = share->counted + splits * 256;
@@ -399,20 +435,6 @@ COARSEN_HOST cudaError_t COARSEN_(begin_nccl)(
         (share->ranks > 1 && (!splits || (size_t)splits % alignof(unsigned long long) != 0)))
         return cudaErrorInvalidValue;
     return cudaSuccess;
-}
-
-// How many of all keys come before a part of the result; the parts of all ranks are counted through.
-COARSEN_HOST size_t COARSEN_(before)(const COARSEN_(share) * share, size_t part)
-{
-    size_t before = 0;
-    for (size_t r = 0; r < part / share->parts; r++)
-        before += share->counts[r];
-    const size_t own = part % share->parts; // of its rank
-    if (own > 0) {
-        const size_t count = share->counts[part / share->parts];
-        before += count / share->parts * own + count % share->parts * own / share->parts;
-    }
-    return before;
 }
 
 COARSEN_HOST cudaError_t
@@ -512,66 +534,128 @@ COARSEN_HOST bool COARSEN_(splits_ok)(const COARSEN_(share) * share,
     return true;
 }
 
-// Sends each rank its keys of a part of its result, and receives those of the same part of the rank's own, one rank's
-// behind the other's. The rank's own ones stay where they are.
+// Elements from begin to end of an array lie within so many bytes, from one multiple of a line to another.
+COARSEN_HOST size_t COARSEN_(lines)(size_t begin, size_t end, size_t size)
+{
+    return begin == end
+               ? 0
+               : (coarsen_ceil_div(end * size, COARSEN_(line)) - begin * size / COARSEN_(line)) *
+                     COARSEN_(line);
+}
+
+// Where what rank r sends of a part of this rank's result comes to, in bytes from the first part's place, for elements
+// of such a size. Lines of the other ranks lie one behind the other, and rank 0's begin where the part does.
+COARSEN_HOST size_t COARSEN_(place)(const COARSEN_(share) * share, const unsigned long long *splits,
+                                    size_t part, size_t r, size_t size)
+{
+    const size_t first = share->rank * share->parts, mine = first + part;
+    const size_t begin = COARSEN_(before)(share, mine) - COARSEN_(before)(share, first);
+    size_t place = coarsen_ceil_div(begin * size, COARSEN_(line)) * COARSEN_(line) +
+                   part * COARSEN_(room)(share);
+    for (size_t from = 0; from < r; from++)
+        if (from != share->rank)
+            place += COARSEN_(lines)(COARSEN_(cut)(share, splits, from, mine),
+                                     COARSEN_(cut)(share, splits, from, mine + 1), size);
+    return place;
+}
+
+// Where the keys of a rank for a part begin: the rank's own ones stay where they are, and the others lie in their lines
+// as where they came from.
+COARSEN_HOST COARSEN_(elements)
+    COARSEN_(run)(const COARSEN_(share) * share, const unsigned long long *splits, size_t part,
+                  size_t r)
+{
+    const size_t begin = COARSEN_(cut)(share, splits, r, share->rank * share->parts + part);
+    if (r == share->rank)
+        return COARSEN_(behind)(share->sorted, begin);
+    COARSEN_(elements) run = share->come;
+    const size_t size = sizeof(COARSEN_TYPE);
+    run.keys = (COARSEN_TYPE *)((char *)run.keys + COARSEN_(place)(share, splits, part, r, size) +
+                                begin * size % COARSEN_(line));
+#ifdef COARSEN_VALUE
+    const size_t value = sizeof(COARSEN_VALUE);
+    run.values =
+        (COARSEN_VALUE *)((char *)run.values + COARSEN_(place)(share, splits, part, r, value) +
+                          begin * value % COARSEN_(line));
+#endif
+    return run;
+}
+
+// Sends a rank what it gets of the keys, or values, and receives what comes from it.
+COARSEN_HOST ncclResult_t COARSEN_(swap)(const COARSEN_(share) * share,
+                                         const unsigned long long *splits, size_t part, size_t r,
+                                         const void *sorted, void *come, size_t size,
+                                         ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t its = r * share->parts + part, mine = share->rank * share->parts + part;
+    const size_t begin = COARSEN_(cut)(share, splits, share->rank, its);
+    const size_t sent =
+        COARSEN_(lines)(begin, COARSEN_(cut)(share, splits, share->rank, its + 1), size);
+    const size_t comes = COARSEN_(lines)(COARSEN_(cut)(share, splits, r, mine),
+                                         COARSEN_(cut)(share, splits, r, mine + 1), size);
+    ncclResult_t result = ncclSuccess;
+    if (sent > 0)
+        result = ncclSend((const char *)sorted + begin * size / COARSEN_(line) * COARSEN_(line),
+                          sent, ncclUint8, (int)r, comm, stream);
+    if (comes > 0 && result == ncclSuccess)
+        result = ncclRecv((char *)come + COARSEN_(place)(share, splits, part, r, size), comes,
+                          ncclUint8, (int)r, comm, stream);
+    return result;
+}
+
+// Sends each rank its keys of a part of its result, and receives those of the same part of the rank's own.
 COARSEN_HOST cudaError_t COARSEN_(exchange)(const COARSEN_(share) * share,
                                             const unsigned long long *splits, size_t part,
-                                            COARSEN_(elements) to, ncclComm_t comm,
-                                            cudaStream_t stream)
+                                            ncclComm_t comm, cudaStream_t stream)
 {
-    const size_t mine = share->rank * share->parts + part, bytes = sizeof(COARSEN_TYPE);
     ncclResult_t result = ncclGroupStart();
     for (size_t r = 0; r < share->ranks && result == ncclSuccess; r++) {
-        const size_t its = r * share->parts + part;
-        const size_t begin = COARSEN_(cut)(share, splits, share->rank, its);
-        const size_t sent = COARSEN_(cut)(share, splits, share->rank, its + 1) - begin;
-        const size_t arrived = COARSEN_(arrived)(share, splits, mine, r);
-        const size_t comes = COARSEN_(arrived)(share, splits, mine, r + 1) - arrived;
-        const COARSEN_(elements) from = COARSEN_(behind)(share->sorted, begin);
-        const COARSEN_(elements) into = COARSEN_(behind)(to, arrived);
-        const int peer = (int)r;
         if (r == share->rank)
             continue;
-        if (sent > 0)
-            result = ncclSend(from.keys, sent * bytes, ncclUint8, peer, comm, stream);
-        if (comes > 0 && result == ncclSuccess)
-            result = ncclRecv(into.keys, comes * bytes, ncclUint8, peer, comm, stream);
+        result = COARSEN_(swap)(share, splits, part, r, share->sorted.keys, share->come.keys,
+                                sizeof(COARSEN_TYPE), comm, stream);
 #ifdef COARSEN_VALUE
-        const size_t value_bytes = sizeof(COARSEN_VALUE);
-        if (sent > 0 && result == ncclSuccess)
-            result = ncclSend(from.values, sent * value_bytes, ncclUint8, peer, comm, stream);
-        if (comes > 0 && result == ncclSuccess)
-            result = ncclRecv(into.values, comes * value_bytes, ncclUint8, peer, comm, stream);
+        if (result == ncclSuccess)
+            result = COARSEN_(swap)(share, splits, part, r, share->sorted.values,
+                                    share->come.values, sizeof(COARSEN_VALUE), comm, stream);
 #endif
     }
     const ncclResult_t end = ncclGroupEnd();
     return coarsen_nccl_check(result != ncclSuccess ? result : end, comm);
 }
 
-// Merges the ranks' runs of a part, two at a time, from place to place, and the last two to where the result begins.
+// Merges the ranks' runs of a part, two at a time, from place to place, and the last two to where the result is.
 COARSEN_HOST cudaError_t COARSEN_(merge_part)(const COARSEN_(share) * share,
                                               const unsigned long long *splits, size_t part,
-                                              COARSEN_(elements) from, COARSEN_(elements) to,
                                               cudaStream_t stream)
 {
-    const size_t ranks = share->ranks, mine = share->rank * share->parts + part;
-    const COARSEN_(elements) own =
-        COARSEN_(behind)(share->sorted, COARSEN_(cut)(share, splits, share->rank, mine));
+    const size_t ranks = share->ranks, first = share->rank * share->parts, mine = first + part;
+    const COARSEN_(elements) out = COARSEN_(behind)(share->out, COARSEN_(before)(share, mine) -
+                                                                    COARSEN_(before)(share, first));
+    COARSEN_(elements) from = share->come, to = share->between;
+    from.keys = (COARSEN_TYPE *)((char *)from.keys +
+                                 COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_TYPE)));
+#ifdef COARSEN_VALUE
+    from.values = (COARSEN_VALUE *)((char *)from.values +
+                                    COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_VALUE)));
+#endif
     cudaError_t status = cudaSuccess;
     for (size_t step = 1; step < ranks; step *= 2) { // so many ranks' keys are one run by now
+        const COARSEN_(elements) merged = 2 * step < ranks ? to : out;
         for (size_t r = 0; r < ranks && status == cudaSuccess; r += 2 * step) {
             const size_t begin = COARSEN_(arrived)(share, splits, mine, r);
             const size_t middle = COARSEN_(arrived)(share, splits, mine, r + step);
             const size_t end = COARSEN_(arrived)(share, splits, mine, r + 2 * step);
-            const bool a_own = step == 1 && r == share->rank,
-                       b_own = step == 1 && r + 1 == share->rank;
-            status = COARSEN_(merge)(COARSEN_(runs_of)(a_own ? own : COARSEN_(behind)(from, begin),
-                                                       middle - begin,
-                                                       b_own ? own : COARSEN_(behind)(from, middle),
-                                                       end - middle, COARSEN_(behind)(to, begin)),
+            COARSEN_(elements) a = COARSEN_(behind)(from, begin);
+            COARSEN_(elements) b = COARSEN_(behind)(from, middle);
+            if (step == 1) {
+                a = COARSEN_(run)(share, splits, part, r);
+                b = r + 1 < ranks ? COARSEN_(run)(share, splits, part, r + 1) : a; // or none
+            }
+            status = COARSEN_(merge)(COARSEN_(runs_of)(a, middle - begin, b, end - middle,
+                                                       COARSEN_(behind)(merged, begin)),
                                      share->begins, stream);
         }
-        const COARSEN_(elements) merged = to;
         to = from, from = merged;
     }
     return status;
@@ -590,26 +674,17 @@ COARSEN_HOST cudaError_t COARSEN_(finish_nccl)(
     if (!side || !COARSEN_(splits_ok)(&share, splits) ||
         share.n / COARSEN_(merge_tile) > 0x7ffffffe)
         return cudaErrorInvalidValue;
-    bool even = true; // passes of the merge
-    for (size_t step = 1; step < share.ranks; step *= 2)
-        even = !even;
     status = cudaEventRecord(side->ready, stream);
     if (status == cudaSuccess)
         status = cudaStreamWaitEvent(side->stream, side->ready, 0);
     for (size_t part = 0; part < share.parts && status == cudaSuccess; part++) {
-        const size_t begin = COARSEN_(before)(&share, share.rank * share.parts + part) -
-                             COARSEN_(before)(&share, share.rank * share.parts);
-        const COARSEN_(elements) in_out = COARSEN_(behind)(share.out, begin);
-        const COARSEN_(elements) in_spare = COARSEN_(behind)(share.spare, begin);
-        const COARSEN_(elements) come = even ? in_out : in_spare;
-        status = COARSEN_(exchange)(&share, splits, part, come, comm, side->stream);
+        status = COARSEN_(exchange)(&share, splits, part, comm, side->stream);
         if (status == cudaSuccess)
             status = cudaEventRecord(side->done, side->stream);
         if (status == cudaSuccess)
             status = cudaStreamWaitEvent(stream, side->done, 0);
         if (status == cudaSuccess)
-            status =
-                COARSEN_(merge_part)(&share, splits, part, come, even ? in_spare : in_out, stream);
+            status = COARSEN_(merge_part)(&share, splits, part, stream);
     }
     return status;
 }
