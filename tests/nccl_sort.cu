@@ -27,8 +27,16 @@
 #define COARSEN_PART  1
 #include <coarsen/nccl/sort.h>
 
+#define COARSEN_NAME                                                                               \
+    shorts // whose parts, and their values, begin anywhere between two multiples of 16 bytes
+#define COARSEN_TYPE  unsigned short
+#define COARSEN_VALUE unsigned char
+#define COARSEN_PART  40
+#include <coarsen/nccl/sort.h>
+
 #define COARSEN_NAME doubles
 #define COARSEN_TYPE double
+#define COARSEN_PART 100
 #include <coarsen/nccl/sort.h>
 
 // A sort's functions. Without values, V is char.
@@ -62,6 +70,8 @@ static const sorter<float, char> of_falling = {SORTER(falling, true, false),
                                                KEYS_ALONE(falling, float)};
 static const sorter<unsigned char, triple> of_bytes = {SORTER(bytes, false, true),
                                                        bytes_launch_nccl, bytes_finish_nccl};
+static const sorter<unsigned short, unsigned char> of_shorts = {
+    SORTER(shorts, false, true), shorts_launch_nccl, shorts_finish_nccl};
 static const sorter<double, char> of_doubles = {SORTER(doubles, false, false),
                                                 KEYS_ALONE(doubles, double)};
 
@@ -293,6 +303,7 @@ int main(void)
     check(of_pairs, 1100, every);
     check(of_falling, 1500, some);
     check(of_bytes, 1300, some);
+    check(of_shorts, 900, every);
     check(of_doubles, 700, some);
     check_moves(some);
     check_tiles();

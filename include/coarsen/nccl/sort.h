@@ -24,7 +24,7 @@
 //
 // | parameter            | default   | meaning                                                   |
 // |----------------------|-----------|-----------------------------------------------------------|
-// | COARSEN_PART         | 8388608   | keys of a part of a result, at the least: from 1 to 2147483647 |
+// | COARSEN_PART         | 8388608   | keys of a part of a result, on average, at the least: from 1 to 2147483647 |
 // Defines what sort.h does, NAME_split_kernel, NAME_begins_kernel, NAME_merge_kernel, and
 //     size_t      NAME_scratch_bytes_nccl(const size_t *counts, ncclComm_t comm)
 //     cudaError_t NAME_scratch_init_nccl(void *scratch, size_t scratch_bytes, cudaStream_t stream)
