@@ -250,8 +250,7 @@
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 156 products on an H100, most of them random, each in up to 24 plans; of 16 bits, to those of
-// docs/matmul.md.
+// fitted to the times of 280 random products on an H200, each in all shapes; of 16 bits, to those of docs/matmul.md.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
@@ -278,22 +277,22 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(square, 0.151, 460, 1, false),
         COARSEN_ROW(large, 0.113, 640, 0, false),
 #else
-        COARSEN_ROW(tiny, 2, 54, 0.4, false),
-        COARSEN_ROW(thin, 1.84, 70, 0, false),
-        COARSEN_ROW(little, 1.29, 31, 2.9, false),
-        COARSEN_ROW(small, 1.37, 61, 0.1, false),
-        COARSEN_ROW(square, 1.07, 40, 1, false),
-        COARSEN_ROW(deep, 1, 32, 0.5, false),
-        COARSEN_ROW(medium, 0.94, 44, 0.4, false),
+        COARSEN_ROW(tiny, 1.89, 72, 0.3, false),
+        COARSEN_ROW(thin, 1.75, 54, 0.65, false),
+        COARSEN_ROW(little, 1.3, 34, 3, false),
+        COARSEN_ROW(small, 1.28, 58, 0.2, false),
+        COARSEN_ROW(square, 1.02, 40, 1, false),
+        COARSEN_ROW(deep, 1.04, 44, 0.15, false),
+        COARSEN_ROW(medium, 1.02, 38, 0.2, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.09, 40, 0, false),
-        COARSEN_ROW(shallow, 1.07, 18, 0.7, false),
+        COARSEN_ROW(large, 1.09, 38, 0, false),
+        COARSEN_ROW(shallow, 1.09, 22, 0.4, false),
 #else
-        COARSEN_ROW(large, 1, 40, 0, false),
-        COARSEN_ROW(shallow, 0.98, 18, 0.7, false),
+        COARSEN_ROW(large, 1, 38, 0, false),
+        COARSEN_ROW(shallow, 1, 22, 0.4, false),
 #endif
-        COARSEN_ROW(low, 1.12, 20, 0.5, false),
-        COARSEN_ROW(packed, 0.87, 43, 0.1, true),
+        COARSEN_ROW(low, 1.15, 20, 0.5, false),
+        COARSEN_ROW(packed, 0.95, 36, 0.2, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
@@ -348,18 +347,19 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 }
 
 #ifdef COARSEN_LONG_ROWS
-// The cost by narrow.h: of a warp, and of each row that it takes in each of its steps through the depth; and each step
-// waits for memory.
+// The cost by narrow.h: of a warp, of each of its steps through the depth, and of the columns beyond the first; but each
+// step waits for memory, and that is all that few warps do.
 COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
 {
-    const double warp = 2.1e3, row = 2.8e3, wait = 2e5;
+    const double warp = 1.2e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3.5e5;
     COARSEN_(narrow_product) of = {};
     of.rows = rows, of.cols = cols, of.inner = inner;
     COARSEN_(narrow_divide)(&of, processors);
     const double steps = (double)coarsen_ceil_div(inner, of.threads * (16 / sizeof(COARSEN_TYPE)));
     const size_t warps = coarsen_ceil_div(rows, of.take) *
                          coarsen_ceil_div(cols, COARSEN_(narrow_tile_cols)) * (of.threads / 32);
-    return (double)warps / (double)processors * (warp + steps * of.take * row) + steps * wait;
+    const double all = (double)warps / (double)processors * (warp + steps * (step + columns));
+    return all > steps * wait ? all : steps * wait;
 }
 #endif
 
@@ -377,7 +377,7 @@ COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) 
                                            COARSEN_(plan) * best)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-    const double add = 1.4e5, add_element = 48, packing = plan.cost;
+    const double add = 2.2e5, add_element = 26, packing = plan.cost;
     const size_t area = shape.rows * shape.cols;
     const size_t tiles =
         coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
@@ -413,7 +413,7 @@ COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape)
 {
     // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
     // multiprocessors.
-    const double launch = 5e5, pack_element = 106;
+    const double launch = 4e5, pack_element = 60;
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     if (COARSEN_M_ACROSS || !of.m_aligned)
         plan.pack_m = items * coarsen_ceil_div(of.rows, items);
@@ -436,7 +436,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     const double element = 5.6;
     const bool by_element = !of.m_aligned || !of.n_aligned;
 #else
-    const double element = 1.07;
+    const double element = 1.1;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
 #endif
     COARSEN_(plan) best = {};
