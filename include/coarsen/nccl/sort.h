@@ -56,7 +56,7 @@
 // each digit, each rank counts by binary search how many of its sorted keys would come before, and one sum over all
 // ranks tells the digit. Keys equal to it are divided by rank, then by place. Then each rank sends each other one what
 // is its own, and merges what it gets: 2 ranks' runs in one pass, up to 4 in two, up to 8 in three. A rank's result is
-// made in up to 8 parts, each between two splits of its own: one is merged while the next one comes. A part begins at
+// made in up to 4 parts, each between two splits of its own: one is merged while the next one comes. A part begins at
 // any key, but messages at multiples of 16 bytes: a few keys more are sent than needed.
 // Price saved: each key moves once, or not at all, whatever the keys are. A network that merges and splits between two
 // ranks at a time needs no sizes that depend on keys, and moves all of them in each of 2 ranks - 3 steps.
@@ -93,7 +93,7 @@ enum {
         (32 << 10) / (COARSEN_(merge_threads) * (2 * sizeof(COARSEN_TYPE) + COARSEN_PLACE)),
     COARSEN_(each) = (COARSEN_(fitting) > 15 ? 15 : COARSEN_(fitting) - 1) | 1, // odd, for banks
     COARSEN_(merge_tile) = COARSEN_(merge_threads) * COARSEN_(each),
-    COARSEN_(most_parts) = 8,   // of a rank
+    COARSEN_(most_parts) = 4,   // of a rank
     COARSEN_(most_splits) = 32, // of one launch
     COARSEN_(line) = 16         // bytes: NCCL moves what begins at a multiple of it much faster
 };
