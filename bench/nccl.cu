@@ -669,21 +669,26 @@ static void begin_recording()
 #endif
 }
 
-static void forget_recorded()
+static uint64_t recording_time()
 {
+    uint64_t now = 0;
 #ifdef HAVE_CUPTI
-    CHECK_CUPTI(cuptiActivityFlushAll(1));
+    CHECK_CUPTI(cuptiGetTimestamp(&now));
 #endif
-    recorded.clear();
+    return now;
 }
 
-static void end_recording()
+// Keeps what began after `since`.
+static void end_recording(uint64_t since)
 {
 #ifdef HAVE_CUPTI
     CHECK_CUPTI(cuptiActivityFlushAll(1));
     for (CUpti_ActivityKind kind : KINDS)
         CHECK_CUPTI(cuptiActivityDisable(kind));
 #endif
+    recorded.erase(std::remove_if(recorded.begin(), recorded.end(),
+                                  [=](const activity &one) { return one.start < since; }),
+                   recorded.end());
 }
 
 // A row as harness.h writes them, for tables.py and plot scripts. vs_peer: how many times as fast as one GPU.
@@ -747,20 +752,28 @@ static void time_line(const rank &at, const pattern &p, size_t n, const options 
 {
     const bool speaks = at.number == 0;
     const share whole = p.make(at, n, 1);
+    uint64_t since = 0;
     for (int times = 0; times < 4; times++) { // the last one is recorded
         CHECK(coarsen_nccl_wait(at.comm(), at.stream, 60));
         at.of->meet();
-        if (speaks && times == 1) // CUPTI prepares each kernel at its next launch
-            begin_recording();
         if (speaks && times == 3)
-            forget_recorded();
+            begin_recording();
         at.of->meet();
+        if (times ==
+            3) { // CUPTI prepares at the next launch: now, as a message would wait for it, or it for a message
+            CHECK(whole.alone());
+            CHECK(cudaStreamSynchronize(at.stream));
+            at.of->meet();
+            if (speaks)
+                since = recording_time();
+            at.of->meet();
+        }
         CHECK(whole.together());
     }
     CHECK(coarsen_nccl_wait(at.comm(), at.stream, 60));
     at.of->meet();
     if (speaks)
-        end_recording();
+        end_recording(since);
     at.of->meet();
     if (!whole.right())
         fail(p.name, "wrong", __LINE__);
@@ -798,6 +811,7 @@ static void time_line(const rank &at, const pattern &p, size_t n, const options 
                 one.name.c_str(), one.message() ? "message" : "computing", one.device, one.stream,
                 *offset + us(one.start), us(one.end) - us(one.start), p.name);
     *offset += us(last) + 1000;
+    fflush(stdout);
 }
 
 // What a rank does; rank 0 prints.

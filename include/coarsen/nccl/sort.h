@@ -56,13 +56,14 @@
 // each digit, each rank counts by binary search how many of its sorted keys would come before, and one sum over all
 // ranks tells the digit. Keys equal to it are divided by rank, then by place. Then each rank sends each other one what
 // is its own, and merges what it gets: 2 ranks' runs in one pass, up to 4 in two, up to 8 in three. A rank's result is
-// made in up to 16 parts, each between two splits of its own: one is merged while the next one comes.
+// made in up to 4 parts, each between two splits of its own: one is merged while the next one comes. A part begins at
+// any key, but messages at multiples of 16 bytes: a few keys more are sent than needed.
 // Price saved: each key moves once, or not at all, whatever the keys are. A network that merges and splits between two
 // ranks at a time needs no sizes that depend on keys, and moves all of them in each of 2 ranks - 3 steps.
 // Price paid: one all-reduce per byte of a key, of 2 KiB per part of all ranks, and the wait of the host.
 // Cost: sort.h's; per rank what it sends and receives, of random keys (ranks - 1) / ranks of them; n keys and values
-// read and written in each pass of the merge. Scratch for twice n keys and values more than that of sort.h, and 4 KiB per
-// part of all ranks.
+// read and written in each pass of the merge. Scratch for twice n keys and values more than that of sort.h, for those of a
+// part with more than 2 ranks, and 4 KiB per part of all ranks.
 // Source: Axtmann, Bingmann, Sanders and Schulz, Practical Massively Parallel Sorting (2015), for exact splitting of
 // sorted parts; O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for the merge.
 
@@ -92,7 +93,7 @@ enum {
         (32 << 10) / (COARSEN_(merge_threads) * (2 * sizeof(COARSEN_TYPE) + COARSEN_PLACE)),
     COARSEN_(each) = (COARSEN_(fitting) > 15 ? 15 : COARSEN_(fitting) - 1) | 1, // odd, for banks
     COARSEN_(merge_tile) = COARSEN_(merge_threads) * COARSEN_(each),
-    COARSEN_(most_parts) = 8,   // of a rank
+    COARSEN_(most_parts) = 4,   // of a rank
     COARSEN_(most_splits) = 32, // of one launch
     COARSEN_(line) = 16         // bytes: NCCL moves what begins at a multiple of it much faster
 };
@@ -550,8 +551,7 @@ COARSEN_HOST size_t COARSEN_(place)(const COARSEN_(share) * share, const unsigne
 {
     const size_t first = share->rank * share->parts, mine = first + part;
     const size_t begin = COARSEN_(before)(share, mine) - COARSEN_(before)(share, first);
-    size_t place = coarsen_ceil_div(begin * size, COARSEN_(line)) * COARSEN_(line) +
-                   part * COARSEN_(room)(share);
+    size_t place = begin * size / COARSEN_(line) * COARSEN_(line) + part * COARSEN_(room)(share);
     for (size_t from = 0; from < r; from++)
         if (from != share->rank)
             place += COARSEN_(lines)(COARSEN_(cut)(share, splits, from, mine),
