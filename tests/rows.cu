@@ -232,8 +232,8 @@ static void check(const rung<T, A> &r, Make make, Expected expected)
     if (ok)
         ok = check_shape(0, 0) && check_shape(7, 0) && check_shape(0, 7);
     if (ok && !r.columns) // more rows than simt's device holds threads, and warps
-        ok = check_shape(40009, 1) && check_shape(20011, 3) &&
-             check_shape(520, 100 * 16 / sizeof(T) + 1);
+        ok = check_shape(40009, 1) && check_shape(20011, 3) && check_shape(20011, 7) &&
+             check_shape(520, 100 * 16 / sizeof(T)) && check_shape(520, 100 * 16 / sizeof(T) + 1);
     for (uint64_t i = 0; ok && i < 30; i++) { // any shape
         const uint64_t bits = test_random(99, i);
         const size_t size = (size_t)1 << (4 + bits % 10), a = 1 + bits / 16 % size;

@@ -22,8 +22,10 @@
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 17; fewer of keys of more than 4 bytes | keys of a thread, from 1 to 32; best an odd number |
 // | COARSEN_PAIRS        | 1; 0 with values | 1: merge two runs at a time where there are few tiles; 0: always four |
-// Defines what block/copy.h, block/merge.h, block/overlap.h and block/vector.h do; the kernels that NAME_launch launches:
-// NAME_tiles_kernel, once, and once per pass NAME_splits_kernel and NAME_merge_kernel, or NAME_pairs_kernel; and
+// | COARSEN_COUNTED      | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than tiles take |
+// Defines what block/copy.h, block/merge.h, block/overlap.h, block/rank.h and block/vector.h do; the kernels that NAME_launch
+// launches: NAME_tiles_kernel, once, and once per pass NAME_splits_kernel and NAME_merge_kernel, or NAME_pairs_kernel; or for
+// few keys NAME_rank_kernel and NAME_gather_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        never falls as n grows
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
 //                             [const COARSEN_VALUE *in_values, COARSEN_VALUE *out_values,] size_t n,
@@ -46,6 +48,8 @@
 // itself where its parts begin and end. Such a pass takes as long as what waits for each other in it: the search in
 // four runs, and the launch of it, take longer than to read all keys once more. Not so their values, which a block
 // waits for when it knows their places.
+// Still fewer keys, 10922 with 132 multiprocessors or 12672 with values, would keep few of these busy. So all multiprocessors count for each key
+// those before it (block/rank.h): that is its place. A second kernel finds for each place whose it is.
 // Price saved by coarsening: searches, in shared memory one per COARSE_FACTOR keys and step; and passes over memory,
 // as a tile is longer. Price saved by four at a time: every second pass over memory.
 // Price paid: registers for the keys of a thread; five barriers per tile and pass.
@@ -53,8 +57,8 @@
 // written.
 // Cost: 1 + ceil(log4(n / tile)) times n keys and values read and written, or with few tiles 1 + ceil(log2(n / tile)),
 // where a tile has BLOCK_DIM - 1 times COARSE_FACTOR keys, or up to a vector less; with values in place, they may be
-// copied once more. Scratch for n keys and values, and 32 bytes per tile. Up to one tile: one launch of one block, after
-// that copy.
+// copied once more. Scratch for n keys and values, and 32 bytes per tile, or 2 per key that may be counted. Of n keys that are
+// counted n^2 comparisons; each key and value is read and written twice, and n / 32 times n keys are read from the L2 cache.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for tiles of equal size; P. J. Varman et al., Merging
 // Multiple Lists on Hierarchical-Memory Multiprocessors (1991), for splits of many runs; odd-even transposition:
 // D. E. Knuth, The Art of Computer Programming, vol. 3, section 5.3.4, exercise 37.

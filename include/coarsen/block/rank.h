@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: MIT
 //
-// coarsen/block/rank.h: few keys, with values beside them, sorted by counting: the place of a key in the order is how
-// many keys come before it. Every block counts for 32 keys, and so all multiprocessors work.
+// coarsen/block/rank.h: the place of a key in the order is how many keys come before it. Every block counts for 32 keys, and
+// so all multiprocessors work. For few keys.
 //
 //     #define COARSEN_NAME by_time
 //     #define COARSEN_TYPE unsigned long long
 //     #include <coarsen/block/rank.h>
 //
-//     // in a kernel of coarsen_ceil_div(n, 32) blocks of by_time_rankers threads; out is apart from in
-//     //     const by_time_arrays arrays = {in, out};
-//     //     by_time_rank(arrays, n, 0, 64);
+//     // in a kernel of coarsen_ceil_div(n, 32) blocks of by_time_rankers threads, where out is apart from in
+//     //     const unsigned int i = blockIdx.x * 32 + threadIdx.x, place = by_time_rank(in, n, 0, 64);
+//     //     if (threadIdx.x < 32 && i < n)
+//     //         out[place] = in[i];
 //
 // | parameter            | default          | meaning                                              |
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | type of the keys                                     |
-// | COARSEN_VALUE        | none             | type of the values; without it there are keys alone  |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
-// Defines NAME_rankers, the threads per block, and for the device
-//     void NAME_rank(NAME_arrays arrays, unsigned int n, unsigned int first, unsigned int width)
-// for all threads of all blocks, once. Stable: of keys of which neither comes before the other, that with the lower index
-// goes first. In a radix sort the order is that of `width` bits from bit `first` on; else first and width are not used.
-// If there is no order, places of out may keep what they had, and nothing else goes wrong.
+// Defines NAME_rankers, the threads of a block, 1024 or for keys of more than 32 bytes fewer; for the device
+//     unsigned int NAME_rank(const COARSEN_TYPE *in, unsigned int n, unsigned int first, unsigned int width)
+// which all threads of all blocks call once; and for the host
+//     size_t NAME_most_ranked(size_t compared, size_t most, size_t processors)
+// Returns in thread t < 32 of block b the place of key 32 b + t, if there is one. n: from 1 to 65536. Of keys of which
+// neither comes before the other, that with the lower index goes first. In a radix sort the order is that of `width` bits
+// from bit `first` on; else first and width are not used. If COARSEN_LESS is no strict weak order, keys may have the same
+// place, and nothing else goes wrong: it is less than n. Deterministic.
 //
 // Each lane of a warp has one of the block's 32 keys, the same in all warps. A warp takes some groups of 32 keys of
 // the array to shared memory, and all its lanes compare their own with one of these at a time, which is a broadcast. A
 // group before the block's own has its equal keys counted, one behind has not. Then the warps' counts are added up.
 // Price saved: steps that wait for each other. All blocks work at once, with one barrier.
 // Price paid: n comparisons per key.
-// Cost: n^2 comparisons; n / 32 times n keys read, nearly all from the L2 cache; each written once.
+// Cost: n^2 comparisons; n / 32 times n keys read, nearly all from the L2 cache; 36 KiB of shared memory.
 // Source: D. E. Knuth, The Art of Computer Programming, vol. 3, section 5.2, algorithm C (comparison counting).
 
 #define COARSEN_BEGIN COARSEN_PATTERN_MERGESORT
@@ -76,8 +79,7 @@ COARSEN_DEVICE bool COARSEN_(earlier)(COARSEN_(ranked) a, COARSEN_(ranked) b)
 #define COARSEN_RANKERS (COARSEN_HELD > 32 ? 1024 : COARSEN_HELD > 0 ? COARSEN_HELD * 32 : 32)
 enum { COARSEN_(rankers) = COARSEN_RANKERS };
 
-// Counts are floats: the pipe for integers compares, and that for floats has nothing else to do. The compiler's own way
-// adds and then selects, both with integers.
+// Counts are floats, exact up to 2^24: the pipe for integers compares, and that for floats has nothing else to do.
 COARSEN_INLINE void COARSEN_(count_if)(float *count, bool it)
 {
 #if COARSEN_PTX
@@ -109,11 +111,10 @@ COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int 
                                            unsigned int first, unsigned int width)
 {
     enum { warps = COARSEN_RANKERS / 32, groups = COARSEN_HELD > warps ? COARSEN_HELD / warps : 1 };
-    COARSEN_ALIGNED(16)
-    __shared__ unsigned char stages[warps * 32 * groups * sizeof(COARSEN_(ranked))];
+    COARSEN_SHARED(COARSEN_(ranked), stages, warps * 32 * groups);
     __shared__ float counts[warps][32];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    COARSEN_(ranked) *const stage = (COARSEN_(ranked) *)stages + warp * 32 * groups;
+    COARSEN_(ranked) *const stage = stages + warp * 32 * groups;
     const unsigned int here = blockIdx.x * 32, i = here + lane, at = i < n ? i : n - 1;
     const COARSEN_(ranked) own = COARSEN_(ranked_of)(in[at], first, width);
     float count = 0;

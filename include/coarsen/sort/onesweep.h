@@ -17,11 +17,12 @@
 // | BLOCK_DIM          | 384 or tuned; 512 with values | threads per block: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 28 or tuned; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
+// | COARSEN_COUNTED    | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than 16 blocks sort |
 // | COARSEN_TOGETHER   | 131072           | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
 // tuned: COARSEN_SORT_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune; of keys without values.
-// Defines what block/meeting.h, block/overlap.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h do; the
-// kernels that NAME_launch launches: NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few keys
-// NAME_alone_kernel or NAME_together_kernel; and
+// Defines what block/meeting.h, block/overlap.h, block/rank.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h
+// do; the kernels that NAME_launch launches: NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few
+// keys NAME_rank_kernel or NAME_together_kernel; and
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device; never falls as n grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, COARSEN_TYPE *out,
@@ -46,10 +47,12 @@
 // the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. With
 // fewer keys than 48 such tiles have, there are 96 shorter ones. A digit that all keys have in common needs no pass, and a
 // tile in which all keys have one digit is copied. With 131072 or fewer, launches would take longer than the sort:
-// 16 blocks do all passes in one, and meet twice per pass; up to 4096 keys (2048 bytes), one block sorts alone.
+// 16 blocks do all passes in one, and meet twice per pass. Fewer, 8448 of 32 bits with 132 multiprocessors, need no passes
+// and no one who waits: for each key, those that come before it are counted (block/rank.h).
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
-// Cost: n keys read, and per digit in which they differ n read and n written; scratch for n keys and values, and 2 KiB per tile. Few keys need
-// no more than 49 KiB of scratch.
+// Cost: n keys read, and per digit in which they differ n read and n written; scratch for n keys and values, and 2 KiB per
+// tile. For n keys that are counted, n^2 comparisons, and n / 32 times n keys read, from the L2 cache. Up to 131072 keys need
+// no more than 49 KiB of scratch, or 16 KiB and a copy of those that may be counted.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #ifndef COARSEN_VALUE
