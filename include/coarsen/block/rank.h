@@ -103,7 +103,7 @@ COARSEN_INLINE float COARSEN_(count_of_group)(const COARSEN_(ranked) * group, CO
 #pragma unroll 8
     for (unsigned int j = 0; j < 32; j++)
         COARSEN_(count_if)
-        (&count, lower ? !COARSEN_(earlier)(own, group[j]) : COARSEN_(earlier)(group[j], own));
+    (&count, lower ? !COARSEN_(earlier)(own, group[j]) : COARSEN_(earlier)(group[j], own));
     return count;
 }
 
@@ -147,7 +147,7 @@ COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int 
                     const bool before = COARSEN_(earlier)(group[j], own);
                     const bool behind = COARSEN_(earlier)(own, group[j]);
                     COARSEN_(count_if)
-                    (&count, (bool)((k < i & !behind) | (k > i & k < n & before)));
+                    (&count, (bool)(((k < i) & !behind) | ((k > i) & (k < n) & before)));
                 }
         }
     }
