@@ -115,7 +115,8 @@ COARSEN_HOST_DEVICE COARSEN_(rows) COARSEN_(cut)(const COARSEN_TYPE *in, size_t 
 {
     const size_t vectors = COARSEN_(fit)(in, pitch, width, COARSEN_ITEMS),
                  rest = width - vectors * COARSEN_ITEMS;
-    COARSEN_(rows) of = {in, pitch, rows, width};
+    COARSEN_(rows) of = {};
+    of.in = in, of.pitch = pitch, of.rows = rows, of.width = width;
     of.narrow = vectors == 0;
     of.each = vectors + of.narrow;
     of.slots = width > 0 ? rows * of.each : 0;
