@@ -595,7 +595,7 @@ static void views(bench &b, const char *type,
     for (size_t width : {7, 33, 64, 100, 256, 1000, 4096}) {
         const size_t whole = (width / items + 1) * items, any = width + 1 + width % 2;
         const size_t rows = total / (whole > any ? whole : any), n = rows * width;
-        bench_contest contest("view", type, n);
+        bench_contest contest("histogram view", type, n);
         contest.data = "rows of " + std::to_string(width);
         contest.peer = contest.copy = "one array";
         const auto add = [&](const char *kernel, const T *in, size_t rows, size_t width,

@@ -67,8 +67,10 @@
 // Price saved: atomics that wait for each other. The blocks, as many as the device holds, loop
 // until the array is done, so there are few copies to set to zero and add.
 // Price paid: shared memory, about 64 bytes per thread, or 4 bytes per bin where that is more, 8 for a COARSEN_COUNT
-// of 8 bytes with COARSEN_WEIGHT; there are half as many columns then. Shared memory adds integers of 4 bytes itself; a
-// float, a double or 8 bytes it only exchanges, and the addition is tried again if another warp was in between.
+// of 8 bytes with COARSEN_WEIGHT; there are half as many columns then. Shared memory adds integers of 4 bytes itself, and
+// 8 bytes as two of them; a float or a double it only exchanges, and the addition is tried again if another warp was in
+// between. So where elements are of 4 bytes or more, a thread first adds up the weights of those in a row that have one
+// bin. Values that take turns in few bins still wait.
 // Source: J. Gomez-Luna and others, An Optimized Approach to Histogram Computation on GPU (2013),
 // for copies that the lanes use in turn.
 
@@ -246,6 +248,22 @@ COARSEN_INLINE void COARSEN_(add_counters)(const COARSEN_(counter) * copy, COARS
     }
 }
 
+// The first bin of this block's range, and how many bins, which block of that range it is, and of how many.
+COARSEN_INLINE unsigned int COARSEN_(range)(unsigned int full_width, unsigned int *width,
+                                            unsigned int *block, unsigned int *blocks)
+{
+    unsigned int first_bin = 0;
+    *width = NUM_BINS, *block = blockIdx.x, *blocks = gridDim.x;
+    if (NUM_BINS >= COARSEN_ROOM) {
+        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
+        first_bin = blockIdx.x % ranges * full_width;
+        *width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
+        *block = blockIdx.x / ranges;
+        *blocks = gridDim.x / ranges;
+    }
+    return first_bin;
+}
+
 // The whole kernel, for blocks of block_dim threads.
 COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *counts, size_t n,
                                         unsigned int full_width, const unsigned int block_dim,
@@ -253,14 +271,8 @@ COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *c
 {
     COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
     COARSEN_(counter) *const column = copy + threadIdx.x % copies;
-    unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
-    if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
-        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
-        first_bin = blockIdx.x % ranges * full_width;
-        width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
-        block = blockIdx.x / ranges;
-        blocks = gridDim.x / ranges;
-    }
+    unsigned int width, block, blocks;
+    const unsigned int first_bin = COARSEN_(range)(full_width, &width, &block, &blocks);
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)blocks * block_dim;
     size_t v = (size_t)block * block_dim + threadIdx.x;
@@ -383,14 +395,8 @@ COARSEN_INLINE void COARSEN_(count_view)(COARSEN_(rows) of, COARSEN_COUNT *count
     const unsigned int copies = COARSEN_COPIES(BLOCK_DIM);
     COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
     COARSEN_(counter) *const column = copy + threadIdx.x % copies;
-    unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
-    if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
-        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
-        first_bin = blockIdx.x % ranges * full_width;
-        width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
-        block = blockIdx.x / ranges;
-        blocks = gridDim.x / ranges;
-    }
+    unsigned int width, block, blocks;
+    const unsigned int first_bin = COARSEN_(range)(full_width, &width, &block, &blocks);
     const unsigned int t = threadIdx.x, few = COARSEN_(quad_items);
     COARSEN_(place) at = COARSEN_(find)(of, block);
     const COARSEN_(place) step = COARSEN_(find)(of, blocks);
@@ -590,7 +596,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
                                                size_t width, COARSEN_COUNT *counts,
                                                cudaStream_t stream)
 {
-    const COARSEN_(rows) of = {in, pitch, rows, width}; // not cut yet
+    COARSEN_(rows) of = {}; // not cut yet
+    of.in = in, of.pitch = pitch, of.rows = rows, of.width = width;
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))
         return cudaErrorInvalidValue;
     return COARSEN_(begin)(in, counts, NULL, pitch == width || rows == 1 ? NULL : &of,

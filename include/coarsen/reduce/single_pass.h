@@ -298,6 +298,18 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
 
 #if COARSEN_VIEW
+// What a view's kernel is bound to. With three blocks of 512 threads, where a multiprocessor has room for 2048 threads,
+// compilers have 40 registers for each, and wait for loads later than with the 32 that they would take.
+#if (COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030) &&    \
+    !COARSEN_FIXED_TREE
+#define COARSEN_BOUNDS                                                                             \
+    BLOCK_DIM,                                                                                     \
+        (BLOCK_DIM <= 512 && COARSE_FACTOR <= 4 && sizeof(COARSEN_ACC) <= 8 ? 1536 / BLOCK_DIM     \
+                                                                            : 1)
+#else
+#define COARSEN_BOUNDS BLOCK_DIM
+#endif
+
 // Pieces of a view's tile, of so many items each: `loads` of them, BLOCK_DIM apart, from p on, which is there.
 COARSEN_INLINE void COARSEN_(load_pieces)(COARSEN_(vector) * load, COARSEN_(rows) of,
                                           COARSEN_(place) at, const unsigned int items,
@@ -387,13 +399,13 @@ COARSEN_INLINE void COARSEN_(add_view)(COARSEN_(rows) of, COARSEN_ACC *out,
     COARSEN_(grid)(sum, out, scratch, &ticket);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_BOUNDS)
     COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
 {
     COARSEN_(add_view)(of, out, scratch, false);
 }
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_BOUNDS)
     COARSEN_(view_once_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
 {
     COARSEN_(add_view)(of, out, scratch, true);
@@ -546,6 +558,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
 #endif
 #undef COARSEN_SMALL_ITEMS
 #undef COARSEN_SMALL_ROWS
+#undef COARSEN_BOUNDS
 
 #define COARSEN_END
 #include "../base.h"
