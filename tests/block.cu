@@ -724,32 +724,6 @@ template <unsigned int COUNT> static void check_shift(void)
 
 #endif
 
-// An input, before which nothing is written, so that simt reports who reads there; it does so behind of any.
-struct bare_array {
-    char *base;
-    size_t bytes, offset;
-
-    bare_array(size_t bytes, size_t offset) : base(NULL), bytes(bytes), offset(offset)
-    {
-        CHECK(cudaMalloc((void **)&base, offset + bytes + (offset + bytes == 0)));
-    }
-    ~bare_array()
-    {
-        cudaFree(base);
-    }
-    bare_array(const bare_array &) = delete;
-    bare_array &operator=(const bare_array &) = delete;
-
-    void *get() const
-    {
-        return base + offset;
-    }
-    void fill(const void *from) const
-    {
-        CHECK(cudaMemcpy(get(), from, bytes, cudaMemcpyHostToDevice));
-    }
-};
-
 #if TESTED(vector)
 
 typedef struct {
@@ -894,8 +868,8 @@ static void check_vector(const char *name, size_t items,
 #include <coarsen/block/inputs.h>
 
 // The arrays are read from a head on, at which all are aligned; from any head on, where what is around a vector must be in the
-// arrays, so that the first and the last go by items; or from element 0 on, anywhere.
-enum { ALIGNED, AROUND, ANY };
+// arrays, so that the first and the last go by items; or from any head on, all by items.
+enum { ALIGNED, AROUND, ITEMS };
 #define INPUTS_KERNEL(name, T)                                                                     \
     static __global__ void name##_kernel(name##_inputs in, T *out, size_t n, size_t head, int how) \
     {                                                                                              \
@@ -908,8 +882,8 @@ enum { ALIGNED, AROUND, ANY };
             name##_loads load;                                                                     \
             if (how == AROUND)                                                                     \
                 load = name##_between(name##_load_raw(in, head, v, false), in, head, false);       \
-            else if (how == ANY)                                                                   \
-                load = name##_load_any(in, all, v);                                                \
+            else if (how == ITEMS)                                                                 \
+                load = name##_load_items(in, head, v);                                             \
             else if (name##_items > 1 && v % 2)                                                    \
                 load = name##_between(name##_load_raw(in, head, v, true), in, head, true);         \
             else                                                                                   \
@@ -976,13 +950,13 @@ static void check_inputs(void)
                        negated_head(one, NULL, n) == std::min(n, (size_t)(8 - at / 27 % 3) % 8);
             const cudaLaunchConfig_t config = config_of(dim3(2), dim3(32));
             const int how = (int)(at % 3);
-            const size_t some = how == AROUND ? std::min(n, at % 5) : 0;
+            const size_t some = how == ALIGNED ? 0 : std::min(n, at % 5);
             right = right &&
                     went_well(cudaLaunchKernelEx(&config, blend_kernel, in, (double *)out.get(), n,
                                                  how == ALIGNED ? head : some, how));
             right = right &&
                     went_well(cudaLaunchKernelEx(&config, pairs_kernel, two, (triple *)out_t.get(),
-                                                 n, (size_t)0, how == ANY ? ANY : ALIGNED));
+                                                 n, (size_t)0, how == ITEMS ? ITEMS : ALIGNED));
             right = right &&
                     went_well(cudaLaunchKernelEx(
                         &config, negated_kernel, one, (short *)out_c.get(), n,

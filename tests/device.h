@@ -147,6 +147,32 @@ struct test_array {
     }
 };
 
+// An input, before which nothing is written, so that simt reports who reads there; it does so behind of any.
+struct bare_array {
+    char *base;
+    size_t bytes, offset;
+
+    bare_array(size_t bytes, size_t offset) : base(NULL), bytes(bytes), offset(offset)
+    {
+        CHECK(cudaMalloc((void **)&base, offset + bytes + (offset + bytes == 0)));
+    }
+    ~bare_array()
+    {
+        cudaFree(base);
+    }
+    bare_array(const bare_array &) = delete;
+    bare_array &operator=(const bare_array &) = delete;
+
+    void *get() const
+    {
+        return base + offset;
+    }
+    void fill(const void *from) const
+    {
+        CHECK(cudaMemcpy(get(), from, bytes, cudaMemcpyHostToDevice));
+    }
+};
+
 // The orders of blocks to try: one on a GPU, which has its own; on simt the three with one block on
 // the device and with four that interleave.
 static inline int test_order_count(void)

@@ -198,7 +198,7 @@ static const size_t sizes[] = {0,   1,   2,    3,    4,    5,    31,   32,   33,
 // n floats of which small sums and products are exact.
 struct input {
     std::vector<float> host;
-    test_array device;
+    bare_array device;
 
     input(size_t n, size_t offset, uint64_t seed) : host(n), device(n * 4, offset * 4)
     {
@@ -322,7 +322,7 @@ static void check_types(void)
         y[i] = (short)test_random(2, i);
         wanted += (long long)x[i] * y[i];
     }
-    const test_array a(n, 3), b(n * 2, 6);
+    const bare_array a(n, 3), b(n * 2, 6);
     a.fill(x.data());
     b.fill(y.data());
     const result<long long> out(mixed_scratch_bytes(n), mixed_scratch_init);
@@ -382,7 +382,7 @@ static void check_fixed_tree(void)
             config.processors = processors[at_b % 3];
             simt_set_config(&config);
 #endif
-            const test_array a(n * 4, at_a * 4), b(n * 2, at_b * 2);
+            const bare_array a(n * 4, at_a * 4), b(n * 2, at_b * 2);
             a.fill(x.data());
             b.fill(y.data());
             const result<float> out(fixed_scratch_bytes(n), fixed_scratch_init);
@@ -587,6 +587,30 @@ static void check_saved(void)
            chain_bytes);
 }
 
+// Where arrays are at different distances from a boundary, those that are at none are read as the vectors around what is
+// asked for, each twice: 16 bytes of loads in place of 8 with one of two arrays, and not element by element.
+static void check_apart(void)
+{
+    const size_t n = 16384;
+    const result<float> out(dot_scratch_bytes(n), dot_scratch_init);
+    unsigned long long bytes[3];
+    for (size_t at = 0; at < 3; at++) { // both at a boundary, one, and none
+        const input a(n, at == 2, 1), b(n, at, 2);
+        simt_reset_counts();
+        CHECK(dot_launch(a.get(), b.get(), out.get(), n, out.scratch.get(), out.scratch.bytes, 0));
+        bytes[at] = bytes_since_reset();
+    }
+    const unsigned long long more = 28 * 32 + 1,
+                             ends =
+                                 4 *
+                                 16; // of the blocks' meeting; the array's two vectors at the ends
+    tap_ok(bytes[0] - 8 * n < more && bytes[1] + ends - 12 * n < more + ends &&
+               bytes[2] + 2 * ends - 16 * n < more + 2 * ends,
+           "dot product: %llu bytes, with one array from a boundary %llu, with both %llu: 8 an "
+           "element, 12 and 16",
+           bytes[0], bytes[1], bytes[2]);
+}
+
 // 8192 elements: 64 blocks of 64 threads, or 16 that are coarser by 4, this way or that.
 static void check_block_coarsening(void)
 {
@@ -632,6 +656,7 @@ int main(void)
 #ifdef SIMT
     check_unready();
     check_saved();
+    check_apart();
     check_block_coarsening();
 #endif
 #endif

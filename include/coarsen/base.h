@@ -880,7 +880,7 @@ typedef COARSEN_COUNT COARSEN_(count);
 static_assert(sizeof(COARSEN_COUNT) == 4 || sizeof(COARSEN_COUNT) == 8,
               "coarsen: COARSEN_COUNT must be int, unsigned int, unsigned long long, float or "
               "double where there is a COARSEN_WEIGHT");
-typedef COARSEN_COUNT COARSEN_(counter); // what a block counts with
+typedef COARSEN_COUNT COARSEN_MAY_ALIAS COARSEN_(counter); // what a block counts with
 
 // What an element adds to its bin.
 COARSEN_DEVICE COARSEN_COUNT COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)

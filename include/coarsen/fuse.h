@@ -29,7 +29,7 @@
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 512              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSEN_FIXED_TREE   | 0                | 1: the order of operations depends on n alone, so that any device gives the same bits |
-// | COARSE_FACTOR        | 4                | 16-byte loads that a thread has in flight per input, from 1 to 16 |
+// | COARSE_FACTOR        | 4, of elements below 4 bytes fewer | 16-byte loads that a thread has in flight per input, from 1 to 16 |
 // Defines NAME_kernel and, with the parts in brackets as there are inputs and a scalar,
 //     size_t      NAME_scratch_bytes(size_t n)        for the current device
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -64,7 +64,7 @@
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 4
+#define COARSE_FACTOR (COARSEN_ITEMS > 4 ? 16 / COARSEN_ITEMS : 4) // each element takes a register
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 16
 #error "coarsen/fuse: COARSE_FACTOR must be from 1 to 16"
 #endif
@@ -73,6 +73,12 @@
 
 #include "block/inputs.h"
 #include "block/reduce.h"
+
+// Whether what is around a vector is in the arrays too.
+COARSEN_DEVICE bool COARSEN_(inner)(size_t v, size_t vectors)
+{
+    return COARSEN_ITEMS > 1 && v > 0 && v + 1 < vectors;
+}
 
 COARSEN_INLINE void COARSEN_(add_all)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
                                       unsigned long long *scratch, const bool aligned)
@@ -83,21 +89,37 @@ COARSEN_INLINE void COARSEN_(add_all)(COARSEN_(inputs) in, COARSEN_ACC *out, siz
     __shared__ unsigned long long ticket;
     COARSEN_(enter)(scratch, &ticket);
 
+    // Unless aligned, a vector takes two loads. Whatever the batches, a thread takes the same vectors in the same order.
+    const unsigned int batch = aligned ? COARSE_FACTOR : (COARSE_FACTOR + 1) / 2;
     COARSEN_ACC sum = COARSEN_(identity)();
     for (size_t first = (size_t)blockIdx.x * BLOCK_DIM * COARSE_FACTOR + threadIdx.x;
          first < vectors; first += step * COARSE_FACTOR) {
-        COARSEN_(loads) load[COARSE_FACTOR];
+#pragma unroll 1
+        for (unsigned int begin = 0; begin < COARSE_FACTOR; begin += batch) {
+            COARSEN_(raw) raw[COARSE_FACTOR];
+            COARSEN_(loads) load[COARSE_FACTOR];
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (first + k * BLOCK_DIM < vectors)
-                load[k] = aligned ? COARSEN_(load)(in, head, first + k * BLOCK_DIM)
-                                  : COARSEN_(load_any)(in, vectors, first + k * BLOCK_DIM);
+            for (unsigned int k = 0; k < batch; k++) {
+                const size_t v = first + (begin + k) * BLOCK_DIM;
+                if (v < vectors && aligned)
+                    load[k] = COARSEN_(load)(in, head, v);
+                else if (COARSEN_(inner)(v, vectors))
+                    raw[k] = COARSEN_(load_raw)(in, head, v, false);
+            }
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (first + k * BLOCK_DIM < vectors)
+            for (unsigned int k = 0; k < batch; k++) {
+                const size_t v = first + (begin + k) * BLOCK_DIM;
+                if (begin + k >= COARSE_FACTOR || v >= vectors)
+                    continue;
+                if (!aligned)
+                    load[k] = COARSEN_(inner)(v, vectors)
+                                  ? COARSEN_(between)(raw[k], in, head, false)
+                                  : COARSEN_(load_items)(in, head, v);
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                     sum = COARSEN_(op)(sum, COARSEN_(map)(&load[k], j, in));
+            }
+        }
     }
     for (size_t r = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; r < rest; r += step)
         sum = COARSEN_(op)(sum, COARSEN_(map_at)(in, r < head ? r : r + vectors * COARSEN_ITEMS));
@@ -111,7 +133,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(add_all)(in, out, n, head, scratch, true);
 }
 
-#if COARSEN_FIXED_TREE
 // The same for arrays at any distance from a boundary. head is 0.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(any_kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
@@ -119,7 +140,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 {
     COARSEN_(add_all)(in, out, n, head, scratch, false);
 }
-#endif
 
 #ifndef __CUDACC_RTC__
 // For as many blocks as the device holds, or a fixed tree has.
@@ -132,19 +152,6 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(COARSEN_UNUSED size_t n)
                                 (2048 / BLOCK_DIM));
 }
 
-COARSEN_HOST size_t COARSEN_(most_blocks)(cudaError_t *status)
-{
-    *status = cudaSuccess;
-    if (COARSEN_FIXED_TREE)
-        return COARSEN_TREE_THREADS / BLOCK_DIM;
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
-    int resident = 0; // per multiprocessor
-    if (*status == cudaSuccess)
-        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                                BLOCK_DIM, 0);
-    return processors * (size_t)resident;
-}
-
 typedef struct {
     void (*kernel)(COARSEN_(inputs) in, COARSEN_ACC *out, size_t n, size_t head,
                    unsigned long long *scratch);
@@ -154,26 +161,37 @@ typedef struct {
     size_t head;
 } COARSEN_(planned);
 
+COARSEN_HOST size_t COARSEN_(most_blocks)(const COARSEN_(planned) * plan, cudaError_t *status)
+{
+    *status = cudaSuccess;
+    if (COARSEN_FIXED_TREE)
+        return COARSEN_TREE_THREADS / BLOCK_DIM;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
+    int resident = 0; // per multiprocessor
+    if (*status == cudaSuccess)
+        *status =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, plan->kernel, BLOCK_DIM, 0);
+    return processors * (size_t)resident;
+}
+
 COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_ARRAYS,
                                         size_t n COARSEN_ALSO(COARSEN_SCALAR scalar),
                                         COARSEN_(planned) * plan)
 {
     const COARSEN_(inputs) in = {COARSEN_EACH(a, b, c) COARSEN_ALSO(scalar)};
-    cudaError_t status;
-    const size_t most = COARSEN_(most_blocks)(&status);
-    if (status != cudaSuccess)
-        return status;
     if (!COARSEN_(inputs_ok)(in, n))
         return cudaErrorInvalidValue;
-    const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
     plan->kernel = COARSEN_(kernel);
     plan->head = COARSEN_(head)(in, 0, n);
-#if COARSEN_FIXED_TREE
-    if (plan->head > 0) {
+    if (COARSEN_FIXED_TREE ? plan->head > 0 : plan->head == n) {
         plan->kernel = COARSEN_(any_kernel);
         plan->head = 0;
     }
-#endif
+    cudaError_t status;
+    const size_t most = COARSEN_(most_blocks)(plan, &status);
+    if (status != cudaSuccess)
+        return status;
+    const size_t tile = (size_t)BLOCK_DIM * COARSE_FACTOR * COARSEN_ITEMS;
     plan->grid = dim3((unsigned int)coarsen_min(coarsen_ceil_div(n > 0 ? n : 1, tile), most));
     plan->block = dim3(BLOCK_DIM);
     plan->shared_bytes = 0;
@@ -194,12 +212,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(COARSEN_ARRAYS, COARSEN_ACC *out,
         scratch_bytes < plan.scratch_bytes)
         return cudaErrorInvalidValue;
     const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
-#if COARSEN_FIXED_TREE
-    if (plan.kernel == COARSEN_(any_kernel))
-        return cudaLaunchKernelEx(&config, COARSEN_(any_kernel), plan.in, out, n, plan.head,
-                                  (unsigned long long *)scratch);
-#endif
-    return cudaLaunchKernelEx(&config, COARSEN_(kernel), plan.in, out, n, plan.head,
+    return cudaLaunchKernelEx(&config, plan.kernel, plan.in, out, n, plan.head,
                               (unsigned long long *)scratch);
 }
 #endif

@@ -128,6 +128,7 @@ def test_keep_going(said):
         assert out == "cudaErrorIllegalAddress\n" and text.count("  what: ") == 1 and "simt: out of bounds" in text
         assert said("follow", SIMT_KEEP_GOING="1", SIMT_RESIDENT=resident) == ("", "cudaSuccess\n")
     assert "SIMT_KEEP_GOING=2: must be a number from 0 to 1" in said("several", SIMT_KEEP_GOING="2", status=2)[0]
+    assert "SIMT_DEVICES=0: must be a number from 1 to 16" in said("several", SIMT_DEVICES="0", status=2)[0]
 
 
 def test_suppressions(said, tmp_path):

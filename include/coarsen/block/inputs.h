@@ -34,8 +34,8 @@
 //     NAME_loads  NAME_load(NAME_inputs in, size_t head, size_t v)       vector v after the head; device
 //     NAME_raw    NAME_load_raw(NAME_inputs in, size_t head, size_t v, bool aligned)        that, in words; device
 //     NAME_loads  NAME_between(NAME_raw raw, NAME_inputs in, size_t head, bool aligned)     and from them; device
-//     NAME_loads  NAME_load_any(NAME_inputs in, size_t vectors, size_t v)     vector v of so many from elements 0 on,
-//                                                aligned or not; nothing outside of the arrays is read; device
+//     NAME_loads  NAME_load_items(NAME_inputs in, size_t head, size_t v)      that too, wherever it begins, item by item: nothing
+//                                                beside it is read; device
 //     COARSEN_OUT NAME_map(const NAME_loads *load, unsigned int j, NAME_inputs in)   of item j; device
 //     size_t      NAME_head(NAME_inputs in, const COARSEN_OUT *out, size_t n)        host
 //     bool        NAME_inputs_ok(NAME_inputs in, size_t n)    no null, misaligned or overflowing array; host
@@ -199,19 +199,18 @@ COARSEN_INLINE COARSEN_(loads)
     return load;
 }
 
-COARSEN_INLINE COARSEN_(loads) COARSEN_(load_any)(COARSEN_(inputs) in, size_t vectors, size_t v)
+COARSEN_INLINE COARSEN_(loads) COARSEN_(load_items)(COARSEN_(inputs) in, size_t head, size_t v)
 {
-    if (COARSEN_ITEMS > 1 && v > 0 && v + 1 < vectors)
-        return COARSEN_(between)(COARSEN_(load_raw)(in, 0, v, false), in, 0, false);
-    COARSEN_(loads) load; // what is around it may reach out of the arrays
+    const size_t first = head + v * COARSEN_ITEMS;
+    COARSEN_(loads) load;
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
-        load.a.item[j] = in.a[v * COARSEN_ITEMS + j];
+        load.a.item[j] = in.a[first + j];
 #if COARSEN_INPUTS >= 2
-        load.b.item[j] = in.b[v * COARSEN_ITEMS + j];
+        load.b.item[j] = in.b[first + j];
 #endif
 #if COARSEN_INPUTS >= 3
-        load.c.item[j] = in.c[v * COARSEN_ITEMS + j];
+        load.c.item[j] = in.c[first + j];
 #endif
     }
     return load;

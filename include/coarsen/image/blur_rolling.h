@@ -104,6 +104,7 @@ typedef struct {
     bool starts;                // whether the row begins with the warp's
     int begin, end;             // the rows that exist
     int inner_begin, inner_end; // the rows around which as much as a vector may be read
+    int steps;                  // the rows that the strip needs
     int full_begin;             // from here on, boxes have all their rows
     unsigned int place;         // of the thread's vector in its row, as in find_place
 } COARSEN_(strip);
@@ -126,7 +127,9 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char 
     const unsigned int lane = threadIdx.x % 32;
     const COARSEN_(vector) nothing = {};
     const bool inner = rows || (row >= strip->inner_begin && row < strip->inner_end);
-    if (!rows && (row < strip->begin || row >= strip->end)) {
+    if (row >= strip->steps) {
+        ; // no box has it
+    } else if (!rows && (row < strip->begin || row >= strip->end)) {
         *own = nothing;
     } else if (aligned && (inner || strip->b == 16)) {
         if (columns || strip->b > 0)
@@ -388,9 +391,35 @@ COARSEN_DEVICE void COARSEN_(find_factors)(COARSEN_(shared) * shared, size_t wid
     }
 }
 
+// The samples of row i, which has come. They stay in the slot, as they are to be subtracted. columns, rows: as in step.
+COARSEN_INLINE COARSEN_(vector)
+    COARSEN_(take)(const COARSEN_(state) * state, COARSEN_(vector) * own,
+                   const COARSEN_(strip) * strip, int i, const bool rows, const bool columns,
+                   const bool aligned)
+{
+    COARSEN_(vector) enters = *own;
+    if (!aligned) {
+        const bool inner = rows || (i >= strip->inner_begin && i < strip->inner_end);
+        enters = COARSEN_(between)(own, inner ? state->after : 0);
+        __syncwarp(); // before its place is taken
+    }
+    if (!columns && strip->b < 16)
+        enters = COARSEN_(keep)(enters, strip->b);
+    if (!aligned || (!columns && strip->b < 16))
+        *own = enters;
+    return enters;
+}
+
+// The slot after that, of a thread.
+COARSEN_DEVICE unsigned int COARSEN_(next_slot)(unsigned int at)
+{
+    const unsigned int slot = BLOCK_DIM / 32 * COARSEN_RING;
+    return at < (COARSEN_SLOTS - 1) * slot ? at + slot : 0;
+}
+
 // Row i enters, and the row in the middle of the boxes is made. rows: row i + COARSEN_AHEAD is an
-// inner one, as row i is, and the boxes have all their rows. columns, only with rows: they have all
-// their columns too, for each sample of the warp.
+// inner one, if the strip needs it, as row i is, and the boxes have all their rows. columns, only with rows: they have
+// all their columns too, for each sample of the warp.
 COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * shared,
                                    const COARSEN_(strip) * strip, int i, const bool rows,
                                    const bool columns, const bool aligned)
@@ -400,26 +429,15 @@ COARSEN_INLINE void COARSEN_(step)(COARSEN_(state) * state, COARSEN_(shared) * s
     if (!aligned)
         __syncwarp();
     const COARSEN_(vector) leaves = slots[state->leaving];
-    COARSEN_(vector) enters = slots[state->entering];
-    if (!aligned) {
-        const bool inner = rows || (i >= strip->inner_begin && i < strip->inner_end);
-        enters = COARSEN_(between)(slots + state->entering, inner ? state->after : 0);
-        __syncwarp(); // before its place is taken
-    }
-    if (!columns && strip->b < 16)
-        enters = COARSEN_(keep)(enters, strip->b);
-    if (!aligned || (!columns && strip->b < 16))
-        slots[state->entering] = enters;
-    COARSEN_(roll)(state->whole, state->odd, enters, leaves);
+    COARSEN_(roll)
+    (state->whole, state->odd,
+     COARSEN_(take)(state, slots + state->entering, strip, i, rows, columns, aligned), leaves);
     COARSEN_(fetch)
     (slots + state->leaving, state->from, strip, i + COARSEN_AHEAD, rows, columns, aligned);
     state->from += strip->in_pitch;
     state->after = (state->after + (unsigned int)strip->in_pitch) % 16;
-    const unsigned int slot = BLOCK_DIM / 32 * COARSEN_RING, last = (COARSEN_SLOTS - 1) * slot;
-    state->entering = state->entering < last ? state->entering + slot : 0;
-    state->leaving = state->leaving < last ? state->leaving + slot : 0;
-    if (!rows && i < 2 * COARSEN_RADIUS)
-        return;
+    state->entering = COARSEN_(next_slot)(state->entering);
+    state->leaving = COARSEN_(next_slot)(state->leaving);
 
     unsigned int even[4], sums[8];
 #pragma unroll
@@ -468,25 +486,20 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
                                    const bool aligned)
 {
     __shared__ COARSEN_(shared) shared;
-    for (unsigned int c = threadIdx.x; c <= COARSEN_BOX; c += BLOCK_DIM)
-        shared.reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
-    COARSEN_(find_factors)(&shared, width);
-    __syncthreads();
-
     // The shuffle tells the compiler that all lanes have the same value.
     const unsigned int warp =
         blockIdx.x * (BLOCK_DIM / 32) + __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     const bool at_end = warp < cut.end_warps;
-    const unsigned int inner = cut.columns - cut.ends, other = warp - cut.end_warps;
-    if (!at_end && inner == 0)
-        return;
-    const unsigned int column =
-        at_end ? warp % cut.ends * (cut.columns - 1) : (cut.ends > 0) + other % inner;
-    const unsigned int strip_index = at_end ? warp / cut.ends : other / inner;
+    const unsigned int others = cut.columns - cut.ends, other = warp - cut.end_warps;
+    const bool some = at_end || others > 0;
+    const unsigned int column = at_end ? warp % cut.ends * (cut.columns - 1)
+                                : some ? (cut.ends > 0) + other % others
+                                       : 0;
+    const unsigned int strip_index = at_end ? warp / cut.ends : some ? other / others : 0;
     const unsigned int strip_rows = at_end ? cut.end_rows : cut.rows;
-    const size_t first = (size_t)strip_index * strip_rows;
-    if (first >= height) // the same for the whole warp
-        return;
+    const bool there =
+        some && (size_t)strip_index * strip_rows < height; // the same for the whole warp
+    const size_t first = there ? (size_t)strip_index * strip_rows : 0;
     const int lane = threadIdx.x % 32;
     const long long samples = (long long)(width * COARSEN_CHANNELS);
     const int right = aligned ? COARSEN_HALO : COARSEN_HALO_ANY;
@@ -504,10 +517,6 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     const int b = x >= samples ? 0 : samples - x < 16 ? (int)(samples - x) : 16;
     const unsigned int place = COARSEN_(find_place)(x, samples);
     const bool inside = place == 0 && x < samples;
-    unsigned long long widths = COARSEN_SIDE * 0x1111111111111111ull;
-    if (!inside)
-        widths = COARSEN_(widths)(x, b, width);
-    shared.widths[threadIdx.x] = widths;
     // The shuffles are for the compiler, which would otherwise find these anew in each row.
     strip.b = __shfl_sync(0xffffffff, b, lane);
     strip.made = __shfl_sync(0xffffffff, lane >= made_begin && lane < made_end && b > 0, lane);
@@ -526,6 +535,7 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     // Around so many rows at each end of the image there may be no 15 bytes of it.
     const int outer = in_pitch < 15 ? 15 : 1;
     const int steps = made + 2 * COARSEN_RADIUS;
+    strip.steps = steps;
     strip.begin = COARSEN_RADIUS - (int)coarsen_min(before, COARSEN_RADIUS);
     strip.end = steps - COARSEN_RADIUS + (int)coarsen_min(behind, COARSEN_RADIUS);
     strip.inner_begin =
@@ -539,36 +549,61 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     state.from = in + (long long)(start * in_pitch) - COARSEN_RADIUS * strip.in_pitch + x;
     state.to = out + (long long)(start * out_pitch) + x;
     state.after = (unsigned int)((size_t)state.from % 16);
-    state.leaving = COARSEN_AHEAD * (BLOCK_DIM / 32 * COARSEN_RING);
+    // All slots but the last are free for the first rows. The last has the row before them, of zeros, which leaves first.
+    // Where a lane has nothing to copy, all have zeros.
+    const bool columns_inside = __all_sync(0xffffffff, inside);
+    const unsigned int slot = BLOCK_DIM / 32 * COARSEN_RING;
+    COARSEN_(vector) *const slots = &shared.ring[0][threadIdx.x / 32][lane];
     const COARSEN_(vector) nothing = {};
-    for (int i = 0; i < COARSEN_SLOTS; i++)
+    for (int i = aligned && columns_inside ? COARSEN_SLOTS - 1 : 0; i < COARSEN_SLOTS; i++)
         for (int j = lane; j < COARSEN_RING; j += 32)
             shared.ring[i][threadIdx.x / 32][j] = nothing;
-    if (!aligned) {
-        if (lane == 0)
-            shared.made[threadIdx.x / 32][32] = nothing;
-        __syncwarp();
-    }
-    for (int i = 0; i < COARSEN_AHEAD; i++) {
+    state.leaving = (COARSEN_SLOTS - 1) * slot;
+#pragma unroll 1
+    for (int i = 0; there && i < COARSEN_SLOTS - 1; i++) {
         COARSEN_(fetch)
-        (&shared.ring[i][threadIdx.x / 32][lane], state.from, &strip, i, false, false, aligned);
+        (slots + (unsigned int)i * slot, state.from, &strip, i, false, false, aligned);
         state.from += strip.in_pitch;
     }
+    // What borders need is found while these rows come.
+    for (unsigned int c = threadIdx.x; c <= COARSEN_BOX; c += BLOCK_DIM)
+        shared.reciprocals[c] = c > 0 ? (1u << 24) / c + 1 : 0;
+    COARSEN_(find_factors)(&shared, width);
+    shared.widths[threadIdx.x] =
+        inside ? COARSEN_SIDE * 0x1111111111111111ull : COARSEN_(widths)(x, b, width);
+    if (!aligned && lane == 0)
+        shared.made[threadIdx.x / 32][32] = nothing;
+    __syncthreads();
+    if (!there)
+        return;
+    COARSEN_(copies_wait)(COARSEN_AHEAD);
+    if (!aligned)
+        __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < 2 * COARSEN_RADIUS; i++) {
+        COARSEN_(roll)
+        (state.whole, state.odd,
+         COARSEN_(take)(&state, slots + state.entering, &strip, i, false, false, aligned), nothing);
+        state.after = (state.after + (unsigned int)strip.in_pitch) % 16;
+        state.entering = COARSEN_(next_slot)(state.entering);
+    }
     // Most rows go by a loop that need not ask where it is. A row of few samples is at both ends at once.
-    const bool columns_inside = __all_sync(0xffffffff, inside);
     const int rows_begin =
         strip.full_begin > strip.inner_begin ? strip.full_begin : strip.inner_begin;
-    const int rows_end = samples < 16 * COARSEN_PLACES ? 0 : strip.inner_end - COARSEN_AHEAD;
-    for (int i = 0; i < steps; i++) {
-        if (i >= rows_begin && columns_inside)
+    const int rows_end = samples < 16 * COARSEN_PLACES ? 0
+                         : strip.inner_end == steps    ? steps
+                                                       : strip.inner_end - COARSEN_AHEAD;
+    for (int i = 2 * COARSEN_RADIUS; i < steps;) {
+        if (i < rows_begin || i >= rows_end)
+            COARSEN_(step)(&state, &shared, &strip, i++, false, false, aligned);
+        else if (columns_inside)
 #pragma unroll 1
             for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, true, aligned);
-        else if (i >= rows_begin)
+        else
 #pragma unroll 1
             for (; i < rows_end; i++)
                 COARSEN_(step)(&state, &shared, &strip, i, true, false, aligned);
-        COARSEN_(step)(&state, &shared, &strip, i, false, false, aligned);
     }
 }
 

@@ -33,8 +33,8 @@ int simt_set_config(const simt_config *config)
     return -1;
 }
 
-static int env_number(const char *name, unsigned long long most, const char *or_else,
-                      unsigned long long *to)
+static int env_number(const char *name, unsigned long long least, unsigned long long most,
+                      const char *or_else, unsigned long long *to)
 {
     const char *text = getenv(name);
     if (!text)
@@ -42,9 +42,9 @@ static int env_number(const char *name, unsigned long long most, const char *or_
     char *end;
     errno = 0;
     unsigned long long v = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || v > most) {
-        fprintf(stderr, "simt: %s=%s: must be a number from 0 to %llu%s\n", name, text, most,
-                or_else);
+    if (*text < '0' || *text > '9' || *end || errno || v < least || v > most) {
+        fprintf(stderr, "simt: %s=%s: must be a number from %llu to %llu%s\n", name, text, least,
+                most, or_else);
         exit(2);
     }
     *to = v;
@@ -55,7 +55,7 @@ __attribute__((constructor)) static void read_environment(void)
 {
     simt_config c = device.config;
     unsigned long long v;
-    const char *order = getenv("SIMT_ORDER"), *count = getenv("SIMT_COUNT"), *what;
+    const char *order = getenv("SIMT_ORDER"), *count = getenv("SIMT_COUNT");
     if (order) {
         static const char *const names[] = {"forward", "reverse", "shuffle", "rotate"};
         int i = 0;
@@ -68,34 +68,26 @@ __attribute__((constructor)) static void read_environment(void)
         }
         c.order = (simt_order)i;
     }
-    if (env_number("SIMT_SEED", ULLONG_MAX, "", &v))
+    if (env_number("SIMT_SEED", 0, ULLONG_MAX, "", &v))
         c.seed = v;
-    if (env_number("SIMT_RESIDENT", UINT_MAX, "", &v))
+    if (env_number("SIMT_RESIDENT", 1, MAX_SLOTS, "", &v))
         c.resident = (unsigned)v;
-    if (env_number("SIMT_CHECK", 1, "", &v))
+    if (env_number("SIMT_CHECK", 0, 1, "", &v))
         c.check = (int)v;
-    if (env_number("SIMT_KEEP_GOING", 1, "", &v))
+    if (env_number("SIMT_KEEP_GOING", 0, 1, "", &v))
         c.keep_going = (int)v;
     if (count && !strcmp(count, "lines"))
         c.count = 2;
-    else if (env_number("SIMT_COUNT", 1, ", or lines", &v))
+    else if (env_number("SIMT_COUNT", 0, 1, ", or lines", &v))
         c.count = (int)v;
-    if (env_number("SIMT_WATCHDOG", 86400, "", &v))
+    if (env_number("SIMT_WATCHDOG", 0, 86400, "", &v))
         c.watchdog = (unsigned)v;
-    if (env_number("SIMT_CORES", MAX_CORES, ", 0 for all", &v))
+    if (env_number("SIMT_CORES", 0, MAX_CORES, ", 0 for all", &v))
         c.cores = (unsigned)v;
-    if (env_number("SIMT_PROCESSORS", MAX_PROCESSORS, "", &v))
+    if (env_number("SIMT_PROCESSORS", 1, MAX_PROCESSORS, "", &v))
         c.processors = (unsigned)v;
-    if (env_number("SIMT_DEVICES", MAX_DEVICES, "", &v))
+    if (env_number("SIMT_DEVICES", 1, MAX_DEVICES, "", &v))
         c.devices = (unsigned)v;
-    if (!config_fits(&c, &what)) {
-        fprintf(stderr, "simt: SIMT_%s: %s\n",
-                !c.devices      ? "DEVICES"
-                : !c.processors ? "PROCESSORS"
-                                : "RESIDENT",
-                what);
-        exit(2);
-    }
     device.config = c;
 }
 
