@@ -148,6 +148,7 @@ struct PROBLEM {
 #include <cub/device/device_histogram.cuh>
 
 #include <climits>
+#include <cmath>
 
 template <typename T> struct rung {
     const char *kernel, *knobs;
@@ -262,7 +263,7 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 #define PROBLEM_BIN(x) ((x) >= 0 && (x) < 1 ? (int)((x)*2048) : -1)
 #include "histogram.cu"
 
-// Bytes counted by n in device memory, in views, and by weight.
+// n in device memory, views, and weights.
 #define COARSEN_NAME    bytes
 #define COARSEN_TYPE    unsigned char
 #define NUM_BINS        256
@@ -270,18 +271,53 @@ static std::vector<rung<float>> floats_256_rungs, floats_2048_rungs;
 #define COARSEN_VIEW    1
 #include <coarsen/histogram.h>
 
-#define COARSEN_NAME      weighed
-#define COARSEN_TYPE      unsigned char
-#define NUM_BINS          256
-#define COARSEN_COUNT     unsigned int
-#define COARSEN_WEIGHT(x) ((x) % 4)
+#define BIN_OF_FLOAT(x)    ((x) >= 0 && (x) < 1 ? (int)((x)*256) : -1)
+#define WEIGHT_OF_FLOAT(x) ((int)((x)*1024) + 1)
+
+#define COARSEN_NAME       floats
+#define COARSEN_TYPE       float
+#define NUM_BINS           256
+#define COARSEN_BIN        BIN_OF_FLOAT
+#define COARSEN_VIEW       1
 #include <coarsen/histogram.h>
 
-#define COARSEN_NAME      weighed_f32
-#define COARSEN_TYPE      unsigned char
-#define NUM_BINS          256
-#define COARSEN_COUNT     float
-#define COARSEN_WEIGHT(x) ((float)((x) % 4))
+#define COARSEN_NAME doubles
+#define COARSEN_TYPE double
+#define NUM_BINS     256
+#define COARSEN_BIN  BIN_OF_FLOAT
+#define COARSEN_VIEW 1
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighed_int
+#define COARSEN_TYPE   float
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_OF_FLOAT
+#define COARSEN_COUNT  int
+#define COARSEN_WEIGHT WEIGHT_OF_FLOAT
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighed_float
+#define COARSEN_TYPE   float
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_OF_FLOAT
+#define COARSEN_COUNT  float
+#define COARSEN_WEIGHT WEIGHT_OF_FLOAT
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighed_double
+#define COARSEN_TYPE   float
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_OF_FLOAT
+#define COARSEN_COUNT  double
+#define COARSEN_WEIGHT WEIGHT_OF_FLOAT
+#include <coarsen/histogram.h>
+
+#define COARSEN_NAME   weighed_u64
+#define COARSEN_TYPE   float
+#define NUM_BINS       256
+#define COARSEN_BIN    BIN_OF_FLOAT
+#define COARSEN_COUNT  unsigned long long
+#define COARSEN_WEIGHT WEIGHT_OF_FLOAT
 #include <coarsen/histogram.h>
 
 #define SWEEP_VARIANT "histogram.cu"
@@ -450,21 +486,39 @@ static void histogram(bench &b, const char *type, enum data data, Level lower, L
 
 // ---- counted on the device, views, weights ---------------------------------------------------------
 
-__global__ void weighed_reference_kernel(const unsigned char *in, size_t pitch, size_t rows,
-                                         size_t width, bool weighed, unsigned long long *counts)
+__device__ static int bin_of(unsigned char x)
+{
+    return x;
+}
+
+__device__ static int bin_of(double x)
+{
+    return BIN_OF_FLOAT(x);
+}
+
+template <typename T>
+__global__ void weighed_reference_kernel(const T *in, size_t pitch, size_t rows, size_t width,
+                                         bool weighed, unsigned long long *counts)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows * width; i += stride) {
-        const unsigned char x = in[i / width * pitch + i % width];
-        atomicAdd(counts + x, weighed ? x % 4ull : 1ull);
+        const T x = in[i / width * pitch + i % width];
+        const int bin = bin_of(x);
+        const unsigned int same = __match_any_sync(__activemask(), bin);
+        unsigned long long sum = 0;
+        for (int lane = 0; lane < 32; lane++)
+            if (same >> lane & 1)
+                sum += __shfl_sync(same, weighed ? WEIGHT_OF_FLOAT(x) : 1, lane);
+        if (bin >= 0 && threadIdx.x % 32 == (unsigned)__ffs(same) - 1)
+            atomicAdd(counts + bin, sum);
     }
 }
 
-// The counts are of type T, and whole numbers that it holds exactly.
-template <typename T, typename Launch>
-static void add_bytes(bench_contest *contest, const char *kernel, const unsigned char *in,
-                      size_t pitch, size_t rows, size_t width, bool weighed, void *counts,
-                      Launch launch)
+// Adds an entry whose counts are of type C. Integers are right to the last one, modulo what their type holds; floats to
+// a ten thousandth, as many of them round.
+template <typename C, typename T, typename Launch>
+static void add_counts(bench_contest *contest, const char *kernel, const T *in, size_t pitch,
+                       size_t rows, size_t width, bool weighed, void *counts, Launch launch)
 {
     const std::shared_ptr<void> sums = bench_zeroed(256 * sizeof(unsigned long long));
     std::vector<unsigned long long> wanted(256);
@@ -474,57 +528,160 @@ static void add_bytes(bench_contest *contest, const char *kernel, const unsigned
     BENCH_CHECK(cudaMemcpy(wanted.data(), sums.get(), 256 * 8, cudaMemcpyDeviceToHost));
     bench_entry entry;
     entry.kernel = kernel;
-    entry.bytes = entry.work = rows * width;
-    entry.poison = [=] { BENCH_CHECK(cudaMemset(counts, 0xa5, 256 * sizeof(T))); };
+    entry.bytes = rows * width * sizeof(T);
+    entry.work = rows * width;
+    entry.poison = [=] { BENCH_CHECK(cudaMemset(counts, 0xa5, 256 * sizeof(C))); };
     entry.check = [=](std::string *why) {
-        std::vector<T> got(256);
-        BENCH_CHECK(cudaMemcpy(got.data(), counts, 256 * sizeof(T), cudaMemcpyDeviceToHost));
-        for (size_t bin = 0; bin < 256; bin++)
-            if (got[bin] != (T)wanted[bin]) {
+        std::vector<C> got(256);
+        BENCH_CHECK(cudaMemcpy(got.data(), counts, 256 * sizeof(C), cudaMemcpyDeviceToHost));
+        for (size_t bin = 0; bin < 256; bin++) {
+            const bool right = (C)0.5 == 0 ? got[bin] == (C)wanted[bin]
+                                           : std::fabs((double)got[bin] - (double)wanted[bin]) <=
+                                                 1e-4 * (double)wanted[bin];
+            if (!right) {
                 *why = "bin " + std::to_string(bin) + " is " + std::to_string(got[bin]) + ", not " +
                        std::to_string(wanted[bin]);
                 return false;
             }
+        }
         return true;
     };
     entry.launch = launch;
     contest->entries.push_back(entry);
 }
 
-static void others(bench &b)
+static void counted(bench &b, const std::vector<int> &exponents)
 {
-    const size_t rows = 1 << 15, width = 1 << 12, n = rows * width, pitch = width + 13;
-    if (!b.fits((double)(rows * pitch), "counted, views and weights"))
+    for (int e : exponents) {
+        const size_t n = (size_t)1 << e;
+        if (e < 16 || !b.fits((double)n, "counted"))
+            continue;
+        const std::shared_ptr<void> input = bench_alloc(n), result = bench_alloc(256 * 4),
+                                    number = bench_alloc(8);
+        const unsigned char *const in = (unsigned char *)input.get();
+        unsigned int *const to = (unsigned int *)result.get();
+        const unsigned long long count = n, *const on_device = (unsigned long long *)number.get();
+        BENCH_CHECK(cudaMemcpy(number.get(), &count, 8, cudaMemcpyHostToDevice));
+        fill_kernel<<<1024, 256>>>((unsigned char *)input.get(), n, UNIFORM, 256, false);
+        BENCH_CHECK(cudaGetLastError());
+        bench_contest contest("counted", "bytes", n);
+        contest.peer = contest.copy = "histogram.h";
+        add_counts<unsigned int>(
+            &contest, "histogram.h", in, n, 1, n, false, to,
+            [=](cudaStream_t stream) { return bytes_launch(in, to, n, stream); });
+        add_counts<unsigned int>(&contest, "n from the device", in, n, 1, n, false, to,
+                                 [=](cudaStream_t stream) {
+                                     return bytes_launch_counted(in, to, on_device, n, stream);
+                                 });
+        b.run(contest);
+    }
+}
+
+// Rows of 2^26 elements in all, with what is between them: of a pitch of whole 16-byte vectors, and of one with which they
+// begin anywhere.
+template <typename T>
+static void views(bench &b, const char *type,
+                  cudaError_t (*view)(const T *, size_t, size_t, size_t, unsigned int *,
+                                      cudaStream_t))
+{
+    const size_t total = (size_t)1 << 26, items = 16 / sizeof(T);
+    if (!b.fits((double)total * sizeof(T), "views"))
         return;
-    const std::shared_ptr<void> input = bench_alloc(rows * pitch), result = bench_alloc(256 * 4),
-                                number = bench_alloc(8);
-    const unsigned char *const in = (unsigned char *)input.get();
-    void *const counts = result.get();
-    unsigned int *const to = (unsigned int *)counts;
-    const unsigned long long count = n;
-    const unsigned long long *const on_device = (unsigned long long *)number.get();
-    BENCH_CHECK(cudaMemcpy(number.get(), &count, 8, cudaMemcpyHostToDevice));
-    fill_kernel<<<1024, 256>>>((unsigned char *)input.get(), rows * pitch, UNIFORM, 256, false);
+    const std::shared_ptr<void> input = bench_alloc((total + 1) * sizeof(T)),
+                                result = bench_alloc(256 * 4);
+    unsigned int *const to = (unsigned int *)result.get();
+    fill_kernel<<<1024, 256>>>((T *)input.get(), total + 1, UNIFORM, 256, (T)0.5 != 0);
     BENCH_CHECK(cudaGetLastError());
-    bench_contest contest("histogram", "bytes", n);
-    contest.data = "counted on the device, views and weights";
-    contest.peer = "histogram.h";
-    const auto add = [&](const char *kernel, size_t apart, auto launch) {
-        add_bytes<unsigned int>(&contest, kernel, in, apart, rows, width, false, counts, launch);
-    };
-    add("histogram.h", width, [=](cudaStream_t stream) { return bytes_launch(in, to, n, stream); });
-    add("counted on the device", width,
-        [=](cudaStream_t stream) { return bytes_launch_counted(in, to, on_device, n, stream); });
-    add("view, rows without gaps", width,
-        [=](cudaStream_t stream) { return bytes_launch_view(in, width, rows, width, to, stream); });
-    add("view, rows at any alignment", pitch,
-        [=](cudaStream_t stream) { return bytes_launch_view(in, pitch, rows, width, to, stream); });
-    add_bytes<unsigned int>(&contest, "weights, unsigned int", in, width, rows, width, true, counts,
-                            [=](cudaStream_t stream) { return weighed_launch(in, to, n, stream); });
-    add_bytes<float>(
-        &contest, "weights, float", in, width, rows, width, true, counts,
-        [=](cudaStream_t stream) { return weighed_f32_launch(in, (float *)counts, n, stream); });
-    b.run(contest);
+    for (size_t width : {7, 33, 64, 100, 256, 1000, 4096}) {
+        const size_t whole = (width / items + 1) * items, any = width + 1 + width % 2;
+        const size_t rows = total / (whole > any ? whole : any), n = rows * width;
+        bench_contest contest("view", type, n);
+        contest.data = "rows of " + std::to_string(width);
+        contest.peer = contest.copy = "one array";
+        const auto add = [&](const char *kernel, const T *in, size_t rows, size_t width,
+                             size_t pitch) {
+            add_counts<unsigned int>(
+                &contest, kernel, in, pitch, rows, width, false, to,
+                [=](cudaStream_t stream) { return view(in, pitch, rows, width, to, stream); });
+        };
+        const T *const in = (const T *)input.get();
+        add("one array", in, 1, n, n);
+        add("rows at boundaries", in, rows, width, whole);
+        add("rows anywhere", in + 1, rows, width, any);
+        b.run(contest);
+    }
+}
+
+// One copy of the sums per block, as it is usually written.
+__global__ void usual_kernel(const float *in, float *counts, size_t n)
+{
+    __shared__ float copy[256];
+    if (threadIdx.x < 256)
+        copy[threadIdx.x] = 0;
+    __syncthreads();
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        const int bin = BIN_OF_FLOAT(in[i]);
+        if (bin >= 0)
+            atomicAdd(copy + bin, (float)WEIGHT_OF_FLOAT(in[i]));
+    }
+    __syncthreads();
+    if (threadIdx.x < 256)
+        atomicAdd(counts + threadIdx.x, copy[threadIdx.x]);
+}
+
+static cudaError_t usual_launch(const float *in, float *counts, size_t n, cudaStream_t stream)
+{
+    const cudaError_t status = cudaMemsetAsync(counts, 0, 256 * sizeof(float), stream);
+    if (status != cudaSuccess)
+        return status;
+    usual_kernel<<<264, 1024, 0, stream>>>(in, counts, n);
+    return cudaGetLastError();
+}
+
+static void weights(bench &b, const std::vector<int> &exponents)
+{
+    for (int e : exponents)
+        for (enum data data : {UNIFORM, ONE_VALUE, RUNS}) {
+            const size_t n = (size_t)1 << e;
+            if (e < 20 || !b.fits(n * 4.0, "weights"))
+                continue;
+            const std::shared_ptr<void> input = bench_alloc(n * sizeof(float)),
+                                        result = bench_alloc(256 * 8);
+            const float *const in = (float *)input.get();
+            void *const to = result.get();
+            if (data == ONE_VALUE) {
+                const std::vector<float> same(n, 0.7f);
+                BENCH_CHECK(cudaMemcpy(input.get(), same.data(), n * 4, cudaMemcpyHostToDevice));
+            } else
+                fill_kernel<<<1024, 256>>>((float *)input.get(), n, data, 256, true);
+            BENCH_CHECK(cudaGetLastError());
+            bench_contest contest("weights", "float", n);
+            contest.data = data_names[data];
+            contest.peer = contest.copy = "counts";
+            add_counts<unsigned int>(&contest, "counts", in, n, 1, n, false, to,
+                                     [=](cudaStream_t stream) {
+                                         return floats_launch(in, (unsigned int *)to, n, stream);
+                                     });
+            add_counts<int>(&contest, "int", in, n, 1, n, true, to, [=](cudaStream_t stream) {
+                return weighed_int_launch(in, (int *)to, n, stream);
+            });
+            add_counts<float>(&contest, "float", in, n, 1, n, true, to, [=](cudaStream_t stream) {
+                return weighed_float_launch(in, (float *)to, n, stream);
+            });
+            add_counts<double>(&contest, "double", in, n, 1, n, true, to, [=](cudaStream_t stream) {
+                return weighed_double_launch(in, (double *)to, n, stream);
+            });
+            add_counts<unsigned long long>(
+                &contest, "unsigned long long", in, n, 1, n, true, to, [=](cudaStream_t stream) {
+                    return weighed_u64_launch(in, (unsigned long long *)to, n, stream);
+                });
+            if (e < 24 || data == UNIFORM) // or it takes too long
+                add_counts<float>(
+                    &contest, "one copy per block, float", in, n, 1, n, true, to,
+                    [=](cudaStream_t stream) { return usual_launch(in, (float *)to, n, stream); });
+            b.run(contest);
+        }
 }
 
 int main(int argc, char **argv)
@@ -564,7 +721,11 @@ int main(int argc, char **argv)
 
     histogram<floats_256>(b, "float", UNIFORM, 0.0f, 1.0f, words);
     histogram<floats_2048>(b, "float", UNIFORM, 0.0f, 1.0f, words);
-    others(b);
+    counted(b, b.exponents(4));
+    views<unsigned char>(b, "bytes", bytes_launch_view);
+    views<float>(b, "float", floats_launch_view);
+    views<double>(b, "double", doubles_launch_view);
+    weights(b, b.exponents(4));
     return b.finish();
 }
 

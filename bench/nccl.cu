@@ -5,10 +5,14 @@
 // what a message takes here: predicted, not measured.
 //
 //     nccl-bench [--min 20] [--max 30] [--devices N] [--filter TEXT] [--csv FILE] [--quick]
+//     nccl-bench --timeline FILE.json [--max 30] [--devices N] [--filter TEXT] [--csv FILE]
 //
 // Each GPU has a host thread. A time is that of some launches one after the other on all of them, by the host's clock,
 // between two barriers of the threads, through the number of launches; the median of several. What they make is
 // checked before: the elements are random, and each rank's share is compared with what the GPU makes of it alone.
+// The second form shows what each rank waits for: one launch of each pattern at its largest size, as CUPTI records
+// its kernels and copies, in FILE.json for chrome://tracing or ui.perfetto.dev; and printed, and in the CSV, how long
+// each rank computes, with messages beside or without, how long there are messages alone, and how long nothing.
 // Built with g++ for the CPU device, it shows that it works, and its times mean nothing.
 
 #include <cuda_runtime.h>
@@ -19,13 +23,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <getopt.h>
 #include <pthread.h>
+
+#ifdef HAVE_CUPTI
+#include <cupti.h>
+#endif
 
 #define COARSEN_NAME sum
 #define COARSEN_TYPE int
@@ -58,7 +69,8 @@
 static void fail(const char *what, const char *why, int line)
 {
     fprintf(stderr, "bench/nccl.cu:%d: %s\n    failed: %s\n", line, what, why);
-    exit(1); // of all ranks, as none may wait for this one
+    fflush(stdout);
+    _Exit(1); // of all ranks, as none may wait for this one
 }
 
 #define CHECK(call)                                                                                \
@@ -97,11 +109,12 @@ static __host__ __device__ inline unsigned long long mixed(unsigned long long z)
     return z ^ (z >> 31);
 }
 
+// Random bits: all of an integer, and 24 of a float, which it has.
 template <typename T> __global__ void fill_kernel(T *data, size_t n, size_t first)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-        data[i] = (T)(mixed(first + i) >> 40);
+        data[i] = (T)(mixed(first + i) >> (std::is_integral<T>::value ? 32 : 40));
 }
 
 template <typename T> std::shared_ptr<T> random_array(size_t n, size_t first)
@@ -109,6 +122,7 @@ template <typename T> std::shared_ptr<T> random_array(size_t n, size_t first)
     const std::shared_ptr<T> data = device_array<T>(n);
     fill_kernel<<<256, 256>>>(data.get(), n, first);
     CHECK(cudaGetLastError());
+    CHECK(cudaStreamSynchronize(0)); // the ranks' streams don't wait for this one
     return data;
 }
 
@@ -210,10 +224,22 @@ struct share {
 
 struct pattern {
     const char *name, *type;
+    std::vector<size_t> sizes;                           // n, for one GPU
     share (*make)(const rank &, size_t n, size_t parts); // of n / parts elements
     double messages;                                     // of few bytes, one after the other
     double (*moved)(size_t ranks, size_t n);             // bytes that a rank sends besides
 };
+
+static std::shared_ptr<coarsen_nccl_side> second_stream()
+{
+    const std::shared_ptr<coarsen_nccl_side> beside(new coarsen_nccl_side,
+                                                    [](coarsen_nccl_side *side) {
+                                                        coarsen_nccl_side_destroy(side);
+                                                        delete side;
+                                                    });
+    CHECK(coarsen_nccl_side_create(beside.get()));
+    return beside;
+}
 
 static share make_reduce(const rank &at, size_t whole, size_t parts)
 {
@@ -319,6 +345,7 @@ static share make_sort(const rank &at, size_t whole, size_t parts)
     const std::shared_ptr<unsigned long long> host((unsigned long long *)splits,
                                                    [](unsigned long long *p) { cudaFreeHost(p); });
     CHECK(sorted_scratch_init_nccl(scratch.get(), bytes, at.stream));
+    const auto beside = second_stream();
     share made;
     made.alone = [=] {
         return sorted_launch(in.get(), out.get(), n, scratch.get(), bytes, at.stream);
@@ -330,7 +357,7 @@ static share make_sort(const rank &at, size_t whole, size_t parts)
             status = coarsen_nccl_wait(at.comm(), at.stream, 60);
         return status == cudaSuccess
                    ? sorted_finish_nccl(out.get(), counts.data(), host.get(), scratch.get(), bytes,
-                                        *at.comm(), at.stream)
+                                        beside.get(), *at.comm(), at.stream)
                    : status;
     };
     made.right = [=] {
@@ -358,22 +385,36 @@ static share make_sort(const rank &at, size_t whole, size_t parts)
     return made;
 }
 
-// Slices of 512 x 512 cells, and at least one; of fewer where n is less.
+// How many of n each of so many has, the first ones no more than the others.
+static std::vector<size_t> divided(size_t n, size_t parts)
+{
+    std::vector<size_t> counts(parts);
+    for (size_t r = 0; r < parts; r++)
+        counts[r] = n * (r + 1) / parts - n * r / parts;
+    return counts;
+}
+
+// The largest number whose power is no more than n.
+static size_t root(size_t n, int power)
+{
+    size_t side = 0;
+    while ((side + 1) * (side + 1) * (power == 3 ? side + 1 : 1) <= n)
+        side++;
+    return side;
+}
+
+// A cube of n cells, or as many parts of it, by slices.
 static share make_stencil(const rank &at, size_t n, size_t parts)
 {
-    const size_t side = n < 1 << 20 ? 16 : 512, cells = side * side;
-    const size_t slices = std::max<size_t>(n / cells / parts, 1);
+    const size_t side = root(n, 3), cells = side * side;
+    const std::vector<size_t> counts =
+        parts == 1 ? std::vector<size_t>(at.of->ranks, side) : divided(side, at.of->ranks);
+    const size_t slices = counts[at.number];
     const auto in = random_array<float>(slices * cells, at.number * slices * cells);
     const auto out = device_array<float>(slices * cells);
-    const std::vector<size_t> counts(at.of->ranks, slices);
     const size_t bytes = heat_scratch_bytes_nccl(side, side, counts.data(), *at.comm());
     const auto scratch = device_array<char>(bytes);
-    const std::shared_ptr<coarsen_nccl_side> beside(new coarsen_nccl_side,
-                                                    [](coarsen_nccl_side *p) {
-                                                        coarsen_nccl_side_destroy(p);
-                                                        delete p;
-                                                    });
-    CHECK(coarsen_nccl_side_create(beside.get()));
+    const auto beside = second_stream();
     share made;
     made.alone = [=] {
         return heat_launch(in.get(), out.get(), side, side, slices, side, cells, at.stream);
@@ -401,19 +442,16 @@ static share make_stencil(const rank &at, size_t n, size_t parts)
 // Of square matrices with n elements all rows of P on each rank, and of N as many rows as it has of them.
 static share make_matmul(const rank &at, size_t n, size_t parts)
 {
-    size_t side = 1;
-    while ((side + 1) * (side + 1) <= n)
-        side++;
-    std::vector<size_t> counts(at.of->ranks);
+    const size_t side = root(n, 2);
+    const std::vector<size_t> counts = divided(side, at.of->ranks);
     size_t before = 0;
-    for (size_t r = 0; r < counts.size(); r++) {
-        counts[r] = side * (r + 1) / counts.size() - side * r / counts.size();
-        before += r < at.number ? counts[r] : 0;
-    }
+    for (size_t r = 0; r < at.number; r++)
+        before += counts[r];
     const auto small = [&](size_t first, size_t n) { // in [-1, 1)
         const auto data = random_array<float>(n, first);
         scale_kernel<<<256, 256>>>(data.get(), n);
         CHECK(cudaGetLastError());
+        CHECK(cudaStreamSynchronize(0));
         return data;
     };
     const size_t rows = side / parts; // of P
@@ -424,12 +462,7 @@ static share make_matmul(const rank &at, size_t n, size_t parts)
     const auto own_scratch = device_array<char>(own_bytes);
     const size_t bytes = product_scratch_bytes_nccl(rows, side, counts.data(), *at.comm());
     const auto scratch = device_array<char>(bytes);
-    const std::shared_ptr<coarsen_nccl_side> beside(new coarsen_nccl_side,
-                                                    [](coarsen_nccl_side *side) {
-                                                        coarsen_nccl_side_destroy(side);
-                                                        delete side;
-                                                    });
-    CHECK(coarsen_nccl_side_create(beside.get()));
+    const auto beside = second_stream();
     const auto alone = [=](float *to) {
         return product_launch(rows, side, side, 1, m.get(), side, whole.get(), side, 0, to, side,
                               own_scratch.get(), own_bytes, at.stream);
@@ -469,13 +502,32 @@ static double all_of_n(size_t, size_t n) // beside the products
     return 4.0 * (double)n;
 }
 
-static const pattern PATTERNS[] = {
-    {"reduce", "i32", make_reduce, 1, few_bytes},
-    {"histogram", "u8, 256 bins", make_histogram, 1, few_bytes},
-    {"scan", "i32", make_scan, 1, few_bytes},
-    {"sort", "u32", make_sort, 4, random_keys},
-    {"stencil", "f32, 7 points", make_stencil, 1, few_bytes},
-    {"matmul", "f32, square", make_matmul, 0, all_of_n},
+// n of powers of two; of cubes and squares of such a side.
+static std::vector<size_t> powers(int first, int last, int step)
+{
+    std::vector<size_t> sizes;
+    for (int e = first; e <= last; e += step)
+        sizes.push_back((size_t)1 << e);
+    return sizes;
+}
+
+static std::vector<size_t> to_the(int power, const std::vector<size_t> &sides)
+{
+    std::vector<size_t> sizes;
+    for (size_t side : sides)
+        sizes.push_back(power == 2 ? side * side : side * side * side);
+    return sizes;
+}
+
+static const std::vector<pattern> PATTERNS = {
+    {"reduce", "i32", powers(10, 34, 2), make_reduce, 1, few_bytes},
+    {"histogram", "u8, 256 bins", powers(10, 34, 2), make_histogram, 1, few_bytes},
+    {"scan", "i32", powers(10, 34, 2), make_scan, 1, few_bytes},
+    {"sort", "u32", powers(10, 34, 2), make_sort, 5, random_keys},
+    {"stencil", "f32, 7 points, cubes", to_the(3, {16, 64, 128, 256, 512, 640}), make_stencil, 1,
+     few_bytes},
+    {"matmul", "f32, squares", to_the(2, {64, 256, 1024, 2048, 4096, 8192, 16384}), make_matmul, 0,
+     all_of_n},
 };
 
 // ---- Times ----------------------------------------------------------------------------------------
@@ -489,6 +541,8 @@ static double time_of(const rank &at, const std::function<cudaError_t()> &call)
     const auto now = [] { return std::chrono::steady_clock::now(); };
     std::vector<double> samples;
     size_t calls = 1;
+    CHECK(call()); // the first one connects ranks, and loads kernels
+    finish();
     for (int s = -1; s < SAMPLES; s++) {
         at.of->meet();
         const auto start = now();
@@ -532,8 +586,219 @@ static messages time_messages(const rank &at)
 struct options {
     int min = 20, max = 30, devices = 0;
     std::string filter;
-    FILE *csv = nullptr;
+    FILE *csv = nullptr, *timeline = nullptr;
+
+    bool takes(size_t n) const
+    {
+        return n >= (size_t)1 << min && n <= (size_t)1 << max;
+    }
 };
+
+// ---- What a rank waits for --------------------------------------------------------------------------
+
+// A kernel or a copy, in nanoseconds of one clock for all devices.
+struct activity {
+    std::string name;
+    size_t device;
+    unsigned int stream;
+    unsigned long long start, end;
+
+    bool message() const
+    {
+        return name.compare(0, 4, "nccl") == 0;
+    }
+};
+
+static std::vector<activity> recorded;
+static std::mutex recording;
+
+#ifdef HAVE_CUPTI
+#define CHECK_CUPTI(call)                                                                          \
+    do {                                                                                           \
+        const CUptiResult result_ = (call);                                                        \
+        if (result_ != CUPTI_SUCCESS) {                                                            \
+            const char *why_ = "";                                                                 \
+            cuptiGetResultString(result_, &why_);                                                  \
+            fail(#call, why_, __LINE__);                                                           \
+        }                                                                                          \
+    } while (0)
+
+static const CUpti_ActivityKind KINDS[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                           CUPTI_ACTIVITY_KIND_MEMSET};
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *size = 8 << 20;
+    *buffer = (uint8_t *)aligned_alloc(8, *size);
+    *most_records = 0;
+}
+
+template <class Record> static void record(const CUpti_Activity *one, const char *name)
+{
+    const Record &r = *(const Record *)one;
+    recorded.push_back({name, r.deviceId, r.streamId, r.start, r.end});
+}
+
+static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t valid)
+{
+    const std::lock_guard<std::mutex> lock(recording);
+    for (CUpti_Activity *one = nullptr;
+         cuptiActivityGetNextRecord(buffer, valid, &one) == CUPTI_SUCCESS;) {
+        if (one->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            record<CUpti_ActivityKernel8>(one, ((const CUpti_ActivityKernel8 *)one)->name);
+        else if (one->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+            record<CUpti_ActivityMemcpy5>(one, "copy");
+        else if (one->kind == CUPTI_ACTIVITY_KIND_MEMCPY2)
+            record<CUpti_ActivityMemcpyPtoP4>(one, "copy to another device");
+        else if (one->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+            record<CUpti_ActivityMemset4>(one, "fill");
+    }
+    free(buffer);
+}
+#endif
+
+// By one thread, while no other calls the runtime.
+static void begin_recording()
+{
+    recorded.clear();
+#ifdef HAVE_CUPTI
+    CHECK_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+    for (CUpti_ActivityKind kind : KINDS)
+        CHECK_CUPTI(cuptiActivityEnable(kind));
+#endif
+}
+
+static void forget_recorded()
+{
+#ifdef HAVE_CUPTI
+    CHECK_CUPTI(cuptiActivityFlushAll(1));
+#endif
+    recorded.clear();
+}
+
+static void end_recording()
+{
+#ifdef HAVE_CUPTI
+    CHECK_CUPTI(cuptiActivityFlushAll(1));
+    for (CUpti_ActivityKind kind : KINDS)
+        CHECK_CUPTI(cuptiActivityDisable(kind));
+#endif
+}
+
+// A row as harness.h writes them, for tables.py and plot scripts. vs_peer: how many times as fast as one GPU.
+static void write_row(FILE *csv, const pattern &p, const char *kernel, const std::string &data,
+                      size_t n, double us, double vs_peer = 0)
+{
+    if (!csv)
+        return;
+    fprintf(csv, "%s,\"%s\",\"%s\",%s,%zu,,%.3f,,,,,,,,", p.name, kernel, p.type, data.c_str(), n,
+            us);
+    if (vs_peer > 0)
+        fprintf(csv, "%.4f", vs_peer);
+    fprintf(csv, ",,\n");
+}
+
+// How a rank spends the time between the first start and the last end on all of them, in nanoseconds.
+struct spent {
+    double computing, both, messages, nothing;
+};
+
+static spent spent_by(size_t device, const std::vector<activity> &all)
+{
+    std::map<unsigned long long, int> kernels, messages; // how many more there are from then on
+    unsigned long long last = 0;
+    for (const activity &one : all) {
+        std::map<unsigned long long, int> &of = one.message() ? messages : kernels;
+        kernels[one.start] += 0, kernels[one.end] += 0; // so that it has all times
+        if (one.device == device)
+            of[one.start]++, of[one.end]--;
+    }
+    spent spent = {};
+    int computing = 0, sending = 0;
+    for (const auto &change : kernels) {
+        if (last > 0)
+            (computing && sending ? spent.both
+             : computing          ? spent.computing
+             : sending            ? spent.messages
+                                  : spent.nothing) += (double)(change.first - last);
+        last = change.first;
+        computing += change.second;
+        sending += messages.count(last) ? messages[last] : 0;
+    }
+    return spent;
+}
+
+// The name of a kernel as C has it, without what is told to a linker.
+static std::string readable(const std::string &name)
+{
+    size_t at = name.compare(0, 2, "_Z") == 0 ? name.find_first_of("123456789") : 0;
+    if (at == 0 || at == std::string::npos)
+        return name;
+    size_t length = 0;
+    for (; at < name.size() && isdigit((unsigned char)name[at]); at++)
+        length = 10 * length + (size_t)(name[at] - '0');
+    return name.substr(at, length);
+}
+
+// One launch on all ranks, as rank 0 then writes it. offset: where it begins in the file, in microseconds.
+static void time_line(const rank &at, const pattern &p, size_t n, const options &asked,
+                      double *offset)
+{
+    const bool speaks = at.number == 0;
+    const share whole = p.make(at, n, 1);
+    for (int times = 0; times < 4; times++) { // the last one is recorded
+        CHECK(coarsen_nccl_wait(at.comm(), at.stream, 60));
+        at.of->meet();
+        if (speaks && times == 1) // CUPTI prepares each kernel at its next launch
+            begin_recording();
+        if (speaks && times == 3)
+            forget_recorded();
+        at.of->meet();
+        CHECK(whole.together());
+    }
+    CHECK(coarsen_nccl_wait(at.comm(), at.stream, 60));
+    at.of->meet();
+    if (speaks)
+        end_recording();
+    at.of->meet();
+    if (!whole.right())
+        fail(p.name, "wrong", __LINE__);
+    if (!speaks)
+        return;
+
+    unsigned long long first = ~0ull, last = 0;
+    for (activity &one : recorded) {
+        one.name = readable(one.name);
+        first = std::min(first, one.start);
+        last = std::max(last, one.end);
+    }
+    if (recorded.empty())
+        fail("--timeline", "CUPTI recorded nothing", __LINE__);
+    const auto us = [&](unsigned long long t) { return 1e-3 * (double)(t - first); };
+    printf("%s, n = %zu: %.1f us\n", p.name, n, us(last));
+    for (size_t r = 0; r < at.of->ranks; r++) {
+        const spent s = spent_by(r, recorded);
+        printf("%10zu%20.1f%20.1f%20.1f%20.1f\n", r, 1e-3 * s.computing, 1e-3 * s.both,
+               1e-3 * s.messages, 1e-3 * s.nothing);
+        const std::string who = "rank " + std::to_string(r);
+        write_row(asked.csv, p, "computing", who, n, 1e-3 * s.computing);
+        write_row(asked.csv, p, "messages beside", who, n, 1e-3 * s.both);
+        write_row(asked.csv, p, "messages alone", who, n, 1e-3 * s.messages);
+        write_row(asked.csv, p, "nothing", who, n, 1e-3 * s.nothing);
+        fprintf(asked.timeline,
+                "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%zu,\"tid\":\"pattern\",\"ts\":%.3f,"
+                "\"dur\":%.3f,\"args\":{\"n\":%zu}},\n",
+                p.name, r, *offset, us(last), n);
+    }
+    for (const activity &one : recorded)
+        fprintf(asked.timeline,
+                "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%zu,"
+                "\"tid\":\"stream %u\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"pattern\":\"%s\"}},\n",
+                one.name.c_str(), one.message() ? "message" : "computing", one.device, one.stream,
+                *offset + us(one.start), us(one.end) - us(one.start), p.name);
+    *offset += us(last) + 1000;
+}
 
 // What a rank does; rank 0 prints.
 static void work(rank at, const options &asked)
@@ -542,6 +807,21 @@ static void work(rank at, const options &asked)
     const bool speaks = at.number == 0;
     CHECK(cudaSetDevice((int)at.number));
     CHECK(cudaStreamCreateWithFlags(&at.stream, cudaStreamNonBlocking));
+    if (asked.timeline) {
+        double offset = 0;
+        if (speaks)
+            printf("microseconds, by rank:%8s%20s%20s%20s\n", "computing", "messages beside",
+                   "messages alone", "nothing");
+        for (const pattern &p : PATTERNS) {
+            size_t n = 0;
+            for (size_t size : p.sizes)
+                n = asked.takes(size) ? size : n;
+            if (n > 0 && strstr(p.name, asked.filter.c_str()))
+                time_line(at, p, n, asked, &offset);
+        }
+        CHECK(cudaStreamDestroy(at.stream));
+        return;
+    }
     const messages told = time_messages(at);
     if (speaks)
         printf("a message of few bytes to all: %.1f us; %.0f GB/s\n", 1e6 * told.least,
@@ -553,8 +833,9 @@ static void work(rank at, const options &asked)
             printf("\n%s, %s\n%12s%14s%14s%8s%16s%10s%14s%14s\n", p.name, p.type, "n per GPU",
                    "one GPU us", ("all " + std::to_string(ranks) + " us").c_str(), "weak",
                    "n in all, us", "strong", "4, predicted", "8, predicted");
-        for (int e = asked.min; e <= asked.max; e += 2) {
-            const size_t n = (size_t)1 << e;
+        for (size_t n : p.sizes) {
+            if (!asked.takes(n))
+                continue;
             double alone, weak, strong;
             {
                 const share whole = p.make(at, n, 1);
@@ -565,25 +846,46 @@ static void work(rank at, const options &asked)
                 alone = time_of(at, whole.alone);
                 weak = time_of(at, whole.together);
             }
-            strong = time_of(at, p.make(at, n, ranks).together);
+            {
+                const share part = p.make(at, n, ranks);
+                strong = time_of(at, part.together);
+                if (!part.right())
+                    fail(p.name, "wrong", __LINE__);
+            }
             if (!speaks)
                 continue;
-            const auto predicted = [&](size_t r) -> std::string { // weak scaling of r GPUs
-                const double us = weak + p.messages * told.hop * ((double)r - (double)ranks) +
-                                  (p.moved(r, n) - p.moved(ranks, n)) / told.bandwidth;
+            const auto predicted = [&](size_t r) { // seconds of r GPUs, n on each
+                return weak + p.messages * told.hop * ((double)r - (double)ranks) +
+                       (p.moved(r, n) - p.moved(ranks, n)) / told.bandwidth;
+            };
+            const auto printed = [&](size_t r) {
                 char text[32];
-                snprintf(text, sizeof(text), "%.3f", alone / us);
-                return r > ranks ? text : "";
+                snprintf(text, sizeof(text), "%.3f", alone / predicted(r));
+                return std::string(r > ranks ? text : "");
             };
             printf("%12zu%14.1f%14.1f%8.3f%16.1f%10.2f%14s%14s\n", n, 1e6 * alone, 1e6 * weak,
-                   alone / weak, 1e6 * strong, alone / strong, predicted(4).c_str(),
-                   predicted(8).c_str());
-            if (asked.csv)
-                fprintf(asked.csv, "%s,\"%s\",%zu,%zu,%.3f,%.3f,%.3f\n", p.name, p.type, n, ranks,
-                        1e6 * alone, 1e6 * weak, 1e6 * strong);
+                   alone / weak, 1e6 * strong, alone / strong, printed(4).c_str(),
+                   printed(8).c_str());
+            const std::string gpus = std::to_string(ranks) + " GPUs";
+            write_row(asked.csv, p, "one GPU", gpus, n, 1e6 * alone);
+            write_row(asked.csv, p, "n on each", gpus, n, 1e6 * weak, alone / weak);
+            write_row(asked.csv, p, "n in all", gpus, n, 1e6 * strong, alone / strong);
+            for (size_t r : {4, 8})
+                if (r > ranks)
+                    write_row(asked.csv, p, "predicted", std::to_string(r) + " GPUs", n,
+                              1e6 * predicted(r), alone / predicted(r));
         }
     }
     CHECK(cudaStreamDestroy(at.stream));
+}
+
+static bool have_cupti()
+{
+#ifdef HAVE_CUPTI
+    return true;
+#else
+    return false;
+#endif
 }
 
 static int number(const char *text, const char *option, int most)
@@ -600,9 +902,10 @@ int main(int argc, char **argv)
 {
     options asked;
     const struct option longs[] = {
-        {"min", required_argument, 0, 'm'},     {"max", required_argument, 0, 'M'},
-        {"devices", required_argument, 0, 'd'}, {"filter", required_argument, 0, 'f'},
-        {"csv", required_argument, 0, 'c'},     {0, 0, 0, 0}};
+        {"min", required_argument, 0, 'm'},      {"max", required_argument, 0, 'M'},
+        {"devices", required_argument, 0, 'd'},  {"filter", required_argument, 0, 'f'},
+        {"csv", required_argument, 0, 'c'},      {"quick", no_argument, 0, 'q'},
+        {"timeline", required_argument, 0, 't'}, {0, 0, 0, 0}};
     for (int o; (o = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
         if (o == 'm')
             asked.min = number(optarg, "min", 34);
@@ -614,15 +917,19 @@ int main(int argc, char **argv)
             asked.filter = optarg;
         else if (o == 'q')
             asked.max = std::min(asked.max, 24);
-        else if (o == 's')
-            return 0; // there are no knobs
-        else if (o == 'c' && !(asked.csv = fopen(optarg, "w"))) {
+        else if (o == 't' && !have_cupti()) {
+            fprintf(stderr, "nccl-bench: no CUPTI: install the CUDA Toolkit's, and build anew\n");
+            return 1;
+        } else if (o == 't' && !(asked.timeline = fopen(optarg, "w"))) {
+            fprintf(stderr, "nccl-bench: can't write %s: %m\n", optarg);
+            return 1;
+        } else if (o == 'c' && !(asked.csv = fopen(optarg, "w"))) {
             fprintf(stderr, "nccl-bench: can't write %s: %m\n", optarg);
             return 1;
         } else if (o == '?') {
             fprintf(stderr, "usage: nccl-bench [--min E] [--max E] [--devices N] [--filter TEXT] "
-                            "[--csv FILE] [--quick]\n"
-                            "sizes are powers of two, of the elements on each GPU\n");
+                            "[--csv FILE] [--quick] [--timeline FILE.json]\n"
+                            "E: from and up to 2^E elements on each GPU\n");
             return 2;
         }
     }
@@ -646,10 +953,18 @@ int main(int argc, char **argv)
     CHECK_NCCL(ncclCommInitAll(all.comm.data(), (int)all.ranks, nullptr));
     printf("%zu x %s, NCCL %d.%d.%d\n", all.ranks, device.name, nccl / 10000, nccl / 100 % 100,
            nccl % 100);
-    if (asked.csv)
+    if (asked.csv) {
+        char date[16];
+        const time_t now = time(nullptr);
+        strftime(date, sizeof(date), "%Y-%m-%d", localtime(&now));
         fprintf(asked.csv,
-                "# %zu x %s, NCCL %d\npattern,type,n_per_gpu,gpus,alone_us,weak_us,strong_us\n",
-                all.ranks, device.name, nccl);
+                "# device: %zu x %s, NCCL %d.%d.%d\n# %s\n"
+                "pattern,kernel,type,data,n,knobs,median_us,min_us,spread_percent,samples,GBps,"
+                "work_rate,work_unit,percent_copy,vs_peer,occupancy_percent,registers\n",
+                all.ranks, device.name, nccl / 10000, nccl / 100 % 100, nccl % 100, date);
+    }
+    if (asked.timeline)
+        fprintf(asked.timeline, "{\"traceEvents\":[\n");
     std::vector<std::thread> threads;
     for (size_t r = 0; r < all.ranks; r++)
         threads.emplace_back(work, rank{&all, r, nullptr}, std::cref(asked));
@@ -660,5 +975,9 @@ int main(int argc, char **argv)
     pthread_barrier_destroy(&all.barrier);
     if (asked.csv)
         fclose(asked.csv);
+    if (asked.timeline) {
+        fprintf(asked.timeline, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0}]}\n");
+        fclose(asked.timeline);
+    }
     return 0;
 }

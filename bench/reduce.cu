@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/reduce.cu: sums. Each rung of the reduction ladder and reduce.h beside cub::DeviceReduce::Sum
-// and a device copy; reduce.h with a fixed tree; the greatest and where it is, beside cub::DeviceReduce::ArgMax; and
-// sums of views, beside one of an array as long. With --sweep: every pair of knobs of the three rungs that have a COARSE_FACTOR.
+// and a device copy; reduce.h with a fixed tree, at a 16-byte boundary and past one; with n from the device; the greatest
+// and where it is, beside cub::DeviceReduce::ArgMax; and sums of views, beside one of an array as long. With --sweep: every pair of knobs of the three rungs that have a COARSE_FACTOR.
 //
 // The file includes itself, once for each type (the rungs with their default knobs) and once for each
 // pair of knobs.
@@ -135,9 +135,31 @@ template <typename T> struct rung {
 #define COARSEN_ARGMAX size_t
 #include <coarsen/reduce.h>
 
-#define COARSEN_NAME view
+#define COARSEN_NAME    counted
+#define COARSEN_TYPE    float
+#define COARSEN_COUNTED 1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME view_u8
+#define COARSEN_TYPE unsigned char
+#define COARSEN_ACC  unsigned int
+#define COARSEN_VIEW 1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME view_f32
 #define COARSEN_TYPE float
 #define COARSEN_VIEW 1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME view_f64
+#define COARSEN_TYPE double
+#define COARSEN_VIEW 1
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME       view_fixed
+#define COARSEN_TYPE       float
+#define COARSEN_VIEW       1
+#define COARSEN_FIXED_TREE 1
 #include <coarsen/reduce.h>
 
 #define SWEEP_VARIANT "reduce.cu"
@@ -344,66 +366,140 @@ static void args(bench &b, const std::vector<int> &exponents)
 
 #pragma GCC diagnostic pop
 
-__global__ void view_reference_kernel(const float *in, size_t pitch, size_t rows, size_t width,
+// ---- a fixed tree, n from the device, and views ---------------------------------------------------
+
+// A sum of floats, beside what is the peer.
+static bench_entry sum_of(const char *kernel, const float *in, size_t n, float *out,
+                          std::function<cudaError_t(cudaStream_t)> launch)
+{
+    const double wanted = exact(in, n);
+    bench_entry entry;
+    entry.kernel = kernel;
+    entry.bytes = n * sizeof(float);
+    entry.launch = launch;
+    entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, 4)); };
+    entry.check = [=](std::string *why) {
+        float got;
+        BENCH_CHECK(cudaMemcpy(&got, out, 4, cudaMemcpyDeviceToHost));
+        *why = std::to_string(got) + ", not " + std::to_string(wanted);
+        return right(got, wanted, n);
+    };
+    return entry;
+}
+
+static void trees(bench &b, const std::vector<int> &exponents)
+{
+    for (int e : exponents)
+        for (size_t past : {0, 1}) {
+            const size_t n = (size_t)1 << e;
+            if (e < 16 || !b.fits(n * 4.0, "fixed tree"))
+                continue;
+            const std::shared_ptr<void> input = bench_alloc((n + 1) * sizeof(float)),
+                                        result = bench_alloc(4), number = bench_alloc(8);
+            bench_fill((float *)input.get(), n + 1, 1);
+            const float *const in = (const float *)input.get() + past;
+            float *const out = (float *)result.get();
+            const unsigned long long *const on_device = (unsigned long long *)number.get(),
+                                            count = n;
+            BENCH_CHECK(cudaMemcpy(number.get(), &count, 8, cudaMemcpyHostToDevice));
+            const size_t bytes = reduce_float_scratch_bytes(n),
+                         fixed_bytes = fixed_float_scratch_bytes(n);
+            const std::shared_ptr<void> scratch = bench_zeroed(bytes),
+                                        fixed_scratch = bench_zeroed(fixed_bytes);
+            size_t cub_bytes = 0;
+            BENCH_CHECK(cub::DeviceReduce::Sum(nullptr, cub_bytes, in, out, (int)n));
+            const std::shared_ptr<void> cub_scratch = bench_alloc(cub_bytes);
+            bench_contest contest("fixed tree", "float", n);
+            contest.data = past ? "one float past a boundary" : "at a 16-byte boundary";
+            contest.peer = contest.copy = "reduce.h";
+            const auto add = [&](const char *kernel,
+                                 std::function<cudaError_t(cudaStream_t)> launch) {
+                contest.entries.push_back(sum_of(kernel, in, n, out, launch));
+            };
+            add("reduce.h", [=](cudaStream_t stream) {
+                return reduce_float_launch(in, out, n, scratch.get(), bytes, stream);
+            });
+            add("n from the device", [=](cudaStream_t stream) {
+                return counted_launch_counted(in, out, on_device, n, scratch.get(), bytes, stream);
+            });
+            add("fixed tree", [=](cudaStream_t stream) {
+                return fixed_float_launch(in, out, n, fixed_scratch.get(), fixed_bytes, stream);
+            });
+            add("CUB", [=](cudaStream_t stream) {
+                size_t bytes = cub_bytes;
+                return cub::DeviceReduce::Sum(cub_scratch.get(), bytes, in, out, (int)n, stream);
+            });
+            b.run(contest);
+        }
+}
+
+template <typename T>
+__global__ void view_reference_kernel(const T *in, size_t pitch, size_t rows, size_t width,
                                       double *sum)
 {
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
     double mine = 0;
-    for (size_t row = blockIdx.x; row < rows; row += gridDim.x)
-        for (size_t column = threadIdx.x; column < width; column += blockDim.x)
-            mine += in[row * pitch + column];
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows * width; i += stride)
+        mine += in[i / width * pitch + i % width];
     atomicAdd(sum, mine);
 }
 
-static void views(bench &b)
+template <typename T, typename Sum>
+using launcher = cudaError_t (*)(const T *, size_t, size_t, size_t, Sum *, void *, size_t,
+                                 cudaStream_t);
+
+// Rows of 2^26 elements in all, with what is between them: of a pitch of whole 16-byte vectors, and of one with which they
+// begin anywhere. Whole numbers are right to the last one.
+template <typename T, typename Sum>
+static void views(bench &b, const char *type, size_t (*scratch_bytes)(size_t),
+                  launcher<T, Sum> view, size_t (*fixed_bytes)(size_t), launcher<T, Sum> fixed)
 {
-    static const struct {
-        size_t rows, width, pitch;
-    } shapes[] = {{16384, 16380, 16384}, {16384, 16383, 16385}, {1 << 18, 1000, 1024},
-                  {1 << 18, 1000, 1001}, {1 << 22, 60, 64},     {1 << 22, 57, 59},
-                  {1024, 1000, 1024}};
-    if (!b.fits((double)(1 << 30), "views"))
+    const size_t total = (size_t)1 << 26, items = 16 / sizeof(T);
+    if (!b.fits((double)total * sizeof(T), "views"))
         return;
-    const std::shared_ptr<void> input = bench_alloc((size_t)1 << 30 | 1 << 17),
-                                result = bench_alloc(4);
-    float *const in = (float *)input.get(), *const out = (float *)result.get();
-    bench_fill(in, ((size_t)1 << 28) + (1 << 15), 1);
-    for (const auto &v : shapes) {
-        const size_t n = v.rows * v.width, bytes = view_scratch_bytes(n);
+    const std::shared_ptr<void> input = bench_alloc((total + 1) * sizeof(T)),
+                                result = bench_alloc(sizeof(Sum));
+    Sum *const out = (Sum *)result.get();
+    bench_fill((T *)input.get(), total + 1, 1);
+    for (size_t width : {7, 33, 64, 100, 256, 1000, 4096}) {
+        const size_t whole = (width / items + 1) * items, any = width + 1 + width % 2;
+        const size_t rows = total / std::max(whole, any), n = rows * width,
+                     bytes = std::max(scratch_bytes(n), fixed_bytes ? fixed_bytes(n) : 0);
         const std::shared_ptr<void> scratch = bench_zeroed(bytes);
-        const double whole = exact(in, n);
-        double wanted = 0;
-        const std::shared_ptr<void> sum = bench_zeroed(sizeof(double));
-        view_reference_kernel<<<1024, 256>>>(in, v.pitch, v.rows, v.width, (double *)sum.get());
-        BENCH_CHECK(cudaGetLastError());
-        BENCH_CHECK(cudaMemcpy(&wanted, sum.get(), sizeof wanted, cudaMemcpyDeviceToHost));
-        bench_contest contest("view", "float", n);
-        contest.data = std::to_string(v.rows) + " x " + std::to_string(v.width) + ", pitch " +
-                       std::to_string(v.pitch);
+        bench_contest contest("view", type, n);
+        contest.data = "rows of " + std::to_string(width);
         contest.peer = contest.copy = "one array";
-        bench_entry entry;
-        entry.bytes = n * sizeof(float);
-        entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, 4)); };
-        const auto check = [=](double sum) {
-            return [=](std::string *why) {
-                float got;
-                BENCH_CHECK(cudaMemcpy(&got, out, 4, cudaMemcpyDeviceToHost));
-                *why = std::to_string(got) + ", not " + std::to_string(sum);
-                return right(got, sum, n);
+        const auto add = [&](const char *kernel, launcher<T, Sum> launch, const T *in, size_t rows,
+                             size_t width, size_t pitch) {
+            const std::shared_ptr<void> sum = bench_zeroed(sizeof(double));
+            view_reference_kernel<<<1024, 256>>>(in, pitch, rows, width, (double *)sum.get());
+            BENCH_CHECK(cudaGetLastError());
+            double wanted;
+            BENCH_CHECK(cudaMemcpy(&wanted, sum.get(), 8, cudaMemcpyDeviceToHost));
+            bench_entry entry;
+            entry.kernel = kernel;
+            entry.bytes = n * sizeof(T);
+            entry.poison = [=] { BENCH_CHECK(cudaMemset(out, 0xff, sizeof(Sum))); };
+            entry.check = [=](std::string *why) {
+                Sum got;
+                BENCH_CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost));
+                *why = std::to_string(got) + ", not " + std::to_string(wanted);
+                return (Sum)0.5 == 0 ? got == (Sum)(unsigned long long)wanted
+                                     : right((float)got, wanted, n);
             };
+            entry.launch = [=](cudaStream_t stream) {
+                return launch(in, pitch, rows, width, out, scratch.get(), bytes, stream);
+            };
+            contest.entries.push_back(entry);
         };
-        entry.check = check(whole);
-        entry.kernel = "one array";
-        entry.launch = [=](cudaStream_t stream) {
-            return view_launch(in, out, n, scratch.get(), bytes, stream);
-        };
-        contest.entries.push_back(entry);
-        entry.check = check(wanted);
-        entry.kernel = "view";
-        entry.launch = [=](cudaStream_t stream) {
-            return view_launch_view(in, v.pitch, v.rows, v.width, out, scratch.get(), bytes,
-                                    stream);
-        };
-        contest.entries.push_back(entry);
+        const T *const in = (const T *)input.get();
+        add("one array", view, in, 1, n, n);
+        add("rows at boundaries", view, in, rows, width, whole);
+        add("rows anywhere", view, in + 1, rows, width, any);
+        if (fixed) {
+            add("fixed tree, rows at boundaries", fixed, in, rows, width, whole);
+            add("fixed tree, rows anywhere", fixed, in + 1, rows, width, any);
+        }
         b.run(contest);
     }
 }
@@ -418,7 +514,13 @@ int main(int argc, char **argv)
         sums(b, "float", bench_rungs<rung<float>>(), b.exponents(2));
         sums(b, "int", bench_rungs<rung<int>>(), b.exponents(2));
         args(b, b.exponents(4));
-        views(b);
+        trees(b, b.exponents(4));
+        views<unsigned char, unsigned int>(b, "bytes", view_u8_scratch_bytes, view_u8_launch_view,
+                                           nullptr, nullptr);
+        views<float, float>(b, "float", view_f32_scratch_bytes, view_f32_launch_view,
+                            view_fixed_scratch_bytes, view_fixed_launch_view);
+        views<double, double>(b, "double", view_f64_scratch_bytes, view_f64_launch_view, nullptr,
+                              nullptr);
     }
     return b.finish();
 }

@@ -107,7 +107,7 @@ static void work(int device, ncclComm_t comm)
     check(sort_scratch_init_nccl(scratch, bytes, stream), comm);
     check(sort_launch_nccl(in, out, counts.data(), splits, scratch, bytes, comm, stream), comm);
     check(coarsen_nccl_wait(&comm, stream, SECONDS), comm);
-    check(sort_finish_nccl(out, counts.data(), splits, scratch, bytes, comm, stream), comm);
+    check(sort_finish_nccl(out, counts.data(), splits, scratch, bytes, &side, comm, stream), comm);
     get(ends, out, 4);
     get(ends + 1, out + n - 1, 4);
     check(product_launch_nccl(own, SIDE, rows.data(), 1, matrix, SIDE, matrix, SIDE, 0, square,

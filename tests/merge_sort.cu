@@ -27,12 +27,13 @@ static inline __host__ __device__ bool odd_first(unsigned long long a, unsigned 
 }
 
 #if TESTED(merge_sort)
-#define COARSEN_NAME  small // few keys of a thread: an even number, and passes of each width
-#define COARSEN_TYPE  unsigned int
-#define COARSEN_VALUE unsigned int
-#define COARSEN_PAIRS 0
-#define BLOCK_DIM     64
-#define COARSE_FACTOR 2
+#define COARSEN_NAME    small // few keys of a thread: an even number, and passes of each width
+#define COARSEN_TYPE    unsigned int
+#define COARSEN_VALUE   unsigned int
+#define COARSEN_PAIRS   0
+#define BLOCK_DIM       64
+#define COARSE_FACTOR   2
+#define COARSEN_COUNTED 0
 #include <coarsen/merge_sort.h>
 
 namespace users
@@ -45,6 +46,7 @@ using namespace users;
 #define COARSEN_LESS(a, b) ((a) % n + run < (b) % n * i + item)
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      5
+#define COARSEN_COUNTED    0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       records
@@ -54,6 +56,7 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
+#define COARSEN_COUNTED    0
 #include <coarsen/merge_sort.h>
 
 #ifndef TEST_FIRST
@@ -73,6 +76,7 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      7
+#define COARSEN_COUNTED    0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       odd_longs
@@ -82,12 +86,20 @@ using namespace users;
 #define COARSEN_PAIRS      0
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      1
+#define COARSEN_COUNTED    0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       wide_keys
 #define COARSEN_TYPE       wide
 #define COARSEN_LESS(a, b) by_words(a, b)
 #define BLOCK_DIM          64
+#define COARSEN_COUNTED    0
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       wide_few // of which few are counted, by few warps
+#define COARSEN_TYPE       wide
+#define COARSEN_VALUE      unsigned char
+#define COARSEN_LESS(a, b) by_words(a, b)
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME  doubles
@@ -111,6 +123,13 @@ using namespace users;
 #define COARSEN_PAIRS      0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
+#define COARSEN_COUNTED    0
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       no_order_few
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_LESS(a, b) ((a) <= (b) + 100 || ((a) ^ (b)) % 3 == 0)
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       circle // each comes before the next half
@@ -120,6 +139,13 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
+#define COARSEN_COUNTED    0
+#include <coarsen/merge_sort.h>
+
+#define COARSEN_NAME       circle_few
+#define COARSEN_TYPE       unsigned int
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_LESS(a, b) ((int)((a) - (b)) < 0)
 #include <coarsen/merge_sort.h>
 #endif
 
@@ -277,6 +303,8 @@ static const sorter<unsigned long long, counter> of_longs = {
     odd_longs_scratch_bytes,         odd_longs_launch};
 static const sorter<wide, char> of_wide = {
     "48 bytes", 63, false, by_words, wide_keys_scratch_bytes, KEYS_ALONE(wide_keys, wide)};
+static const sorter<wide, unsigned char> of_wide_few = {
+    "48 bytes, u8", 640, true, by_words, wide_few_scratch_bytes, wide_few_launch};
 static const sorter<double, char> of_doubles = {
     "double",          255 * 11 / 2 * 2,      false,
     ascending<double>, doubles_scratch_bytes, KEYS_ALONE(doubles, double)};
@@ -304,6 +332,35 @@ template <class K, class V> static void check_errors(const sorter<K, V> &s)
                     scratch.get(), SIZE_MAX / 4, 0) == cudaErrorInvalidValue &&
                arrays.out.untouched() && arrays.out_values.untouched() && scratch.untouched(),
            "%s: more tiles than a grid has return cudaErrorInvalidValue", s.name);
+}
+
+// Where few keys are counted: right around each wave of blocks, each block that puts them in their places, and where there
+// are too many. On simt with devices of 1 to 17 multiprocessors.
+template <class K, class V> static void check_counted(const sorter<K, V> &s)
+{
+#ifdef SIMT
+    const simt_config before = simt_get_config();
+    simt_config config = before;
+    for (unsigned int processors : {1, 5, 17}) {
+        config.processors = processors;
+        simt_set_config(&config);
+        const size_t wave = 32 * processors;
+        for (size_t n : {wave - 1, wave, wave + 1, 2 * wave + 1, 3 * wave, (size_t)1024,
+                         (size_t)1025, (size_t)1137, (size_t)1138}) {
+            const char *why;
+            if (!right(s, make<K>(n % 2 ? FEW : RANDOM, n, n, s.less), n % 3, n % 5, n / 3 % 4,
+                       &why)) {
+                simt_set_config(&before);
+                tap_ok(0, "%s: n = %zu, %u multiprocessors: %s", s.name, n, processors, why);
+                return;
+            }
+        }
+    }
+    simt_set_config(&before);
+    tap_ok(1, "%s: right around waves of blocks that count", s.name);
+#else
+    (void)s;
+#endif
 }
 
 // Each result is one of the keys, with its value, and all else stays as it was.
@@ -397,11 +454,18 @@ int main(void)
     check(of_records, 32);
     check_no_order(none);
     check_no_order(around);
+    check_no_order({"each before each, counted", 92, true, NULL, no_order_few_scratch_bytes,
+                    no_order_few_launch});
+    check_no_order(
+        {"a circle, counted", 92, true, NULL, circle_few_scratch_bytes, circle_few_launch});
 #ifndef TEST_FIRST
     check(of_floats, 16);
     check(of_bytes, 32);
     check(of_longs, 256);
     check(of_wide, 32);
+    check(of_wide_few, 3);
+    check_counted(of_ints);
+    check_counted(of_wide_few);
     check(of_doubles, 3);
     check(of_ints, 3);
 #ifndef SIMT

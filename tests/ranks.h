@@ -41,11 +41,25 @@ static inline std::vector<size_t> test_rank_counts(void)
     return counts;
 }
 
+// Communicators are kept for the next test with so many ranks, as NCCL takes long to make them. The process ends with
+// those that are left.
+static inline std::vector<ncclComm_t> &test_kept(size_t count)
+{
+    static std::vector<std::vector<ncclComm_t>> kept;
+    if (kept.size() <= count)
+        kept.resize(count + 1);
+    return kept[count];
+}
+
 struct test_ranks {
     std::vector<ncclComm_t> comms; // NULL where one was aborted
 
-    explicit test_ranks(size_t count) : comms(count)
+    explicit test_ranks(size_t count)
     {
+        comms.swap(test_kept(count));
+        if (!comms.empty())
+            return;
+        comms.resize(count);
         const ncclResult_t result = ncclCommInitAll(comms.data(), (int)count, NULL);
         if (result != ncclSuccess) {
             tap_ok(0, "ncclCommInitAll: %s", ncclGetErrorString(result));
@@ -54,9 +68,11 @@ struct test_ranks {
     }
     ~test_ranks()
     {
+        if (std::find(comms.begin(), comms.end(), (ncclComm_t)NULL) == comms.end())
+            comms.swap(test_kept(comms.size()));
         for (ncclComm_t comm : comms)
             if (comm)
-                ncclCommDestroy(comm);
+                ncclCommAbort(comm); // not ncclCommDestroy, which waits for all
     }
     test_ranks(const test_ranks &) = delete;
     test_ranks &operator=(const test_ranks &) = delete;

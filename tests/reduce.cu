@@ -352,6 +352,15 @@ __extension__ typedef __int128 wide_integer; // which no sum of 64-bit integers 
 #define BLOCK_DIM        32
 #include <coarsen/reduce.h>
 
+#define COARSEN_NAME       view_byte // with pieces of 4
+#define COARSEN_TYPE       unsigned char
+#define COARSEN_ACC        unsigned long long
+#define COARSEN_LIFT(x, i) ((unsigned long long)(x) * (x) + 3 * (unsigned long long)(i))
+#define COARSEN_VIEW       1
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      2
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME       view_fixed
 #define COARSEN_TYPE       float
 #define COARSEN_FIXED_TREE 1
@@ -803,10 +812,47 @@ static A sum_of_view(const std::vector<T> &x, size_t at, size_t pitch, size_t ro
     return got;
 }
 
+// The divisions that views need: of any slot of a tile by any number, and of many more pieces by a small one.
+static __global__ void divide(const unsigned long long *by, unsigned int count, unsigned int *wrong)
+{
+    for (unsigned int k = 0; k < count; k++) {
+        const unsigned int inverse = view_byte_inverse(by[k]);
+        const unsigned long long end = by[k] < 32 ? 1 << 20 : 1 << 15;
+        for (unsigned long long a = threadIdx.x * by[k]; a < end;
+             a += 256 * by[k]) // a multiple, and what is before it
+            if (view_byte_divide((unsigned int)a, inverse) != a / by[k] ||
+                a > 0 && view_byte_divide((unsigned int)a - 1, inverse) != (a - 1) / by[k])
+                atomicAdd(wrong, 1u);
+        if (threadIdx.x == 0 &&
+            view_byte_divide((unsigned int)end - 1, inverse) != (end - 1) / by[k])
+            atomicAdd(wrong, 1u);
+    }
+}
+
+static void check_divide(void)
+{
+    std::vector<unsigned long long> by;
+    for (unsigned long long b = 1; b < 33; b++)
+        by.push_back(b);
+    for (unsigned long long b = 64; b < 1ull << 40; b *= 2)
+        for (unsigned long long d = 0; d < 3; d++)
+            by.push_back(b - 1 + d);
+    const test_array numbers(by.size() * 8), wrong(4);
+    unsigned int found = 0;
+    numbers.fill(by.data());
+    wrong.fill(&found);
+    const cudaLaunchConfig_t config = {dim3(1), dim3(256), 0, 0, NULL, 0};
+    CHECK(cudaLaunchKernelEx(&config, divide, (const unsigned long long *)numbers.get(),
+                             (unsigned int)by.size(), (unsigned int *)wrong.get()));
+    CHECK(cudaDeviceSynchronize());
+    wrong.read(&found);
+    tap_ok(found == 0, "view: divides by a multiplication: %u wrong", found);
+}
+
 static void check_view(void)
 {
-    static const size_t widths[] = {0,  1,  2,  3,  4,  5,   7,   8,    9,
-                                    15, 17, 31, 33, 64, 100, 257, 1021, 4099};
+    static const size_t widths[] = {0,  1,  2,  3,  4,  5,  7,  8,   9,   15,   16,
+                                    17, 20, 30, 31, 33, 47, 64, 100, 257, 1021, 4099};
     bool ok = true, bits_ok = true;
     for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++)
         for (size_t k = 0; ok && bits_ok && k < 8; k++) {
@@ -815,7 +861,9 @@ static void check_view(void)
             std::vector<short> x(n);
             std::vector<triple> y(n);
             std::vector<float> z(n);
+            std::vector<unsigned char> b(n);
             long long want = 0;
+            unsigned long long want_b = 0;
             triple want_y = {0, 0, 0};
             for (size_t i = 0; i < n; i++) {
                 const uint64_t bits = test_random(w, i);
@@ -823,7 +871,9 @@ static void check_view(void)
                 y[i] = triple{(unsigned int)bits, (unsigned int)(bits >> 16),
                               (unsigned int)(bits >> 32)};
                 z[i] = (float)((double)(int64_t)bits * 1e-19);
+                b[i] = (unsigned char)bits;
                 want += (long long)x[i] * x[i] + 7 * (long long)i;
+                want_b += (unsigned long long)b[i] * b[i] + 3 * i;
                 want_y = triple_add(want_y, y[i]);
             }
             const char *const order = test_order((int)((w + k) % test_order_count()));
@@ -833,7 +883,10 @@ static void check_view(void)
             const triple got_y =
                 sum_of_view<triple, triple>(y, k, pitch, rows, width, view_triple_scratch_bytes(n),
                                             view_triple_scratch_init, view_triple_launch_view, &ok);
-            ok = ok && got == want && got_y == want_y;
+            const unsigned long long got_b = sum_of_view<unsigned char, unsigned long long>(
+                b, k, pitch, rows, width, view_byte_scratch_bytes(n), view_byte_scratch_init,
+                view_byte_launch_view, &ok);
+            ok = ok && got == want && got_y == want_y && got_b == want_b;
             // With a fixed tree, wherever the rows begin.
             const float one = sum_of_view<float, float>(
                 z, 0, (width + 3) / 4 * 4, rows, width, view_fixed_scratch_bytes(n),
@@ -845,8 +898,9 @@ static void check_view(void)
             if (!ok || !bits_ok)
                 tap_ok(
                     0,
-                    "view: %zu rows of %zu, pitch %zu, offset %zu, %s: %lld, not %lld; %a and %a",
-                    rows, width, pitch, k, order, got, want, one, other);
+                    "view: %zu rows of %zu, pitch %zu, offset %zu, %s: %lld, not %lld; %llu, not "
+                    "%llu; %a and %a",
+                    rows, width, pitch, k, order, got, want, got_b, want_b, one, other);
         }
     test_order(0);
     if (ok && bits_ok)
@@ -1317,6 +1371,7 @@ int main(void)
         });
 #endif
 #if TESTED(single_pass) || TESTED(view)
+    check_divide();
     check_view();
 #endif
 #if TESTED(single_pass)

@@ -346,39 +346,51 @@ static void check_errors(void)
     tap_ok(ok, "scratch is enough for less");
 }
 
-// Rows of a warp, of fewer vectors than k and of two tiles, where some lanes have all of the first k, so that many more
-// than k numbers are up to the edge, and candidates are sorted several times: where numbers rise, most often.
+// Rows of a warp, so many that a warp has each, of fewer vectors than k and of two tiles, where some lanes have all of the
+// first k, so that many more than k numbers are up to the edge, and candidates are sorted several times: where numbers rise,
+// most often.
 static void check_uneven(void)
 {
     enum { RISES, FALLS, TIES };
+    int processors = 0;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const size_t rows = std::max<size_t>(12, (size_t)processors / 2 + 1);
+    const size_t odd[] = {1, 5, 7, 9, 15, 31}, even[] = {4, 16};
     bool ok = true;
     for (size_t k : {2, 16, 17, 100, 128})
-        for (size_t lanes : {1, 4, 5, 7, 9, 15, 16, 31})
-            for (int kind : {RISES, FALLS, TIES}) {
-                const size_t width = lanes % 2 ? 5001 : 300;
-                std::vector<float> x(width), got(k);
-                std::vector<unsigned int> indices(k), order(width);
+        for (size_t width : {300, 5001}) {
+            const size_t pitch = (width + 3) / 4 * 4;
+            std::vector<float> x(rows * pitch), got(rows * k);
+            std::vector<unsigned int> indices(rows * k), order(width);
+            for (size_t r = 0; r < rows; r++) {
+                const size_t lanes = width == 300 ? even[r / 3 % 2] : odd[r / 3 % 6];
+                const int kind = (int)(r % 3);
                 for (size_t i = 0; i < width; i++) { // neighbours in the order of floats
                     const size_t place = kind == RISES   ? i
                                          : kind == FALLS ? width - i
                                                          : test_random(k, i) % (k + lanes / 4);
                     const uint32_t bits =
                         0x3f800000 + (uint32_t)place + (i / 4 % 32 < lanes ? 9000 : 0);
-                    memcpy(&x[i], &bits, 4);
-                    order[i] = (unsigned int)i;
+                    memcpy(&x[r * pitch + i], &bits, 4);
                 }
-                const test_array in(width * 4), out(k * 4), at(k * 4);
-                in.fill(x.data());
-                CHECK(uneven_launch((const float *)in.get(), width, k, (float *)out.get(),
-                                    (unsigned int *)at.get(), NULL, 0, 0));
-                CHECK(cudaDeviceSynchronize());
-                out.read(got.data());
-                at.read(indices.data());
-                std::stable_sort(order.begin(), order.end(),
-                                 [&](unsigned int a, unsigned int b) { return x[a] > x[b]; });
-                for (size_t j = 0; j < k; j++)
-                    ok = ok && indices[j] == order[j] && got[j] == x[order[j]];
             }
+            const test_array in(rows * pitch * 4), out(rows * k * 4), at(rows * k * 4);
+            in.fill(x.data());
+            CHECK(uneven_launch_rows((const float *)in.get(), pitch, rows, width, k,
+                                     (float *)out.get(), (unsigned int *)at.get(), NULL, 0, 0));
+            CHECK(cudaDeviceSynchronize());
+            out.read(got.data());
+            at.read(indices.data());
+            for (size_t r = 0; r < rows; r++) {
+                const float *const row = x.data() + r * pitch;
+                for (size_t i = 0; i < width; i++)
+                    order[i] = (unsigned int)i;
+                std::stable_sort(order.begin(), order.end(),
+                                 [&](unsigned int a, unsigned int b) { return row[a] > row[b]; });
+                for (size_t j = 0; j < k; j++)
+                    ok = ok && indices[r * k + j] == order[j] && got[r * k + j] == row[order[j]];
+            }
+        }
     tap_ok(ok, "some lanes have all of the first");
 }
 
@@ -482,19 +494,42 @@ static void check_told(void)
     tap_ok(ok, "of equal numbers the first, whatever another part has told");
 }
 
+// More rows than blocks, or warps, which have one after another: of few numbers each, and of parts.
+static void check_many_rows(void)
+{
+    for (size_t width : {300, 1300})
+        for (size_t k : {100, 150})
+            for (shape of : {RANDOM, CONSTANT}) {
+                const char *why;
+                if (!right(of_f32, of, 100, width, 1, k, 1, 1, true, &why)) {
+                    tap_ok(0, "100 rows of %zu, k = %zu, %s: %s", width, k, shape_names[of], why);
+                    return;
+                }
+            }
+    tap_ok(1, "more rows than blocks");
+}
+
+// Whatever a scratch has, it serves.
 static void check_unready(void)
 {
-#ifdef SIMT
+    const size_t n = 5000, k = 5;
+    std::vector<float> x(n, 1.0f), got(k);
+    for (size_t j = 0; j < k; j++)
+        x[n - 1 - 900 * j] = (float)(j + 2);
+    bool ok = true;
     for (unsigned int word : {0xffffffffu, 0x01010101u}) {
-        const simt_kind kind =
-            test_unready(top_f32_scratch_bytes(1, 5000, 5), word, [](void *scratch) {
-                return top_f32_launch((const float *)test_zeros(5000 * 4), 5000, 5,
-                                      (float *)test_zeros(20), NULL, scratch,
-                                      top_f32_scratch_bytes(1, 5000, 5), 0);
-            });
-        tap_ok(kind == SIMT_TRAP, "a scratch of words 0x%x: %s", word, simt_kind_name(kind));
+        const test_array in(n * 4), out(k * 4), scratch(top_f32_scratch_bytes(1, n, k));
+        const std::vector<unsigned int> words(scratch.bytes / 4, word);
+        in.fill(x.data());
+        scratch.fill(words.data());
+        CHECK(top_f32_launch((const float *)in.get(), n, k, (float *)out.get(), NULL, scratch.get(),
+                             scratch.bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(got.data());
+        for (size_t j = 0; j < k; j++)
+            ok = ok && got[j] == (float)(k + 1 - j);
     }
-#endif
+    tap_ok(ok, "a scratch that was not made ready serves too");
 }
 
 #if !defined(SIMT) && !defined(TEST_FIRST)
@@ -562,10 +597,11 @@ int main(void)
 {
     test_begin();
 #if TESTED(top_k)
-    check_unready(); // first, as it resets the device
+    check_unready();
     check_errors();
     check_told();
     check_uneven();
+    check_many_rows();
     check(of_f32);
     check(of_i32);
 #ifndef TEST_FIRST

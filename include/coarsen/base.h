@@ -880,7 +880,7 @@ typedef COARSEN_COUNT COARSEN_(count);
 static_assert(sizeof(COARSEN_COUNT) == 4 || sizeof(COARSEN_COUNT) == 8,
               "coarsen: COARSEN_COUNT must be int, unsigned int, unsigned long long, float or "
               "double where there is a COARSEN_WEIGHT");
-typedef COARSEN_COUNT COARSEN_(counter); // what a block counts with
+typedef COARSEN_COUNT COARSEN_MAY_ALIAS COARSEN_(counter); // what a block counts with
 
 // What an element adds to its bin.
 COARSEN_DEVICE COARSEN_COUNT COARSEN_(weight)(COARSEN_UNUSED COARSEN_TYPE coarsen_x)
@@ -1189,7 +1189,8 @@ COARSEN_HOST COARSEN_(arrays) COARSEN_(arrays_of)(COARSEN_(arrays) arrays, void 
 #endif
 #endif
 
-#if COARSEN_PATTERN == COARSEN_PATTERN_SORT && !defined(__CUDACC_RTC__)
+#if (COARSEN_PATTERN == COARSEN_PATTERN_SORT || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT) &&   \
+    !defined(__CUDACC_RTC__)
 COARSEN_HOST cudaError_t
 COARSEN_(copy)(const COARSEN_TYPE *in,
                COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -1614,6 +1615,9 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_LOOK_BACK
 #undef COARSEN_MADE_SORT
 #undef COARSEN_RADIX
+#undef COARSEN_MADE_RANK
+#undef COARSEN_RANKERS
+#undef COARSEN_HELD
 #undef COARSEN_WARPS
 #undef COARSEN_WORKERS
 #undef COARSEN_MADE_COPY

@@ -83,9 +83,16 @@
 #endif
 #endif
 
+#ifndef COARSEN_COUNTED
+#define COARSEN_COUNTED 65536
+#endif
+static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
+              "coarsen/merge_sort: COARSEN_COUNTED must be from 0 to 65536");
+
 #include "block/copy.h"
 #include "block/merge.h"
 #include "block/overlap.h"
+#include "block/rank.h"
 #include "block/vector.h"
 
 // The runs of two merges that share a block have BLOCK_DIM threads' keys at most, as each merge may have one thread
@@ -237,6 +244,48 @@ COARSEN_INLINE void COARSEN_(sort_items)(COARSEN_TYPE *item, COARSEN_UNUSED unsi
             from[k + 1] = swap ? left_from : right_from;
 #endif
         }
+}
+
+// ---- few keys: each counts those before it ------------------------------------------------------------------
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
+    COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned short *places)
+{
+    const unsigned int i = blockIdx.x * 32 + threadIdx.x;
+    const unsigned int place = COARSEN_(rank)(arrays.in, n, 0, 0);
+    if (threadIdx.x < 32 && i < n) {
+        places[i] = (unsigned short)place;
+        arrays.out[i] = arrays.in[i];
+#ifdef COARSEN_VALUE
+        arrays.out_values[i] = arrays.in_values[i];
+#endif
+    }
+}
+
+// Puts keys in their places, as many as the block has threads. So that one key goes to each if there is no order, and the
+// same each time: of keys with one place the last, and one that has another where nobody has this one.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
+    COARSEN_(gather_kernel)(COARSEN_(arrays) arrays, unsigned int n, const unsigned short *places)
+{
+    __shared__ unsigned int whose[COARSEN_(rankers)]; // index + 1
+    const unsigned int begin = blockIdx.x * COARSEN_(rankers), place = begin + threadIdx.x;
+    whose[threadIdx.x] = 0;
+    __syncthreads();
+    COARSEN_(follow)();
+#pragma unroll 8
+    for (unsigned int i = threadIdx.x; i < n; i += COARSEN_(rankers)) {
+        const unsigned int p = places[i] - begin;
+        if (p < COARSEN_(rankers))
+            atomicMax(whose + p, i + 1);
+    }
+    __syncthreads();
+    if (place < n) {
+        const unsigned int from = whose[threadIdx.x] > 0 ? whose[threadIdx.x] - 1 : place;
+        arrays.out[place] = arrays.in[from];
+#ifdef COARSEN_VALUE
+        arrays.out_values[place] = arrays.in_values[from];
+#endif
+    }
 }
 
 // ---- a tile alone -----------------------------------------------------------------------------------------
@@ -518,9 +567,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
+// Of splits, or of places of counted keys.
 COARSEN_HOST size_t COARSEN_(splits_bytes)(size_t n)
 {
-    return coarsen_ceil_div(n, COARSEN_TILE) * 4 * sizeof(unsigned long long);
+    const size_t splits = coarsen_ceil_div(n, COARSEN_TILE) * 4 * sizeof(unsigned long long);
+    const size_t places = coarsen_ceil_div(coarsen_min(n, COARSEN_COUNTED), 8) * 16;
+    return splits > places ? splits : places;
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
@@ -553,6 +605,30 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
                                                                BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
+        // While a tile is sorted, and merged with some others, a block counts so many keys. With values, that takes longer.
+#ifdef COARSEN_VALUE
+    const size_t compared = 40960;
+#else
+    const size_t compared = 32768;
+#endif
+    if (n <= COARSEN_(most_ranked)(compared, COARSEN_COUNTED, processors)) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
+        cudaLaunchConfig_t gather = coarsen_launch_config(coarsen_ceil_div(n, COARSEN_(rankers)),
+                                                          COARSEN_(rankers), 0, stream);
+        cudaLaunchAttribute early;
+        unsigned short *const places = (unsigned short *)scratch;
+        status = COARSEN_(overlap)(&gather, &early, (const void *)COARSEN_(gather_kernel));
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_(rank_kernel),
+                                        COARSEN_(arrays_of)(arrays, spare, n, 0, 2),
+                                        (unsigned int)n, places);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&gather, COARSEN_(gather_kernel),
+                                        COARSEN_(arrays_of)(arrays, spare, n, 1, 2),
+                                        (unsigned int)n, (const unsigned short *)places);
+        return status;
+    }
     const bool pairs = COARSEN_PAIRS && tiles <= processors * (size_t)resident * 3 / 4;
     unsigned int passes = 0;
     size_t most = 1; // tiles, for so many passes
@@ -598,6 +674,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #endif
 
 #undef COARSEN_PAIRS
+#undef COARSEN_COUNTED
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_TEAM

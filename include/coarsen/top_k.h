@@ -25,8 +25,8 @@
 // | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 7                  | 16-byte loads a thread has in flight, from 1 to 32     |
 // | COARSEN_PART       | 4096               | numbers of a row that a block takes, at the least; 1 or more |
-// Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_collect_kernel, NAME_warp_kernel and
-// NAME_short_kernel; and
+// Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_find_kernel, NAME_place_kernel, NAME_warp_kernel
+// and NAME_short_kernel; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width, size_t k)   for the current device; 1 row for one array;
 //                                                                           never falls as any of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -38,9 +38,9 @@
 // in: n numbers, or rows of width numbers, in device memory, at any element's alignment (its size, if that divides 16);
 // a row starts pitch numbers after the one before, and what is between them is not read. k: from 0 to 1024, and at most n
 // or width. out: k numbers, or k of each row, one row's after the other's, apart from in. out_indices: as many, or NULL:
-// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, made ready once by
-// NAME_scratch_init; each launch leaves it ready for the next, of any shape and k that it is large enough for. One scratch
-// per launch that may run at the same time. A scratch that was not made ready ends the launch with an error (__trap).
+// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, of any contents: NAME_scratch_init
+// makes it ready where another pattern's launches use it too. It serves any shape and k that it is large enough for. One
+// scratch per launch that may run at the same time.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width, too small a
 // scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot tell, with nothing written; those of
 // the runtime's device queries. No rows or a k of 0: nothing.
@@ -50,23 +50,27 @@
 //
 // How:
 //     up to 32 numbers            some lanes of a warp: each counts how many numbers come before its own
-//     longer rows, k up to 128    a warp: no barriers, and while it selects, other warps read. A lane keeps the first
-//                                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
+//     more rows than blocks,      a warp: no barriers, and while it selects, other warps read. A lane keeps the first
+//     k up to 128                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     greater k; rows longer      parts: vectors at the same distance each. Blocks read the row, and leave the first
-//     than COARSEN_PART that      number of each part, some thousands. The k parts whose first numbers come first have
-//     are too few for all warps   all of the first k: they are looked through again, and what comes no later than the
-//                                 k-th of those first numbers is a candidate. Neighbours are in different parts, so of
-//                                 random numbers these are a tenth more than k, and of ones that ascend or are equal
-//                                 as many times k as a vector has numbers. Of a row of few numbers all are candidates.
-// An edge up to which k numbers are, or a quarter more, is found by a bisection of their bits, and of equal ones by that of
-// their places. A row is several blocks', if there are few. The last block to end finds the edge and, if these are not too
-// many vectors, the candidates; else a second launch does. Many rows are a block's each.
+//     up to 32 KiB                blocks: each has all numbers of a row in shared memory, as candidates.
+//     longer rows                 parts: vectors at the same distance each. Blocks read the row, and leave the first
+//                                 number of each part, some thousands. The k parts whose first numbers come first have
+//                                 all of the first k: all blocks look through these again, and what comes no later than
+//                                 the k-th of those first numbers is a candidate. Neighbours are in different parts, so
+//                                 of random numbers these are less than twice k, and of ones that ascend or are equal
+//                                 as many times k as a vector has numbers.
+// An edge up to which k numbers are, or a quarter more, is found by counting: a block cuts what is between the least and
+// the greatest key into 1024 bins, and counts how many keys each has; then it does so with those that are in the bin of the
+// k-th; and if all of these are equal, with their places. Of what is up to the edge, a number's place is how many come before
+// it, which a warp counts. Few rows are several blocks' each: of these each finds the edge, so that none waits for another
+// one, and all have a share of the vectors to look at and of the numbers to place. Reading, looking and placing are three
+// launches, the latter two early. Many rows are a block's each, which sorts what is up to the edge.
 // Price saved: all passes over memory but one, whatever the numbers.
-// Price paid: the k parts are read again; one block works while the others are done; vectors of a warp's tile in shared
-// memory, 6 KiB a warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the
-// distance, candidates may be too many: a block sorts out the first k each time that it has no more room.
+// Price paid: the k parts are read again; all blocks do what one could; vectors of a warp's tile in shared memory, 6 KiB a
+// warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the distance, candidates
+// may be too many: a block sorts out the first k each time that it has no more room.
 // Cost: each number read once, and some again; keys and places of parts, written and read.
 // Source: J. Johnson, M. Douze and H. Jegou, Billion-scale similarity search with GPUs (2017), for an edge that rises as
 // numbers go by, there per warp; K. E. Batcher, Sorting networks and their applications (1968), for the sort of few.
@@ -117,12 +121,16 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_SHORT  32   // the longest row of which each lane has one number
 #define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
 #define COARSEN_ENOUGH(k)                                                                          \
-    ((k) + (k) / 4 + 8)        // that may pass in place of k: fewer would take more steps
-#define COARSEN_STATE        8 // words of what blocks tell each other
-#define COARSEN_MOST_PARTS   (5 * COARSEN_PART) // of a row
-#define COARSEN_SHARED_BYTES (60 << 10)         // of candidates
+    ((k) + (k) / 4 + 8) // that may pass in place of k: fewer would take more steps
+#define COARSEN_ENTRY        (sizeof(COARSEN_(word)) + 8) // bytes of a key and a place
+#define COARSEN_MOST_PARTS   (5 * COARSEN_PART)           // of a row
+#define COARSEN_SHARED_BYTES (48 << 10)                   // of candidates
+// The longest row of which a block's shared memory has all keys.
+#define COARSEN_WHOLE                                                                              \
+    (2 * COARSEN_PART < (32 << 10) / sizeof(COARSEN_(word)) ? 2 * COARSEN_PART                     \
+                                                            : (32 << 10) / sizeof(COARSEN_(word)))
 // Rows of 32 vectors that a warp reads at once, a power of two.
-#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
+#define COARSEN_GROUP (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
 #define COARSEN_ROWS                                                                               \
     (COARSE_FACTOR >= 32   ? 32                                                                    \
      : COARSE_FACTOR >= 16 ? 16                                                                    \
@@ -166,12 +174,17 @@ COARSEN_DEVICE COARSEN_(word) COARSEN_(lesser)(COARSEN_(word) a, COARSEN_(word) 
 
 // ---- an edge ------------------------------------------------------------------------------------------
 
-// Keys of numbers, and where these are.
+// Keys of numbers, and where these are: where they are in the list, if places is NULL.
 typedef struct {
     const COARSEN_(word) * keys;
     const unsigned long long *places;
     unsigned int count;
 } COARSEN_(numbers);
+
+COARSEN_DEVICE unsigned long long COARSEN_(place_of)(COARSEN_(numbers) list, unsigned int i)
+{
+    return list.places ? list.places[i] : i;
+}
 
 // What is up to an edge has a lesser key, or the same one and no later place.
 typedef struct {
@@ -179,10 +192,10 @@ typedef struct {
     unsigned long long place;
 } COARSEN_(edge);
 
+// What a block counts with: bins, sums of rows of these, and each warp's least and greatest value.
 typedef struct {
-    unsigned long long low[32], high[32];
-    unsigned int sums[2][32], count;
-    bool is_last;
+    unsigned long long least[2][32], greatest[2][32];
+    unsigned int bins[2 * 32 * 32], sums[32], count, some;
 } COARSEN_(shared);
 
 COARSEN_DEVICE bool COARSEN_(upto)(COARSEN_(edge) edge, COARSEN_(word) key,
@@ -206,96 +219,196 @@ COARSEN_DEVICE unsigned int COARSEN_(warp_sum)(unsigned int value)
 #endif
 }
 
-// The sum of what all threads have. turn: another parity than at the call before, so that one barrier is enough.
-COARSEN_DEVICE unsigned int COARSEN_(block_sum)(COARSEN_(shared) * shared, unsigned int value,
-                                                unsigned int turn)
+// The sum of what the lanes up to this one have.
+COARSEN_DEVICE unsigned int COARSEN_(warp_scan)(unsigned int value)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    value = COARSEN_(warp_sum)(value);
-    if (lane == 0)
-        shared->sums[turn % 2][threadIdx.x / 32] = value;
-    __syncthreads();
-    return COARSEN_(warp_sum)(lane < blockDim.x / 32 ? shared->sums[turn % 2][lane] : 0);
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned int other = __shfl_up_sync(0xffffffff, value, delta);
+        value += threadIdx.x % 32 >= delta ? other : 0;
+    }
+    return value;
 }
 
-// The least and the greatest of what all threads have.
-COARSEN_DEVICE void COARSEN_(bounds)(COARSEN_(shared) * shared, unsigned long long *low,
-                                     unsigned long long *high)
+// The least of what a warp's lanes have.
+COARSEN_DEVICE unsigned long long COARSEN_(warp_least)(unsigned long long value)
 {
-#pragma unroll 1
+#if COARSEN_PTX >= 800
+    const unsigned int high = (unsigned int)(value >> 32);
+    unsigned int first, low; // __reduce_min_sync(), first of the upper halves
+    asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(first) : "r"(high));
+    low = high == first ? (unsigned int)value : ~0u;
+    asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(low) : "r"(low));
+    return (unsigned long long)first << 32 | low;
+#else
+#pragma unroll
     for (int delta = 16; delta > 0; delta /= 2) {
-        const unsigned long long least = __shfl_xor_sync(0xffffffff, *low, delta);
-        const unsigned long long greatest = __shfl_xor_sync(0xffffffff, *high, delta);
-        *low = least < *low ? least : *low;
-        *high = greatest > *high ? greatest : *high;
+        const unsigned long long other = __shfl_xor_sync(0xffffffff, value, delta);
+        value = other < value ? other : value;
     }
-    __syncthreads(); // those of the call before have been read
-    if (threadIdx.x % 32 == 0) {
-        shared->low[threadIdx.x / 32] = *low;
-        shared->high[threadIdx.x / 32] = *high;
+    return value;
+#endif
+}
+
+// Where the k-th of a list is sought: among the keys from low to high, or the places from low to high of one key.
+typedef struct {
+    unsigned long long low, high;
+    COARSEN_(word) key;
+    bool ties;
+} COARSEN_(range);
+
+COARSEN_DEVICE bool COARSEN_(has_key)(COARSEN_(range) range, COARSEN_(word) key)
+{
+    return (COARSEN_(word))(key - (COARSEN_(word))range.low) <=
+           (COARSEN_(word))(range.high - range.low);
+}
+
+// Some places of a list, so that as many loads are in flight; which are in the range, of equal keys, is a mask.
+COARSEN_DEVICE unsigned int COARSEN_(ties)(COARSEN_(numbers) list, COARSEN_(range) range,
+                                           unsigned int i, unsigned long long *places)
+{
+    COARSEN_(word) keys[COARSEN_AT_ONCE];
+    unsigned int mask = 0;
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+        if (i + r * blockDim.x < list.count) {
+            keys[r] = list.keys[i + r * blockDim.x];
+            places[r] = COARSEN_(place_of)(list, i + r * blockDim.x);
+        }
+#pragma unroll
+    for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+        if (i + r * blockDim.x < list.count && keys[r] == range.key &&
+            places[r] - range.low <= range.high - range.low)
+            mask |= 1u << r;
+    return mask;
+}
+
+// The least and the greatest of the thread's values that are in the range: new ends of it.
+COARSEN_DEVICE COARSEN_(range) COARSEN_(ends)(COARSEN_(numbers) list, COARSEN_(range) range)
+{
+    if (!range.ties) {
+        COARSEN_(word) least = COARSEN_ALL, greatest = 0;
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (COARSEN_(has_key)(range, key)) {
+                least = key < least ? key : least;
+                greatest = key > greatest ? key : greatest;
+            }
+        }
+        return {least, greatest, 0, false};
     }
-    __syncthreads();
-#pragma unroll 2
-    for (unsigned int w = 0; w < blockDim.x / 32; w++) {
-        *low = shared->low[w] < *low ? shared->low[w] : *low;
-        *high = shared->high[w] > *high ? shared->high[w] : *high;
+    COARSEN_(range) ends = {~0ULL, 0, range.key, true};
+    unsigned long long places[COARSEN_AT_ONCE];
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        const unsigned int mask = COARSEN_(ties)(list, range, i, places);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            if (mask >> r & 1) {
+                ends.low = places[r] < ends.low ? places[r] : ends.low;
+                ends.high = places[r] > ends.high ? places[r] : ends.high;
+            }
+    }
+    return ends;
+}
+
+// Counts the thread's values in the range: a bin is so many bits wide.
+COARSEN_DEVICE void COARSEN_(count)(COARSEN_(numbers) list, COARSEN_(range) range,
+                                    unsigned int bits, unsigned int *bins)
+{
+    if (!range.ties) {
+#pragma unroll 4
+        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
+            const COARSEN_(word) key = list.keys[i];
+            if (COARSEN_(has_key)(range, key))
+                atomicAdd(&bins[(COARSEN_(word))(key - (COARSEN_(word))range.low) >> bits], 1u);
+        }
+        return;
+    }
+    unsigned long long places[COARSEN_AT_ONCE];
+#pragma unroll 1
+    for (unsigned int i = threadIdx.x; i < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        const unsigned int mask = COARSEN_(ties)(list, range, i, places);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            if (mask >> r & 1)
+                atomicAdd(&bins[(places[r] - range.low) >> bits], 1u);
     }
 }
 
-// An edge up to which k of a list are, or a few more, not more than `enough`: bisects the keys, and if too many are equal,
-// their places. Short loops: here one block works, and what it waits for are instructions that are not in the cache.
+// An edge up to which k of a list are, or a few more, not more than `enough`. A step finds the least and the greatest value,
+// and cuts what is between them into 1024 bins at the most. It counts how many values each has, and a scan of these
+// counts, 32 rows of 32, tells in which bin k are reached. The next step is for this bin's values; or for the places of equal
+// ones. All warps scan, so that none waits for another one.
 COARSEN_UNUSED static __device__ __noinline__ COARSEN_(edge)
     COARSEN_(narrow)(COARSEN_(shared) * shared, COARSEN_(numbers) list, unsigned int k,
                      unsigned int enough)
 {
     COARSEN_(edge) edge = {COARSEN_ALL, ~0ULL};
-    unsigned int upto = list.count;
-    for (unsigned int turn = 0, ties = 0; upto > enough; ties++) {
-        unsigned long long low = ~0ULL, high = 0;
-#pragma unroll 4
-        for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
-            const COARSEN_(word) key = list.keys[i];
-            if (!ties || key == edge.key) {
-                const unsigned long long value = ties ? list.places[i] : key;
-                low = value < low ? value : low;
-                high = value > high ? value : high;
-            }
+    if (list.count <= enough)
+        return edge;
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    COARSEN_(range) range = {0, COARSEN_ALL, 0, false};
+#pragma unroll 1
+    for (unsigned int turn = 0;; turn ^= 1) {
+        unsigned int *const bins =
+            shared->bins + turn * 32 * 32; // the other ones may still be read
+        for (unsigned int i = threadIdx.x; i < 32 * 32; i += blockDim.x)
+            bins[i] = 0;
+        const COARSEN_(range) ends = COARSEN_(ends)(list, range);
+        const unsigned long long least = COARSEN_(warp_least)(ends.low);
+        const unsigned long long greatest = ~COARSEN_(warp_least)(~ends.high);
+        if (lane == 0) {
+            shared->least[turn][warp] = least;
+            shared->greatest[turn][warp] = greatest;
         }
-        COARSEN_(bounds)(shared, &low, &high);
-        unsigned int below = 0;
-        while (upto > enough && low < high) {
-            const unsigned long long middle = low + (high - low) / 2;
-            unsigned int some = 0;
-            if (ties) {
-#pragma unroll 4
-                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
-                    some += list.keys[i] == edge.key && list.places[i] <= middle;
-            } else {
-#pragma unroll 4
-                for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x)
-                    some += list.keys[i] <= (COARSEN_(word))middle;
-            }
-            some = COARSEN_(block_sum)(shared, some, turn++);
-            if (some >= k) {
-                high = middle;
-                upto = some;
-            } else {
-                low = middle + 1;
-                below = some;
-            }
-        }
-        if (ties) {
-            edge.place = high;
+        __syncthreads();
+        range.low = COARSEN_(warp_least)(lane < warps ? shared->least[turn][lane] : ~0ULL);
+        range.high = ~COARSEN_(warp_least)(lane < warps ? ~shared->greatest[turn][lane] : ~0ULL);
+        if (range.low > range.high) { // none is left
+            edge.place = ~1ULL;
             return edge;
         }
-        edge.key = (COARSEN_(word))high;
-        if (upto > enough) { // of equal ones
-            k -= below;
-            enough -= below;
-            upto -= below;
+        if (range.low == range.high && !range.ties) {
+            edge.key = (COARSEN_(word))range.low;
+            range = {0, ~1ULL, edge.key, true}; // without the place of none
+            continue;
         }
+        const int bits = 64 - __clzll((long long)(range.high - range.low));
+        const unsigned int left = bits > 10 ? (unsigned int)bits - 10 : 0; // of a value in its bin
+        COARSEN_(count)(list, range, left, bins);
+        __syncthreads();
+        for (unsigned int row = warp; row < 32; row += warps) {
+            const unsigned int sum = COARSEN_(warp_sum)(bins[row * 32 + lane]);
+            if (lane == 0)
+                shared->sums[row] = sum;
+        }
+        __syncthreads();
+        const unsigned int rows = COARSEN_(warp_scan)(shared->sums[lane]);
+        const unsigned int row = (unsigned int)__popc(__ballot_sync(0xffffffff, rows < k));
+        if (row == 32) { // fewer than k are in the array: all that are
+            edge.place = ~1ULL;
+            return edge;
+        }
+        const unsigned int count = bins[row * 32 + lane];
+        const unsigned int counts = COARSEN_(warp_scan)(count) +
+                                    __shfl_sync(0xffffffff, rows - shared->sums[lane], (int)row);
+        const unsigned int bin = (unsigned int)__popc(__ballot_sync(0xffffffff, counts < k));
+        const unsigned int within = __shfl_sync(0xffffffff, count, (int)bin);
+        const unsigned int before = __shfl_sync(0xffffffff, counts - count, (int)bin);
+        range.low += (unsigned long long)(row * 32 + bin) << left;
+        if (range.high - range.low >= 1ULL << left)
+            range.high = range.low + ((1ULL << left) - 1);
+        k -= before;
+        enough -= before;
+        if (range.ties)
+            edge.place = range.high;
+        else
+            edge.key = (COARSEN_(word))range.high;
+        if (within <= enough)
+            return edge;
     }
-    return edge;
 }
 
 // ---- candidates ---------------------------------------------------------------------------------------
@@ -312,201 +425,174 @@ typedef struct {
 typedef struct {
     unsigned int k, enough, room; // see NAME_narrow; for candidates in shared memory
     unsigned int spare;           // room for as many as are enough
-    unsigned int parts;           // blocks of a row
-    unsigned int firsts;          // of the parts of a row; or all of its numbers
-    unsigned int groups;          // that a block makes of the rows of 32 vectors that it reads
-    bool direct;                  // whether a block takes all of a row for candidates
-    bool alone;                   // whether the last block looks for candidates without the others
-    unsigned int *states;
+    unsigned int parts, finders,
+        placers;         // blocks of a row that read, look for candidates, and place
+    unsigned int firsts; // of the parts of a row
+    unsigned int groups; // that a block makes of the rows of 32 vectors that it reads
+    bool direct;         // whether all of a row are candidates
+    bool alone;          // whether one block reads a row and ends it
     char *lists;
     size_t bytes; // of the lists of a row
 } COARSEN_(plan);
 
-// A block's candidates, in shared memory, and as much room again as is enough.
+// A block's candidates, in shared memory; as much room again as is enough; and indices of so many.
 typedef struct {
     COARSEN_(word) * keys, *spare_keys;
     unsigned long long *places, *spare_places;
+    unsigned int *chosen;
 } COARSEN_(best);
 
 COARSEN_DEVICE COARSEN_(best) COARSEN_(best_of)(COARSEN_(plan) plan)
 {
     COARSEN_(best) best;
-    best.places = (unsigned long long *)coarsen_shared;
-    best.spare_places = best.places + plan.room;
-    best.keys = (COARSEN_(word) *)(best.spare_places + plan.spare);
-    best.spare_keys = best.keys + plan.room;
+    best.spare_places = (unsigned long long *)coarsen_shared;
+    best.spare_keys = (COARSEN_(word) *)(best.spare_places + plan.spare);
+    best.chosen = (unsigned int *)(best.spare_keys + plan.spare);
+    best.keys = (COARSEN_(word) *)(best.chosen + plan.spare);
+    best.places = (unsigned long long *)(best.keys + plan.room);
     return best;
 }
 
-COARSEN_DEVICE void COARSEN_(swap)(COARSEN_(best) * best)
+// Chooses what is up to an edge: where in the list each is, in any order. Says how many.
+COARSEN_UNUSED static __device__ __noinline__ unsigned int
+COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(edge) edge,
+                 unsigned int *chosen)
 {
-    COARSEN_(word) *const keys = best->keys;
-    unsigned long long *const places = best->places;
-    best->keys = best->spare_keys;
-    best->places = best->spare_places;
-    best->spare_keys = keys;
-    best->spare_places = places;
-}
-
-// Sorts `count` candidates, which all threads can see before and after. Warps sort runs of 32, a bitonic network of shuffles;
-// then two runs become one: a number's place is that in its own, and how many of the other one come before it.
-COARSEN_DEVICE void COARSEN_(order)(COARSEN_(best) * best, unsigned int count)
-{
-#pragma unroll 1
-    for (unsigned int i = threadIdx.x; i - threadIdx.x % 32 < count; i += blockDim.x) {
-        COARSEN_(edge) mine = {COARSEN_ALL, ~0ULL};
-        if (i < count)
-            mine = {best->keys[i], best->places[i]};
-#pragma unroll 1
-        for (unsigned int run = 2; run <= 32; run *= 2)
-#pragma unroll 1
-            for (unsigned int gap = run / 2; gap > 0; gap /= 2) {
-                COARSEN_(edge) its;
-                its.key = __shfl_xor_sync(0xffffffff, mine.key, (int)gap);
-                its.place = __shfl_xor_sync(0xffffffff, mine.place, (int)gap);
-                if (COARSEN_(upto)(mine, its.key, its.place) ==
-                    (((i & gap) == 0) == ((i & run % 32) == 0)))
-                    mine = its;
-            }
-        if (i < count) {
-            best->keys[i] = mine.key;
-            best->places[i] = mine.place;
-        }
-    }
+    const unsigned int lane = threadIdx.x % 32, below = (1u << lane) - 1;
+    __syncthreads(); // what the call before counted is read
+    if (threadIdx.x == 0)
+        shared->count = shared->some = 0;
     __syncthreads();
 #pragma unroll 1
-    for (unsigned int run = 32; run < count; run *= 2) {
-#pragma unroll 1
-        for (unsigned int first = threadIdx.x; first < count;
-             first += COARSEN_AT_ONCE * blockDim.x) {
-            COARSEN_(word) key[COARSEN_AT_ONCE];
-            unsigned int low[COARSEN_AT_ONCE], high[COARSEN_AT_ONCE], own[COARSEN_AT_ONCE];
+    for (unsigned int i = threadIdx.x; i - lane < list.count; i += COARSEN_AT_ONCE * blockDim.x) {
+        COARSEN_(word) keys[COARSEN_AT_ONCE];
+        bool passes[COARSEN_AT_ONCE];
+        unsigned int masks[COARSEN_AT_ONCE], all = 0, to = 0;
 #pragma unroll
-            for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
-                const unsigned int i = first + r * blockDim.x, pair = i & ~(2 * run - 1);
-                key[r] = i < count ? best->keys[i] : 0;
-                low[r] = i & run ? pair : pair + run;
-                low[r] = low[r] < count && i < count ? low[r] : count;
-                high[r] = low[r] + run < count ? low[r] + run : count;
-                own[r] = (i & (run - 1)) + pair - low[r]; // with low, where the search ends
-            }
-#pragma unroll 1
-            for (unsigned int step = run; step > 0; step /= 2)
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            keys[r] = i + r * blockDim.x < list.count ? list.keys[i + r * blockDim.x] : COARSEN_ALL;
 #pragma unroll
-                for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
-                    if (low[r] + step <= high[r]) {
-                        const unsigned int middle = low[r] + step - 1;
-                        const COARSEN_(word) other = best->keys[middle];
-                        if (other < key[r] ||
-                            (other == key[r] &&
-                             best->places[middle] < best->places[first + r * blockDim.x]))
-                            low[r] += step;
-                    }
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
+            passes[r] = i + r * blockDim.x < list.count && keys[r] <= edge.key;
+        if (edge.place != ~0ULL) // some of equal keys
 #pragma unroll
             for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++)
-                if (first + r * blockDim.x < count) {
-                    best->spare_keys[own[r] + low[r]] = key[r];
-                    best->spare_places[own[r] + low[r]] = best->places[first + r * blockDim.x];
+                if (passes[r] && keys[r] == edge.key)
+                    passes[r] = COARSEN_(place_of)(list, i + r * blockDim.x) <= edge.place;
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            masks[r] = __ballot_sync(0xffffffff, passes[r]);
+            all += (unsigned int)__popc(masks[r]);
+        }
+        if (all == 0)
+            continue;
+        if (lane == 0)
+            to = atomicAdd(&shared->count, all);
+        to = __shfl_sync(0xffffffff, to, 0);
+#pragma unroll
+        for (unsigned int r = 0; r < COARSEN_AT_ONCE; r++) {
+            if (passes[r])
+                chosen[to + (unsigned int)__popc(masks[r] & below)] = i + r * blockDim.x;
+            to += (unsigned int)__popc(masks[r]);
+        }
+    }
+    __syncthreads();
+    return shared->count;
+}
+
+// Sorts candidates: Batcher's network, whose comparators all have the lesser one first, so that what would be beyond the
+// last stays there.
+COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *places,
+                                   unsigned int count)
+{
+#pragma unroll 1
+    for (unsigned int half = 1; half < count; half *= 2)
+#pragma unroll 1
+        for (unsigned int gap = half; gap > 0; gap /= 2) {
+            for (unsigned int t = threadIdx.x; t < count; t += blockDim.x) {
+                // Of a run the first step compares the t-th from its begin with the t-th from its end.
+                const unsigned int other = gap == half ? t ^ (2 * half - 1) : t ^ gap;
+                if (other > t && other < count &&
+                    !COARSEN_(upto)({keys[other], places[other]}, keys[t], places[t])) {
+                    const COARSEN_(edge) first = {keys[other], places[other]};
+                    keys[other] = keys[t];
+                    places[other] = places[t];
+                    keys[t] = first.key;
+                    places[t] = first.place;
                 }
-        }
-        __syncthreads();
-        COARSEN_(swap)(best);
-    }
-}
-
-// Takes what is up to an edge from a list, and says how many these are.
-COARSEN_UNUSED static __device__ __noinline__ unsigned int
-COARSEN_(take)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(word) * keys,
-               unsigned long long *places, COARSEN_(edge) edge)
-{
-    if (threadIdx.x == 0)
-        shared->count = 0;
-    __syncthreads();
-#pragma unroll 4
-    for (unsigned int i = threadIdx.x; i < list.count; i += blockDim.x) {
-        const COARSEN_(word) key = list.keys[i];
-        if (key <= edge.key) {
-            const unsigned long long place = list.places[i];
-            if (COARSEN_(upto)(edge, key, place)) {
-                const unsigned int to = atomicAdd(&shared->count, 1u);
-                keys[to] = key;
-                places[to] = place;
             }
+            __syncthreads();
         }
-    }
-    __syncthreads();
-    const unsigned int count = shared->count;
-    __syncthreads(); // before any thread adds to it
-    return count;
 }
 
-// Writes the first k of a list, which may be the block's candidates.
-COARSEN_DEVICE void COARSEN_(emit)(COARSEN_(shared) * shared, COARSEN_(best) best,
-                                   COARSEN_(numbers) list, COARSEN_(plan) plan,
-                                   COARSEN_(matrix) matrix, size_t row)
+// Writes the first k of a list. A block that has a row alone sorts them. If blocks share it, each gives every placers-th
+// number its place, which is how many come before it.
+COARSEN_DEVICE void COARSEN_(place)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                    COARSEN_(numbers) list, COARSEN_(plan) plan,
+                                    COARSEN_(matrix) matrix, size_t row, unsigned int share)
 {
+    COARSEN_(word) *const keys = best.spare_keys;
+    unsigned long long *const places = best.spare_places;
+    unsigned int *const mine = shared->bins, *const ranks = best.chosen;
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const COARSEN_(edge) edge = COARSEN_(narrow)(shared, list, plan.k, plan.enough);
-    const unsigned int count =
-        COARSEN_(take)(shared, list, best.spare_keys, best.spare_places, edge);
-    COARSEN_(swap)(&best);
-    COARSEN_(order)(&best, count);
-    for (unsigned int j = threadIdx.x; j < plan.k; j += blockDim.x) {
-        const size_t index = best.places[j];
-        matrix.out[row * plan.k + j] = matrix.in[row * matrix.pitch + index];
-        if (matrix.out_indices)
-            matrix.out_indices[row * plan.k + j] = (COARSEN_INDEX)index;
+    const unsigned int count = COARSEN_(choose)(shared, list, edge, best.chosen);
+    for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+        const unsigned int i = best.chosen[c];
+        keys[c] = list.keys[i];
+        places[c] = COARSEN_(place_of)(list, i);
+        if (!plan.alone && i % plan.placers == share)
+            mine[atomicAdd(&shared->some, 1u)] = c;
     }
-}
-
-// Adds a candidate of each thread that has one up to the edge. When there is no more room, the first k stay, or few more, and the
-// edge is the last of them.
-COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) best,
-                                    COARSEN_(plan) plan, bool has, COARSEN_(edge) one,
-                                    COARSEN_(edge) * edge)
-{
-    for (;;) {
-        bool waits = false;
-        if (has && COARSEN_(upto)(*edge, one.key, one.place)) {
-            const unsigned int to = atomicAdd(&shared->count, 1u);
-            waits = to >= plan.room;
-            if (!waits) {
-                best.keys[to] = one.key;
-                best.places[to] = one.place;
-            }
+    __syncthreads();
+    if (plan.alone)
+        COARSEN_(sort)(keys, places, count);
+    for (unsigned int m = warp; m < shared->some; m += warps) {
+        const COARSEN_(word) key = keys[mine[m]];
+        const unsigned long long place = places[mine[m]];
+        unsigned int before = 0;
+#pragma unroll 4
+        for (unsigned int i = lane; i < count; i += 32) {
+            const COARSEN_(word) other = keys[i];
+            const unsigned long long its = places[i];
+            before += (unsigned int)(other < key) | ((other == key) & (its < place));
         }
-        if (!__syncthreads_or(waits))
-            return;
-        const COARSEN_(numbers) all = {best.keys, best.places, plan.room};
-        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough);
-        const COARSEN_(numbers)
-            few = {best.spare_keys, best.spare_places,
-                   COARSEN_(take)(shared, all, best.spare_keys, best.spare_places, *edge)};
-        COARSEN_(take)(shared, few, best.keys, best.places, *edge);
-        has = waits;
+        before = COARSEN_(warp_sum)(before);
+        if (lane == 0)
+            ranks[m] = before;
     }
+    __syncthreads();
+    const unsigned int some = plan.alone ? plan.k : shared->some;
+    for (unsigned int m = threadIdx.x; m < some; m += blockDim.x) {
+        const unsigned int rank = plan.alone ? m : ranks[m];
+        const size_t place = (size_t)places[plan.alone ? m : mine[m]];
+        if (rank < plan.k) {
+            matrix.out[row * plan.k + rank] = matrix.in[row * matrix.pitch + place];
+            if (matrix.out_indices)
+                matrix.out_indices[row * plan.k + rank] = (COARSEN_INDEX)place;
+        }
+    }
+    __syncthreads(); // before the next row's
 }
 
 // ---- a row, by blocks ---------------------------------------------------------------------------------
 
-// Lists of a row: what comes first in each part; candidates. And what blocks that share it tell each other.
+// Lists of a row: what comes first in each part; candidates, and how many.
 typedef struct {
     COARSEN_(word) * keys, *candidate_keys;
-    unsigned long long *places, *candidate_places, *edge;
-    unsigned int *arrived, *count, *chosen; // the latter: how many parts, and which
+    unsigned long long *places, *candidate_places;
+    unsigned int *count;
 } COARSEN_(lists);
 
 COARSEN_DEVICE COARSEN_(lists) COARSEN_(lists_of)(COARSEN_(plan) plan, size_t slot)
 {
     COARSEN_(lists) lists;
-    lists.arrived = plan.states + slot * COARSEN_STATE;
-    lists.count = lists.arrived + 1;
-    lists.edge = (unsigned long long *)(lists.arrived + 2);
-    lists.places = (unsigned long long *)(plan.lists + slot * plan.bytes);
+    lists.count = (unsigned int *)(plan.lists + slot * plan.bytes);
+    lists.places = (unsigned long long *)(lists.count + 4);
     lists.candidate_places = lists.places + plan.firsts;
     lists.keys =
-        (COARSEN_(word) *)(lists.candidate_places + (plan.alone ? 0 : plan.parts * plan.room));
+        (COARSEN_(word) *)(lists.candidate_places + (plan.alone ? 0 : plan.finders * plan.room));
     lists.candidate_keys = lists.keys + plan.firsts;
-    lists.chosen = (unsigned int *)(plan.lists + (slot + 1) * plan.bytes) - (plan.enough + 1);
     return lists;
 }
 
@@ -560,7 +646,7 @@ COARSEN_DEVICE void COARSEN_(keep_first)(COARSEN_(edge) * a, COARSEN_(edge) b)
 // its warps every so many of these. A part has vectors at the same distance each: so neighbours, which may be alike, are in
 // different ones.
 COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsigned int part,
-                                   COARSEN_(lists) lists, COARSEN_(best) spare)
+                                   COARSEN_(lists) lists, COARSEN_(best) best)
 {
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const size_t gap = (size_t)32 * plan.parts * warps; // between a lane's vectors
@@ -624,12 +710,13 @@ COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsig
         return;
     }
     __syncthreads();
-    spare.keys[threadIdx.x] = first[0].key;
-    spare.places[threadIdx.x] = first[0].place;
+    best.spare_keys[threadIdx.x] = first[0].key;
+    best.spare_places[threadIdx.x] = first[0].place;
     __syncthreads();
     if (warp < plan.groups) {
         for (unsigned int w = warp + plan.groups; w < warps; w += plan.groups) {
-            const COARSEN_(edge) other = {spare.keys[w * 32 + lane], spare.places[w * 32 + lane]};
+            const COARSEN_(edge)
+                other = {best.spare_keys[w * 32 + lane], best.spare_places[w * 32 + lane]};
             COARSEN_(keep_first)(&first[0], other);
         }
         lists.keys[begin + lane] = first[0].key;
@@ -637,163 +724,127 @@ COARSEN_DEVICE void COARSEN_(read)(COARSEN_(row) row, COARSEN_(plan) plan, unsig
     }
 }
 
-// Lists the parts up to an edge.
-COARSEN_DEVICE void COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(row) row,
-                                     COARSEN_(plan) plan, COARSEN_(lists) lists,
-                                     COARSEN_(edge) edge)
+// Adds candidates, of each thread those of its vectors that are in the mask. When there is no more room, the first k
+// stay, or few more, and the edge is the last of them.
+COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                    COARSEN_(row) row, COARSEN_(plan) plan, const size_t *vectors,
+                                    unsigned int mask, COARSEN_(edge) * edge)
 {
-    __syncthreads();
-    if (threadIdx.x == 0)
-        shared->count = 0;
-    __syncthreads();
-#pragma unroll 2
-    for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
-        const COARSEN_(word) key = lists.keys[i];
-        if (key <= edge.key) {
-            const unsigned long long place = lists.places[i];
-            if (COARSEN_(upto)(edge, key, place) && place < row.width + COARSEN_ITEMS)
-                lists.chosen[1 + atomicAdd(&shared->count, 1u)] = i;
+    for (;;) {
+        unsigned int to = plan.room;
+        if (mask != 0)
+            to = atomicAdd(&shared->count, (unsigned int)__popc(mask));
+        for (; mask != 0 && to < plan.room; mask &= mask - 1, to++) {
+            const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
+            size_t vector = vectors[0];
+#pragma unroll
+            for (unsigned int g = 1; g < COARSEN_GROUP; g++)
+                vector = q / COARSEN_ITEMS == g ? vectors[g] : vector;
+            best.places[to] = vector * COARSEN_ITEMS + q % COARSEN_ITEMS - row.lead;
+            best.keys[to] = COARSEN_(key)(row.in[best.places[to]]);
         }
+        if (!__syncthreads_or(mask != 0))
+            return;
+        const COARSEN_(numbers) all = {best.keys, best.places, plan.room};
+        *edge = COARSEN_(narrow)(shared, all, plan.k, plan.enough);
+        const unsigned int count = COARSEN_(choose)(shared, all, *edge, shared->bins);
+        for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+            best.spare_keys[c] = best.keys[shared->bins[c]];
+            best.spare_places[c] = best.places[shared->bins[c]];
+        }
+        __syncthreads();
+        for (unsigned int c = threadIdx.x; c < count; c += blockDim.x) {
+            best.keys[c] = best.spare_keys[c];
+            best.places[c] = best.spare_places[c];
+        }
+        __syncthreads(); // before any thread adds to it
     }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        lists.chosen[0] = shared->count;
-    __syncthreads();
 }
 
-// Looks for candidates in the chosen parts, of which each of the blocks takes as many vectors.
-COARSEN_DEVICE void COARSEN_(collect)(COARSEN_(shared) * shared, COARSEN_(best) best,
-                                      COARSEN_(row) row, COARSEN_(plan) plan, COARSEN_(lists) lists,
-                                      COARSEN_(edge) edge, unsigned int block, unsigned int blocks)
+// Finds the edge of the parts, and looks for candidates in those up to it: a block in every finders-th vector of each. Leaves
+// them as the block's, as many as shared->count says.
+COARSEN_DEVICE void COARSEN_(find)(COARSEN_(shared) * shared, COARSEN_(best) best,
+                                   COARSEN_(row) row, COARSEN_(plan) plan, COARSEN_(lists) lists,
+                                   unsigned int finder)
 {
-    const unsigned int all = plan.firsts, chosen = lists.chosen[0];
+    const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
+    COARSEN_(edge) edge = COARSEN_(narrow)(shared, firsts, plan.k, plan.enough);
+    const unsigned int chosen = COARSEN_(choose)(shared, firsts, edge, best.chosen);
     __syncthreads();
     if (threadIdx.x == 0)
         shared->count = 0;
-    __syncthreads();
 
-    // Vectors of all of these: the first of each, then the second of each ...
-    const unsigned int from = block * blockDim.x + threadIdx.x, step = blocks * blockDim.x;
-    const unsigned int more_x = step % chosen;
-    const size_t more_v = step / chosen * (size_t)all;
-    unsigned int x = from % chosen;
-    size_t v = from / chosen * (size_t)all;
+    // The block's first vectors of all of these, then its second ones ... Of neighbours, whose numbers may be equal, other
+    // blocks have the first ones.
+    const size_t gap = (size_t)plan.finders * plan.firsts;
+    const unsigned int more_x = blockDim.x % chosen;
+    const size_t more_v = blockDim.x / chosen * gap;
+    unsigned int x = threadIdx.x % chosen;
+    size_t v = threadIdx.x / chosen * gap;
     while (__syncthreads_or(v < row.vectors)) {
         unsigned int mask = 0;
         size_t at[COARSEN_GROUP];
         COARSEN_(vector) load[COARSEN_GROUP];
 #pragma unroll
         for (unsigned int g = 0; g < COARSEN_GROUP; g++) {
-            at[g] = v + lists.chosen[1 + x];
+            const unsigned int part = best.chosen[x];
+            at[g] = v + (finder + part) % plan.finders * (size_t)plan.firsts + part;
             if (at[g] < row.vectors)
                 load[g] = COARSEN_(load_of)(row, at[g]);
             x += more_x;
-            v += more_v + (x >= chosen ? all : 0);
+            v += more_v + (x >= chosen ? gap : 0);
             x -= x >= chosen ? chosen : 0;
         }
 #pragma unroll
         for (unsigned int g = 0; g < COARSEN_GROUP; g++)
-            if (at[g] < row.vectors) {
-                // Equal keys too, if the vector begins before the edge's place.
-                const bool ties =
-                    at[g] * COARSEN_ITEMS <= coarsen_min(edge.place, ~(size_t)0 - 16) + row.lead;
-                const COARSEN_(word) last = edge.key - !ties;
+            if (at[g] < row.vectors)
 #pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    if ((ties || edge.key > 0) && COARSEN_(key)(load[g].item[j]) <= last)
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                    const size_t place = at[g] * COARSEN_ITEMS + j - row.lead;
+                    if (place < row.width &&
+                        COARSEN_(upto)(edge, COARSEN_(key)(load[g].item[j]), place))
                         mask |= 1u << (g * COARSEN_ITEMS + j);
-            }
-        while (__syncthreads_or(mask != 0)) {
-            COARSEN_(edge) one = {0, ~0ULL};
-            if (mask != 0) {
-                const unsigned int q = (unsigned int)__ffs((int)mask) - 1;
-                size_t vector = at[0];
-#pragma unroll
-                for (unsigned int g = 1; g < COARSEN_GROUP; g++)
-                    vector = q / COARSEN_ITEMS == g ? at[g] : vector;
-                one.place = vector * COARSEN_ITEMS + q % COARSEN_ITEMS - row.lead;
-                if (one.place < row.width)
-                    one.key = COARSEN_(key)(row.in[one.place]);
-            }
-            COARSEN_(admit)(shared, best, plan, one.place < row.width, one, &edge);
-            mask &= mask - 1;
-        }
+                }
+        if (__syncthreads_or(mask != 0))
+            COARSEN_(admit)(shared, best, row, plan, at, mask, &edge);
     }
 }
 
-// True in the block that is the last to arrive, of so many that share a row.
-COARSEN_DEVICE bool COARSEN_(last_part)(COARSEN_(shared) * shared, unsigned int *arrived,
-                                        unsigned int parts)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        const unsigned int earlier = atomicInc(arrived, parts - 1); // 0 again for the next launch
-        if (earlier >= parts)
-            __trap(); // the scratch was not made ready: NAME_scratch_init was forgotten
-        shared->is_last = earlier == parts - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    return shared->is_last;
-}
-
-// Reads rows, and ends them, if that takes one block or none waits for it: else leaves the edge, and which parts were chosen.
+// Reads rows; and ends them, if there are so many that a block has each.
 // One block of a multiprocessor may be all: with registers for two, nvcc 13 spills.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
 {
     __shared__ COARSEN_(shared) shared;
     COARSEN_(let_next)();
+    const COARSEN_(best) best = COARSEN_(best_of)(plan);
     for (size_t r = blockIdx.x / plan.parts; r < matrix.rows; r += gridDim.x / plan.parts) {
-        const COARSEN_(best) best = COARSEN_(best_of)(plan);
-        const COARSEN_(lists) lists =
-            COARSEN_(lists_of)(plan, plan.parts > 1 ? r : (size_t)blockIdx.x);
+        const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, plan.alone ? (size_t)blockIdx.x : r);
         const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
-        const COARSEN_(numbers) firsts = {lists.keys, lists.places, plan.firsts};
-        if (plan.direct) {
-#pragma unroll 2
-            for (unsigned int i = threadIdx.x; i < plan.firsts; i += blockDim.x) {
-                lists.keys[i] = COARSEN_(key)(row.in[i]);
-                lists.places[i] = i;
-            }
-            __syncthreads();
-            COARSEN_(emit)(&shared, best, firsts, plan, matrix, r);
-            continue;
-        }
-        COARSEN_(read)(row, plan, blockIdx.x % plan.parts, lists, best);
-        if (plan.parts > 1 && !COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
-            return;
-        __syncthreads();
-        const COARSEN_(edge) edge = COARSEN_(narrow)(&shared, firsts, plan.k, plan.enough);
-        COARSEN_(choose)(&shared, row, plan, lists, edge);
-        if (plan.alone) {
-            COARSEN_(collect)(&shared, best, row, plan, lists, edge, 0, 1);
-            const COARSEN_(numbers) list = {best.keys, best.places, shared.count};
-            __syncthreads();
-            COARSEN_(emit)(&shared, best, list, plan, matrix, r);
-        } else if (threadIdx.x == 0) {
-            lists.edge[0] = edge.key;
-            lists.edge[1] = edge.place;
+        if (blockIdx.x % plan.parts == 0 && threadIdx.x == 0)
             *lists.count = 0;
-        }
+        COARSEN_(read)(row, plan, blockIdx.x % plan.parts, lists, best);
+        if (!plan.alone)
+            return;
+        COARSEN_(find)(&shared, best, row, plan, lists, 0);
+        const COARSEN_(numbers) list = {best.keys, best.places, shared.count};
+        COARSEN_(place)(&shared, best, list, plan, matrix, r, 0);
     }
 }
 
-// Looks for candidates in parts that are too many vectors for the last block. The last of this launch ends it.
+// Looks for candidates in rows that have been read.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
-    COARSEN_(collect_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
+    COARSEN_(find_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
 {
     __shared__ COARSEN_(shared) shared;
     __shared__ unsigned int base;
+    COARSEN_(let_next)();
     COARSEN_(follow)();
-    const size_t r = blockIdx.x / plan.parts;
+    const size_t r = blockIdx.x / plan.finders;
     const COARSEN_(best) best = COARSEN_(best_of)(plan);
     const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
-    const COARSEN_(edge) edge = {(COARSEN_(word))lists.edge[0], lists.edge[1]};
-    COARSEN_(collect)
-    (&shared, best, COARSEN_(row_of)(matrix, r), plan, lists, edge, blockIdx.x % plan.parts,
-     plan.parts);
+    COARSEN_(find)
+    (&shared, best, COARSEN_(row_of)(matrix, r), plan, lists, blockIdx.x % plan.finders);
     if (threadIdx.x == 0)
         base = atomicAdd(lists.count, shared.count);
     __syncthreads();
@@ -801,11 +852,38 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
         lists.candidate_keys[base + i] = best.keys[i];
         lists.candidate_places[base + i] = best.places[i];
     }
-    if (!COARSEN_(last_part)(&shared, lists.arrived, plan.parts))
-        return;
-    const COARSEN_(numbers) list = {lists.candidate_keys, lists.candidate_places,
-                                    *(volatile unsigned int *)lists.count};
-    COARSEN_(emit)(&shared, best, list, plan, matrix, r);
+}
+
+// Puts candidates in order: those that were found, or all of a row.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
+    COARSEN_(place_kernel)(COARSEN_(matrix) matrix, COARSEN_(plan) plan)
+{
+    __shared__ COARSEN_(shared) shared;
+    COARSEN_(follow)();
+    const COARSEN_(best) best = COARSEN_(best_of)(plan);
+    for (size_t r = blockIdx.x / plan.placers; r < matrix.rows; r += gridDim.x / plan.placers) {
+        COARSEN_(numbers) list = {best.keys, NULL, (unsigned int)matrix.width};
+        if (plan.direct) {
+            const COARSEN_(row) row = COARSEN_(row_of)(matrix, r);
+#pragma unroll 4
+            for (unsigned int v = threadIdx.x; v < row.vectors; v += blockDim.x) {
+                const COARSEN_(vector) load = COARSEN_(load_of)(row, v);
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+                    const unsigned int place = v * COARSEN_ITEMS + j - row.lead;
+                    if (place < list.count)
+                        best.keys[place] = COARSEN_(key)(load.item[j]);
+                }
+            }
+            __syncthreads();
+        } else {
+            const COARSEN_(lists) lists = COARSEN_(lists_of)(plan, r);
+            list.keys = lists.candidate_keys;
+            list.places = lists.candidate_places;
+            list.count = *lists.count;
+        }
+        COARSEN_(place)(&shared, best, list, plan, matrix, r, blockIdx.x % plan.placers);
+    }
 }
 
 // ---- a row, by a warp ---------------------------------------------------------------------------------
@@ -1257,12 +1335,6 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Whether a warp or less has a row.
-COARSEN_HOST bool COARSEN_(is_short)(size_t width, size_t k)
-{
-    return width <= COARSEN_SHORT || (k <= COARSEN_WARP_K && width <= COARSEN_PART);
-}
-
 // Threads of a block that has rows: few, so that a multiprocessor has several blocks; but so many that a row has some times as many
 // parts as k.
 COARSEN_HOST unsigned int COARSEN_(threads)(size_t k)
@@ -1279,68 +1351,61 @@ COARSEN_HOST COARSEN_(plan)
 {
     COARSEN_(plan) plan = {};
     const size_t warps = threads / 32, vectors = width / COARSEN_ITEMS + 2;
+    const size_t share = blocks / rows; // blocks of a row, of few
     plan.k = (unsigned int)k;
     plan.enough = COARSEN_ENOUGH(plan.k);
-    // A block's candidates are as many as k vectors have, if it has room for these.
-    const size_t entry = sizeof(COARSEN_(word)) + 8;
-    plan.spare = plan.enough;
-    if (plan.spare < threads)
-        plan.spare = (unsigned int)threads;
-    plan.room = (unsigned int)coarsen_min(
-        COARSEN_ITEMS * plan.k > plan.spare ? COARSEN_ITEMS * plan.k : plan.spare,
-        COARSEN_SHARED_BYTES / entry - plan.spare);
-    plan.direct = width <= COARSEN_PART || width <= plan.enough;
-    plan.parts = plan.groups = 1;
+    plan.spare = plan.enough > threads ? plan.enough : (unsigned int)threads;
+    plan.spare += plan.spare % 2;
+    plan.direct = width <= COARSEN_WHOLE || width <= plan.enough;
+    plan.alone = rows > blocks / 2;
+    // Blocks that place some numbers each: less than a warp does, as all are at it at once.
+    plan.placers = plan.alone ? 1 : (unsigned int)coarsen_min(share, coarsen_ceil_div(k, 8));
+    plan.parts = plan.finders = plan.groups = 1;
     if (plan.direct) {
-        plan.firsts = (unsigned int)width;
-        plan.alone = true;
-        plan.bytes = (width * (sizeof(COARSEN_(word)) + 8) + 15) / 16 * 16;
+        plan.room = (unsigned int)width;
         return plan;
     }
+    // A block's candidates are as many as k vectors have, if it has room for these.
+    plan.room = (unsigned int)coarsen_min(
+        COARSEN_ITEMS * plan.k > plan.spare ? COARSEN_ITEMS * plan.k : plan.spare,
+        COARSEN_SHARED_BYTES / COARSEN_ENTRY - plan.spare);
+    plan.room += plan.room % 2;
     // An odd number of parts has no factor in common with the periods that numbers often have.
-    if (rows <= blocks / 2)
-        plan.parts =
-            (unsigned int)coarsen_min(blocks / rows, coarsen_ceil_div(width, COARSEN_PART));
+    if (!plan.alone)
+        plan.parts = (unsigned int)coarsen_min(share, coarsen_ceil_div(width, COARSEN_PART));
     plan.parts -= plan.parts % 2 == 0;
     // So many parts that to look through k of them takes about as long as to find these, and that they are few of all.
     for (size_t g = 1; g <= COARSEN_ROWS * warps; g++) {
         const size_t now = 32 * (size_t)plan.parts * plan.groups;
-        if (now >= 4 * plan.enough && now * now >= k * (vectors / 16))
+        if (now >= 2 * plan.enough && now * now >= k * (vectors / 16))
             break;
         if ((warps % g == 0 || (g % warps == 0 && COARSEN_ROWS % (g / warps) == 0)) &&
             32 * plan.parts * g <= COARSEN_MOST_PARTS)
             plan.groups = (unsigned int)g;
     }
     plan.firsts = 32 * plan.parts * plan.groups;
-    plan.alone = plan.parts == 1 || coarsen_ceil_div(vectors, plan.firsts) * plan.k <= COARSEN_PART;
-    const size_t numbers = plan.firsts + (plan.alone ? 0 : plan.parts * plan.room);
-    plan.bytes = (numbers * (sizeof(COARSEN_(word)) + 8) + (plan.enough + 1) * 4 + 15) / 16 * 16;
+    if (!plan.alone)
+        plan.finders = (unsigned int)coarsen_min(share, coarsen_ceil_div(vectors, plan.firsts));
+    const size_t numbers = plan.firsts + (plan.alone ? 0 : plan.finders * plan.room);
+    plan.bytes = 16 + (numbers * COARSEN_ENTRY + 15) / 16 * 16;
     return plan;
-}
-
-// Bytes of what blocks tell each other, of all rows that are in the works.
-COARSEN_HOST size_t COARSEN_(states_bytes)(size_t processors)
-{
-    return processors * COARSEN_BLOCKS * COARSEN_STATE * sizeof(unsigned int);
 }
 
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 {
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (rows == 0 || k == 0 || COARSEN_(is_short)(width, k))
+    if (rows == 0 || k == 0 || width <= COARSEN_SHORT || width <= COARSEN_WHOLE)
         return 0;
     // What NAME_plan_rows asks for at the most: of few rows, and of many.
-    const size_t entry = sizeof(COARSEN_(word)) + 8,
-                 enough = COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K));
-    const size_t room = coarsen_min(16 * enough, COARSEN_SHARED_BYTES / entry) + BLOCK_DIM;
-    const size_t parts = COARSEN_ROWS * BLOCK_DIM,
-                 whole = COARSEN_PART > enough ? COARSEN_PART : enough;
+    const size_t room =
+        coarsen_min(16 * COARSEN_ENOUGH(coarsen_min(k, COARSEN_MOST_K)) + BLOCK_DIM + 128,
+                    COARSEN_SHARED_BYTES / COARSEN_ENTRY + 1);
     const size_t few =
-        coarsen_min(rows, processors / 2) * COARSEN_MOST_PARTS + processors * (room + 32);
+        coarsen_min(rows, processors / 2) * (COARSEN_MOST_PARTS + 2) + processors * (room + 32);
     const size_t many =
-        coarsen_min(rows, processors * COARSEN_BLOCKS) * ((parts > whole ? parts : whole) + enough);
-    return COARSEN_(states_bytes)(processors) + (few + many) * entry;
+        coarsen_min(rows, processors * COARSEN_BLOCKS) * (COARSEN_ROWS * BLOCK_DIM + 2);
+    return (few + many) * COARSEN_ENTRY;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
@@ -1374,8 +1439,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     cudaError_t status;
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (k <= COARSEN_WARP_K && width <= 0xfffffff0 &&
-        (width <= COARSEN_PART || rows >= 4 * processors)) {
+    // Of few rows blocks have one sooner, unless it is so short that a warp's lanes have all of it.
+    const size_t most = rows >= 4 * processors  ? 0xfffffff0
+                        : rows > processors / 2 ? COARSEN_PART
+                                                : COARSEN_ROOM;
+    if (k <= COARSEN_WARP_K && width <= most) {
         size_t warps = COARSEN_WARPS;
         while (warps > 1 && rows < warps * processors)
             warps /= 2;
@@ -1390,33 +1458,37 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
             coarsen_launch_config(blocks, (unsigned int)warps * 32, 0, stream);
         return cudaLaunchKernelEx(&config, COARSEN_(warp_kernel), matrix, (unsigned int)k);
     }
-    const bool few = rows <= processors;
-    const unsigned int threads = few ? BLOCK_DIM : COARSEN_(threads)(k);
-    size_t blocks = processors * COARSEN_BLOCKS;
+    const unsigned int threads = rows <= processors ? BLOCK_DIM : COARSEN_(threads)(k);
     COARSEN_(plan) plan = COARSEN_(plan_rows)(rows, width, k, processors, threads);
-    const size_t bytes = (plan.room + plan.spare) * (sizeof(COARSEN_(word)) + 8);
-    const void *const kernels[] = {(const void *)COARSEN_(kernel),
-                                   (const void *)COARSEN_(collect_kernel)};
-    for (unsigned int i = 0; i < 2 && status == cudaSuccess; i++)
-        status = coarsen_let_share(kernels[i], bytes, sizeof(COARSEN_(shared)) + 16);
-    if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel),
-                                                               (int)threads, bytes);
-    if (status != cudaSuccess)
-        return status;
-    blocks = processors * coarsen_min((size_t)resident, COARSEN_BLOCKS);
-    plan.states = (unsigned int *)scratch;
-    plan.lists = (char *)scratch + COARSEN_(states_bytes)(processors);
-    cudaLaunchConfig_t config = coarsen_launch_config(
-        plan.parts > 1 ? rows * plan.parts : coarsen_min(rows, blocks), threads, bytes, stream);
-    status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan);
-    if (plan.direct || plan.alone || status != cudaSuccess)
-        return status;
-    cudaLaunchAttribute early;
-    status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(collect_kernel));
-    if (status != cudaSuccess)
-        return status;
-    return cudaLaunchKernelEx(&config, COARSEN_(collect_kernel), matrix, plan);
+    plan.lists = (char *)scratch;
+    const size_t spare = plan.spare * (COARSEN_ENTRY + sizeof(unsigned int));
+    const size_t own = plan.room * (plan.direct ? sizeof(COARSEN_(word)) : COARSEN_ENTRY);
+    void (*const kernels[])(COARSEN_(matrix), COARSEN_(plan)) = {
+        COARSEN_(kernel), COARSEN_(find_kernel), COARSEN_(place_kernel)};
+    const size_t bytes[] = {spare + (plan.alone ? own : 0), spare + own,
+                            spare + (plan.direct ? own : 0)};
+    size_t blocks[] = {rows * plan.parts, rows * plan.finders, rows * plan.placers};
+    const unsigned int first = plan.direct ? 2 : 0, last = plan.direct || !plan.alone ? 2 : 0;
+    if (plan.alone && status == cudaSuccess) {
+        status = coarsen_let_share((const void *)kernels[first], bytes[first],
+                                   sizeof(COARSEN_(shared)) + 16);
+        if (status == cudaSuccess)
+            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernels[first],
+                                                                   (int)threads, bytes[first]);
+        blocks[first] =
+            coarsen_min(rows, processors * coarsen_min((size_t)resident, COARSEN_BLOCKS));
+    }
+    for (unsigned int i = first; i <= last && status == cudaSuccess; i++) {
+        cudaLaunchConfig_t config = coarsen_launch_config(blocks[i], threads, bytes[i], stream);
+        cudaLaunchAttribute early;
+        status =
+            coarsen_let_share((const void *)kernels[i], bytes[i], sizeof(COARSEN_(shared)) + 16);
+        if (i > first && status == cudaSuccess)
+            status = COARSEN_(overlap)(&config, &early, (const void *)kernels[i]);
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, kernels[i], matrix, plan);
+    }
+    return status;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size_t k,
@@ -1444,7 +1516,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_ENOUGH
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
-#undef COARSEN_STATE
+#undef COARSEN_ENTRY
+#undef COARSEN_WHOLE
 #undef COARSEN_MOST_PARTS
 #undef COARSEN_SHARED_BYTES
 #undef COARSEN_ROWS

@@ -17,7 +17,8 @@ NUMBERS = {"BLOCK_DIM": "64", "COARSE_FACTOR": "2", "CFACTOR": "2", "NUM_BINS": 
            "TILE_WIDTH": "8", "BM": "64", "BN": "64", "BK": "8", "TM": "4", "TN": "4",
            "COARSEN_SLICES": "1", "COARSEN_STAGES": "2", "COARSEN_AXIS": "0",
            "COARSEN_ORDER": "2", "COARSEN_BOUNDARY": "COARSEN_CLAMPED", "COARSEN_THREAD_ROWS": "2",
-           "COARSEN_STEPS": "2", "COARSEN_CHUNK": "1000", "COARSEN_PANEL": "1000"}
+           "COARSEN_STEPS": "2", "COARSEN_CHUNK": "1000", "COARSEN_PANEL": "1000",
+           "COARSEN_PART": "1000"}
 
 
 def macros(source, includes, folder):

@@ -779,7 +779,12 @@ static void test_streams()
     have_devices(1);
     cudaStream_t first, second, blocking;
     cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
-    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+    int least = -9, greatest = 9;
+    tap_ok(!cudaDeviceGetStreamPriorityRange(&least, &greatest) && greatest <= least &&
+               cudaStreamCreateWithPriority(&second, 2, greatest) == cudaErrorInvalidValue &&
+               !cudaStreamCreateWithPriority(&second, cudaStreamNonBlocking, greatest),
+           "a stream of a priority");
+    cudaGetLastError();
     cudaStreamCreate(&blocking);
     buffer<int> x(N), y(N);
     auto two = [&](cudaStream_t a, int how, cudaStream_t b) {

@@ -111,6 +111,15 @@
                                 : 1)
 #define COARSEN_SMALL_DIM (BLOCK_DIM < 256 ? BLOCK_DIM : 256)
 
+// Whether a thread adds up the weights of a run of elements of one bin, before it adds them to the counter. An addition
+// of a float or double that shared memory only exchanges is tried again and again, where many warps have the same bin.
+#define COARSEN_REAL      ((COARSEN_COUNT)0.5 != 0)
+#ifdef COARSEN_WEIGHT
+#define COARSEN_RUNS (COARSEN_REAL && sizeof(COARSEN_TYPE) >= 4)
+#else
+#define COARSEN_RUNS false
+#endif
+
 // Blocks of 1024 threads of which a multiprocessor is to hold two, if it has room for 2048 threads:
 // compilers that are not told may take a few registers too many.
 #if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030
@@ -139,12 +148,52 @@ COARSEN_DEVICE unsigned int COARSEN_(row)(unsigned int first_bin, unsigned int w
     return bin >> 32 != 0 || row > width ? width : row;
 }
 
+// Adds to a counter in shared memory, which adds integers of 4 bytes itself: one of 8 bytes is added as two of them.
+COARSEN_INLINE void COARSEN_(add)(COARSEN_(counter) * to, COARSEN_(counter) w)
+{
+#if defined(COARSEN_WEIGHT)
+    if (sizeof(w) == 8 && !COARSEN_REAL) {
+        unsigned int *const half = (unsigned int *)to;
+        const unsigned int low = (unsigned int)w,
+                           high = (unsigned int)((unsigned long long)w >> 32),
+                           carry = atomicAdd(half, low) + low < low;
+        if (high + carry != 0)
+            atomicAdd(half + 1, high + carry);
+        return;
+    }
+#endif
+    atomicAdd(to, w);
+}
+
+// The last row that a thread added to, and what it adds to it once an element is in another one.
+typedef struct {
+    unsigned int row;
+    COARSEN_(counter) sum;
+} COARSEN_(run);
+
+COARSEN_INLINE void COARSEN_(end_run)(COARSEN_(counter) * column, const unsigned int copies,
+                                      const COARSEN_(run) * run)
+{
+    if (COARSEN_RUNS)
+        COARSEN_(add)(column + COARSEN_(slot)(copies, run->row), run->sum);
+}
+
 // What is in no row of this block is added to one more, which nobody reads.
 COARSEN_INLINE void COARSEN_(count_one)(COARSEN_(counter) * column, const unsigned int copies,
-                                        unsigned int first_bin, unsigned int width, COARSEN_TYPE x)
+                                        unsigned int first_bin, unsigned int width,
+                                        COARSEN_(run) * run, COARSEN_TYPE x)
 {
     const unsigned int row = COARSEN_(row)(first_bin, width, x);
-    atomicAdd(column + COARSEN_(slot)(copies, row), COARSEN_(weight)(x));
+    if (!COARSEN_RUNS) {
+        COARSEN_(add)(column + COARSEN_(slot)(copies, row), COARSEN_(weight)(x));
+        return;
+    }
+    if (row != run->row) {
+        COARSEN_(end_run)(column, copies, run);
+        run->row = row;
+        run->sum = 0;
+    }
+    run->sum += COARSEN_(weight)(x);
 }
 
 // Counts vectors, one in every `threads` from v on, as long as there are `loads` of them at a time;
@@ -152,7 +201,7 @@ COARSEN_INLINE void COARSEN_(count_one)(COARSEN_(counter) * column, const unsign
 COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, size_t threads,
                                              const unsigned int loads, COARSEN_(counter) * column,
                                              const unsigned int copies, unsigned int first_bin,
-                                             unsigned int width)
+                                             unsigned int width, COARSEN_(run) * run)
 {
 #pragma unroll 1
     for (; v + (loads - 1) * threads < parts.vectors; v += loads * threads) {
@@ -165,7 +214,7 @@ COARSEN_INLINE size_t COARSEN_(count_rounds)(COARSEN_(parts) parts, size_t v, si
         for (unsigned int k = 0; k < loads; k++)
 #pragma unroll
             for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
+                COARSEN_(count_one)(column, copies, first_bin, width, run, load[k].item[j]);
     }
     return v;
 }
@@ -220,15 +269,17 @@ COARSEN_INLINE void COARSEN_(count_all)(const COARSEN_TYPE *in, COARSEN_COUNT *c
         asm volatile("prefetch.global.L2 [%0];" ::"l"(parts.first + v));
 #endif
     COARSEN_(zero_counters)(copy, width, block_dim, copies);
+    COARSEN_(run) run = {width, 0};
 
-    v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR, column, copies, first_bin, width);
+    v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR, column, copies, first_bin, width, &run);
     v = COARSEN_(count_rounds)(parts, v, threads, CFACTOR < 2 ? 1 : 2, column, copies, first_bin,
-                               width);
-    COARSEN_(count_rounds)(parts, v, threads, 1, column, copies, first_bin, width);
+                               width, &run);
+    COARSEN_(count_rounds)(parts, v, threads, 1, column, copies, first_bin, width, &run);
     if (block == blocks - 1 && threadIdx.x < parts.rest)
         COARSEN_(count_one)
-    (column, copies, first_bin, width, in[COARSEN_(rest)(parts, threadIdx.x)]);
+    (column, copies, first_bin, width, &run, in[COARSEN_(rest)(parts, threadIdx.x)]);
 
+    COARSEN_(end_run)(column, copies, &run);
     COARSEN_(add_counters)(copy, counts + first_bin, width, block_dim, copies);
 }
 
@@ -277,49 +328,117 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 #endif
 
 #if COARSEN_VIEW
-// A view: the threads of all blocks of a range take its slots in turn.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
+// Pieces of a view's tile, of so many items each: `loads` of them, BLOCK_DIM apart, from p on, which is there.
+COARSEN_INLINE void COARSEN_(load_pieces)(COARSEN_(vector) * load, COARSEN_(rows) of,
+                                          COARSEN_(place) at, const unsigned int items,
+                                          unsigned int p, unsigned int pieces,
+                                          const unsigned int loads, const bool once)
+{
+    // What is not there is the first again: compilers take a load under a condition apart at once.
+#pragma unroll
+    for (unsigned int k = 0; k < loads; k++) {
+        const unsigned int q = p + (p + k * BLOCK_DIM < pieces ? k * BLOCK_DIM : 0);
+        const COARSEN_TYPE *const from = COARSEN_(piece_at)(of, at, items, q).at;
+        load[k] = items == COARSEN_ITEMS && NUM_BINS >= COARSEN_ROOM
+                      ? COARSEN_(load_past)((const COARSEN_(vector) *)from)
+                      : COARSEN_(load_piece)(from, items, once);
+    }
+}
+
+COARSEN_INLINE void COARSEN_(count_pieces)(const COARSEN_(vector) * load, const unsigned int items,
+                                           unsigned int p, unsigned int pieces,
+                                           const unsigned int loads, COARSEN_(counter) * column,
+                                           const unsigned int copies, unsigned int first_bin,
+                                           unsigned int width, COARSEN_(run) * run)
+{
+#pragma unroll
+    for (unsigned int k = 0; k < loads; k++)
+        if (p + k * BLOCK_DIM < pieces)
+#pragma unroll
+            for (unsigned int j = 0; j < items; j++)
+                COARSEN_(count_one)(column, copies, first_bin, width, run, load[k].item[j]);
+}
+
+// All of those that are no vectors, from p on.
+COARSEN_INLINE void COARSEN_(count_left)(COARSEN_(rows) of, COARSEN_(place) at,
+                                         const unsigned int items, unsigned int p,
+                                         unsigned int pieces, COARSEN_(counter) * column,
+                                         const unsigned int copies, unsigned int first_bin,
+                                         unsigned int width, COARSEN_(run) * run)
+{
+#pragma unroll 1
+    for (; p < pieces; p += CFACTOR * BLOCK_DIM) {
+        COARSEN_(vector) load[CFACTOR];
+        COARSEN_(load_pieces)(load, of, at, items, p, pieces, CFACTOR, false);
+        COARSEN_(count_pieces)
+        (load, items, p, pieces, CFACTOR, column, copies, first_bin, width, run);
+    }
+}
+
+// A view, whose tiles the blocks of a range take in turn. The first of a thread's quads and of its single elements are on
+// their way while it waits for vectors: a tile of long rows has no more.
+COARSEN_INLINE void COARSEN_(count_view)(COARSEN_(rows) of, COARSEN_COUNT *counts,
+                                         unsigned int full_width, const bool once)
 {
     const unsigned int copies = COARSEN_COPIES(BLOCK_DIM);
     COARSEN_(counter) *const copy = (COARSEN_(counter) *)coarsen_shared;
     COARSEN_(counter) *const column = copy + threadIdx.x % copies;
-    const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
-    const unsigned int first_bin = blockIdx.x % ranges * full_width;
-    const unsigned int width =
-        NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
-    const size_t slots = COARSEN_(slots)(of), threads = gridDim.x / ranges * (size_t)BLOCK_DIM;
-    const COARSEN_(place) step = COARSEN_(step)(of, threads);
-    size_t s = blockIdx.x / ranges * (size_t)BLOCK_DIM + threadIdx.x;
-    COARSEN_(place) at = COARSEN_(find)(of, s);
+    unsigned int first_bin = 0, width = NUM_BINS, block = blockIdx.x, blocks = gridDim.x;
+    if (NUM_BINS >= COARSEN_ROOM) { // the range of this block, and its place there
+        const unsigned int ranges = (NUM_BINS - 1) / full_width + 1;
+        first_bin = blockIdx.x % ranges * full_width;
+        width = NUM_BINS - first_bin < full_width ? NUM_BINS - first_bin : full_width;
+        block = blockIdx.x / ranges;
+        blocks = gridDim.x / ranges;
+    }
+    const unsigned int t = threadIdx.x, few = COARSEN_(quad_items);
+    COARSEN_(place) at = COARSEN_(find)(of, block);
+    const COARSEN_(place) step = COARSEN_(find)(of, blocks);
     COARSEN_(zero_counters)(copy, width, BLOCK_DIM, copies);
+    COARSEN_(run) run = {width, 0};
 
 #pragma unroll 1
-    for (; s < slots; s += CFACTOR * threads) {
-        COARSEN_(place) place[CFACTOR];
-        COARSEN_(vector) load[CFACTOR];
-#pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++, COARSEN_(advance)(of, &at, step)) {
-            place[k] = at;
-            if (s + k * threads < slots && COARSEN_(whole)(of, at))
-                load[k] = COARSEN_(load_slot)(of, at);
+    for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
+        const unsigned int vectors = COARSEN_(pieces)(of, at, COARSEN_ITEMS),
+                           quads = COARSEN_(pieces)(of, at, few),
+                           elements = COARSEN_(pieces)(of, at, 1);
+        COARSEN_(vector) load[CFACTOR], quad, element;
+        if (few > 1 && t < quads)
+            COARSEN_(load_pieces)(&quad, of, at, few, t, quads, 1, false);
+        if (COARSEN_ITEMS > 1 && t < elements)
+            COARSEN_(load_pieces)(&element, of, at, 1, t, elements, 1, false);
+        if (t < vectors) {
+            COARSEN_(load_pieces)(load, of, at, COARSEN_ITEMS, t, vectors, CFACTOR, once);
+            COARSEN_(count_pieces)
+            (load, COARSEN_ITEMS, t, vectors, CFACTOR, column, copies, first_bin, width, &run);
         }
-#pragma unroll
-        for (unsigned int k = 0; k < CFACTOR; k++) {
-            if (s + k * threads >= slots)
-                continue;
-            if (COARSEN_(whole)(of, place[k]))
-#pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    COARSEN_(count_one)(column, copies, first_bin, width, load[k].item[j]);
-            else
-                for (size_t c = COARSEN_(column)(of, place[k]); c < COARSEN_(end)(of, place[k]);
-                     c++)
-                    COARSEN_(count_one)
-            (column, copies, first_bin, width, of.in[place[k].row * of.pitch + c]);
+        if (few > 1) {
+            COARSEN_(count_pieces)
+            (&quad, few, t, quads, 1, column, copies, first_bin, width, &run);
+            COARSEN_(count_left)
+            (of, at, few, t + BLOCK_DIM, quads, column, copies, first_bin, width, &run);
+        }
+        if (COARSEN_ITEMS > 1) {
+            COARSEN_(count_pieces)
+            (&element, 1, t, elements, 1, column, copies, first_bin, width, &run);
+            COARSEN_(count_left)
+            (of, at, 1, t + BLOCK_DIM, elements, column, copies, first_bin, width, &run);
         }
     }
+    COARSEN_(end_run)(column, copies, &run);
     COARSEN_(add_counters)(copy, counts + first_bin, width, BLOCK_DIM, copies);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
+{
+    COARSEN_(count_view)(of, counts, full_width, false);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(view_once_kernel)(COARSEN_(rows) of, COARSEN_COUNT *counts, unsigned int full_width)
+{
+    COARSEN_(count_view)(of, counts, full_width, true);
 }
 #endif
 
@@ -398,7 +517,7 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_COUNT *c
 }
 
 // count: where n is in device memory, or NULL; then n is the most that it may be. view: a NAME_rows of n elements in
-// all, or NULL.
+// all, not cut yet, or NULL.
 COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *counts,
                                          COARSEN_UNUSED const unsigned long long *count,
                                          COARSEN_UNUSED const void *view, size_t n,
@@ -419,8 +538,18 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
         status = coarsen_let_share((const void *)COARSEN_(counted_kernel), plan.shared_bytes, 0);
 #endif
 #if COARSEN_VIEW
-    if (status == cudaSuccess && view)
-        status = coarsen_let_share((const void *)COARSEN_(view_kernel), plan.shared_bytes, 0);
+    COARSEN_(rows) of = {};
+    void (*view_kernel)(COARSEN_(rows) of, COARSEN_COUNT * counts, unsigned int full_width) = NULL;
+    if (status == cudaSuccess && view && n > 0) {
+        // All blocks of a range have as many tiles, of CFACTOR BLOCK_DIM vectors or fewer.
+        const COARSEN_(rows) *const rows = (const COARSEN_(rows) *)view;
+        const size_t blocks = plan.grid.x / coarsen_ceil_div(NUM_BINS, plan.full_width);
+        const size_t each = coarsen_ceil_div(coarsen_ceil_div(n, COARSEN_ITEMS), blocks);
+        const size_t most = coarsen_ceil_div(each, coarsen_ceil_div(each, CFACTOR * BLOCK_DIM));
+        of = COARSEN_(cut)(rows->in, rows->pitch, rows->rows, rows->width, (unsigned int)most);
+        view_kernel = of.once ? COARSEN_(view_once_kernel) : COARSEN_(view_kernel);
+        status = coarsen_let_share((const void *)view_kernel, plan.shared_bytes, 0);
+    }
 #endif
     if (status == cudaSuccess)
         status = cudaLaunchKernelEx(&zero, COARSEN_(zero_kernel), counts);
@@ -433,8 +562,7 @@ COARSEN_HOST cudaError_t COARSEN_(begin)(const COARSEN_TYPE *in, COARSEN_COUNT *
 #endif
 #if COARSEN_VIEW
     if (view)
-        return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), *(const COARSEN_(rows) *)view,
-                                  counts, plan.full_width);
+        return cudaLaunchKernelEx(&config, view_kernel, of, counts, plan.full_width);
 #endif
     if (plan.kernel == COARSEN_(small_kernel))
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, counts, n, plan.full_width);
@@ -462,10 +590,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
                                                size_t width, COARSEN_COUNT *counts,
                                                cudaStream_t stream)
 {
-    const COARSEN_(rows) of = {in, pitch, rows, width};
+    const COARSEN_(rows) of = {in, pitch, rows, width}; // not cut yet
     if (!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)))
         return cudaErrorInvalidValue;
-    return COARSEN_(begin)(in, counts, NULL, pitch == width ? NULL : &of,
+    return COARSEN_(begin)(in, counts, NULL, pitch == width || rows == 1 ? NULL : &of,
                            width > 0 ? rows * width : 0, stream);
 }
 #endif
@@ -476,5 +604,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
 #undef COARSEN_COPIES
 #undef COARSEN_SMALL_DIM
 #undef COARSEN_RESIDENT
+#undef COARSEN_REAL
+#undef COARSEN_RUNS
 #define COARSEN_END
 #include "../base.h"

@@ -238,7 +238,11 @@ typedef struct {
 // On the current device; once for each launch that may run at the same time.
 COARSEN_HOST cudaError_t coarsen_nccl_side_create(coarsen_nccl_side *side)
 {
-    cudaError_t status = cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking);
+    // Messages first: what computes has blocks enough for all multiprocessors, and would keep them waiting.
+    int least = 0, greatest = 0;
+    cudaError_t status = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (status == cudaSuccess)
+        status = cudaStreamCreateWithPriority(&side->stream, cudaStreamNonBlocking, greatest);
     if (status != cudaSuccess)
         return status;
     status = cudaEventCreateWithFlags(&side->ready, cudaEventDisableTiming);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/nccl/sort.h: stable sort of keys, or of keys with values, that lie on several GPUs. sort.h on each, then the
-// keys move to where they belong, once, and are merged.
+// keys move to where they belong, once, and are merged while more come.
 // out of rank 0, then of rank 1, ... = in of rank 0, then of rank 1, ..., in ascending order
 //
 //     #define COARSEN_NAME sort_f32
@@ -13,12 +13,19 @@
 //     cudaMalloc(&scratch, bytes);
 //     sort_f32_scratch_init_nccl(scratch, bytes, stream);
 //     cudaMallocHost(&splits, sort_f32_splits_bytes_nccl(comm));
+//     coarsen_nccl_side side;
+//     coarsen_nccl_side_create(&side);
 //     // as often as you like; out may be in
 //     sort_f32_launch_nccl(in, out, counts, splits, scratch, bytes, comm, stream);
 //     coarsen_nccl_wait(&comm, stream, 10); // then the host knows how many keys go where
-//     sort_f32_finish_nccl(out, counts, splits, scratch, bytes, comm, stream);
+//     sort_f32_finish_nccl(out, counts, splits, scratch, bytes, &side, comm, stream);
 //
-// The parameters are those of sort.h. Defines what sort.h does, NAME_split_kernel, NAME_merge_kernel, and
+// The parameters are those of sort.h, and
+//
+// | parameter            | default   | meaning                                                   |
+// |----------------------|-----------|-----------------------------------------------------------|
+// | COARSEN_PART         | 8388608   | keys of a part of a result, on average, at the least: from 1 to 2147483647 |
+// Defines what sort.h does, NAME_split_kernel, NAME_begins_kernel, NAME_merge_kernel, and
 //     size_t      NAME_scratch_bytes_nccl(const size_t *counts, ncclComm_t comm)
 //     cudaError_t NAME_scratch_init_nccl(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     size_t      NAME_splits_bytes_nccl(ncclComm_t comm)
@@ -28,7 +35,7 @@
 //                                  ncclComm_t comm, cudaStream_t stream)
 //     cudaError_t NAME_finish_nccl(COARSEN_TYPE *out, [COARSEN_VALUE *out_values,] const size_t *counts,
 //                                  const unsigned long long *splits, void *scratch, size_t scratch_bytes,
-//                                  ncclComm_t comm, cudaStream_t stream)
+//                                  const coarsen_nccl_side *side, ncclComm_t comm, cudaStream_t stream)
 // Each rank calls both, and waits for the stream between them: NCCL takes the sizes of messages from the host, and how
 // many keys go from one rank to another depends on the keys. So the launch leaves that in splits, and a launcher never
 // waits. out, counts and scratch are the same in both.
@@ -37,9 +44,10 @@
 // arrays. splits: NAME_splits_bytes_nccl(comm) bytes of the host's memory, from cudaMallocHost: with other memory
 // the runtime itself waits in the launch. scratch: NAME_scratch_bytes_nccl(counts, comm) bytes of device memory, 16-byte
 // aligned, made ready once by NAME_scratch_init_nccl; each launch leaves it ready for the next. Between launch and
-// finish nothing else may write it, or out.
-// Errors: those of nccl/base.h and of sort.h; cudaErrorInvalidValue also for counts that overflow, and for splits that
-// no launch with these counts left.
+// finish nothing else may write it. side: a second stream, and events, of coarsen_nccl_side_create; one for each sort that
+// may run at the same time. It is done when stream is: that waits for the other one.
+// Errors: those of nccl/base.h and of sort.h; cudaErrorInvalidValue also for counts that overflow, no side, and
+// splits that no launch with these counts left.
 // Order, stability and bits are those of sort.h on all keys together, one rank's behind those of the rank before: of
 // equal keys, those of a lower rank come first. So the result does not depend on how many ranks there are.
 // Deterministic.
@@ -47,12 +55,14 @@
 // How: what divides the ranks' parts of the result are keys, and such a key is found exactly, 8 bits at a time: for
 // each digit, each rank counts by binary search how many of its sorted keys would come before, and one sum over all
 // ranks tells the digit. Keys equal to it are divided by rank, then by place. Then each rank sends each other one what
-// is its own, and merges what it gets: 2 ranks' runs in one pass, up to 4 in two, up to 8 in three.
+// is its own, and merges what it gets: 2 ranks' runs in one pass, up to 4 in two, up to 8 in three. A rank's result is
+// made in up to 16 parts, each between two splits of its own: one is merged while the next one comes.
 // Price saved: each key moves once, or not at all, whatever the keys are. A network that merges and splits between two
 // ranks at a time needs no sizes that depend on keys, and moves all of them in each of 2 ranks - 3 steps.
-// Price paid: one all-reduce per byte of a key, of 2 KiB per rank, and the wait of the host.
+// Price paid: one all-reduce per byte of a key, of 2 KiB per part of all ranks, and the wait of the host.
 // Cost: sort.h's; per rank what it sends and receives, of random keys (ranks - 1) / ranks of them; n keys and values
-// read and written in each pass of the merge. Scratch for n keys and values more than that of sort.h, and 2 KiB per rank.
+// read and written in each pass of the merge. Scratch for twice n keys and values more than that of sort.h, and 4 KiB per
+// part of all ranks.
 // Source: Axtmann, Bingmann, Sanders and Schulz, Practical Massively Parallel Sorting (2015), for exact splitting of
 // sorted parts; O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for the merge.
 
@@ -61,6 +71,14 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
 #include "../sort.h"
+
+#ifndef COARSEN_PART
+#define COARSEN_PART 8388608
+#elif !COARSEN_NUMBER(COARSEN_PART)
+#error "coarsen/nccl: COARSEN_PART must be a number for #if (no constexpr), an expression in ( )"
+#elif COARSEN_PART < 1 || COARSEN_PART > 2147483647
+#error "coarsen/nccl: COARSEN_PART must be from 1 to 2147483647"
+#endif
 
 // Of a thread's run in a merge, so that a tile fits: keys, results and, with values, where these came from.
 #ifdef COARSEN_VALUE
@@ -72,9 +90,11 @@ enum {
     COARSEN_(merge_threads) = 256,
     COARSEN_(fitting) =
         (32 << 10) / (COARSEN_(merge_threads) * (2 * sizeof(COARSEN_TYPE) + COARSEN_PLACE)),
-    COARSEN_(each) = (COARSEN_(fitting) > 11 ? 11 : COARSEN_(fitting) - 1) | 1, // odd, for banks
+    COARSEN_(each) = (COARSEN_(fitting) > 15 ? 15 : COARSEN_(fitting) - 1) | 1, // odd, for banks
     COARSEN_(merge_tile) = COARSEN_(merge_threads) * COARSEN_(each),
-    COARSEN_(most_splits) = 8 // of one launch
+    COARSEN_(most_parts) = 8,   // of a rank
+    COARSEN_(most_splits) = 32, // of one launch
+    COARSEN_(line) = 16         // bytes: NCCL moves what begins at a multiple of it much faster
 };
 
 // ---- where to split -----------------------------------------------------------------------------------------
@@ -84,11 +104,10 @@ typedef struct {
     unsigned long long before[COARSEN_(most_splits)];
 } COARSEN_(targets);
 
-// How many of n sorted keys come before one whose bits are these, or with `equal` not behind it.
-COARSEN_DEVICE size_t COARSEN_(count_below)(const COARSEN_TYPE *keys, size_t n,
+// How many sorted keys come before one whose bits are these, or with `equal` not behind it: from low to high.
+COARSEN_DEVICE size_t COARSEN_(count_below)(const COARSEN_TYPE *keys, size_t low, size_t high,
                                             unsigned long long bits, bool equal)
 {
-    size_t low = 0, high = n;
     while (low < high) {
         const size_t i = low + (high - low) / 2;
         const unsigned long long key = COARSEN_(bits)(keys[i]);
@@ -100,42 +119,47 @@ COARSEN_DEVICE size_t COARSEN_(count_below)(const COARSEN_TYPE *keys, size_t n,
     return low;
 }
 
-// Finds the next digit of the key at each split, a block for each. sums: for each value of the digit before, how many of
-// all ranks' keys come before a key that continues so: the digit is the last value with no more than there should be.
-// Then it leaves there the same of this rank's keys for the next digit; or, after the last, how many of them come before
-// the key, and not behind it, in ends.
+// Finds the next digit of the key at each split, a block for each. counted: for each value of the digit before, how many
+// of this rank's n keys come before a key that continues so; sums: of all ranks'. The digit is the last value with no
+// more than there should be. Then it leaves in counted the same for the next digit; or, after the last, how many of this
+// rank's keys come before the key, and not behind it, in ends.
 COARSEN_KERNEL void __launch_bounds__(256)
     COARSEN_(split_kernel)(const COARSEN_TYPE *keys, size_t n, COARSEN_(targets) targets,
-                           unsigned int digit, unsigned long long *found, unsigned long long *sums,
+                           unsigned int digit, unsigned long long *found,
+                           unsigned long long *counted, const unsigned long long *sums,
                            unsigned long long *ends)
 {
     const unsigned int t = threadIdx.x, last = (unsigned int)sizeof(COARSEN_TYPE);
     const size_t split = blockIdx.x;
+    unsigned long long *const own = counted + split * 256;
     unsigned long long bits = digit == 0 ? 0 : found[split];
+    size_t low = 0, high = n; // the key is not before low, and what is from high on is behind it
     if (digit > 0) {
         const int values = __syncthreads_count(sums[split * 256 + t] <= targets.before[split]);
-        bits |= (unsigned long long)(values - 1) << 8 * (last - digit);
-        if (t == 0)
-            found[split] = bits;
-    } else if (t == 0) {
-        found[split] = 0;
+        const int value = values > 0 ? values - 1 : 0; // if sums never came, they may be any
+        bits |= (unsigned long long)value << 8 * (last - digit);
+        low = own[value];
+        high = value < 255 ? own[value + 1] : n;
+        __syncthreads();
     }
+    if (t == 0)
+        found[split] = bits;
     if (digit < last)
-        sums[split * 256 + t] = COARSEN_(count_below)(
-            keys, n, bits | (unsigned long long)t << 8 * (last - 1 - digit), false);
+        own[t] = COARSEN_(count_below)(
+            keys, low, high, bits | (unsigned long long)t << 8 * (last - 1 - digit), false);
     else if (t < 2)
-        ends[split * 2 + t] = COARSEN_(count_below)(keys, n, bits, t == 1);
+        ends[split * 2 + t] = COARSEN_(count_below)(keys, low, high, bits, t == 1);
 }
 
 // ---- a merge ------------------------------------------------------------------------------------------------
 
-// Two sorted runs, one behind the other, and the place of what they become.
+// Two sorted runs, and the place of what they become.
 typedef struct {
-    const COARSEN_TYPE *in;
-    size_t m, n; // keys of the first and of the second
+    const COARSEN_TYPE *a, *b;
+    size_t m, n; // keys of a and of b
     COARSEN_TYPE *out;
 #ifdef COARSEN_VALUE
-    const COARSEN_VALUE *in_values;
+    const COARSEN_VALUE *a_values, *b_values;
     COARSEN_VALUE *out_values;
 #endif
 } COARSEN_(runs);
@@ -155,70 +179,168 @@ COARSEN_DEVICE size_t COARSEN_(co_rank)(size_t k, const COARSEN_TYPE *a, size_t 
     return low;
 }
 
+// Where in a each of so many tiles begins, and where the last one ends: all searches at once, for which a tile would
+// wait longer than for its keys.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(merge_threads))
+    COARSEN_(begins_kernel)(COARSEN_(runs) runs, size_t tiles, size_t *begins)
+{
+    const size_t tile = (size_t)blockIdx.x * COARSEN_(merge_threads) + threadIdx.x;
+    if (tile <= tiles)
+        begins[tile] = COARSEN_(co_rank)(coarsen_min(tile * COARSEN_(merge_tile), runs.m + runs.n),
+                                         runs.a, runs.m, runs.b, runs.n);
+}
+
 // As merge/tiled.h, whose comment says how.
 COARSEN_KERNEL void __launch_bounds__(COARSEN_(merge_threads))
-    COARSEN_(merge_kernel)(COARSEN_(runs) runs)
+    COARSEN_(merge_kernel)(COARSEN_(runs) runs, const size_t *begins)
 {
-    COARSEN_SHARED(COARSEN_TYPE, keys,
-                   COARSEN_(merge_tile)); // of the first run, and then of the second
+    COARSEN_SHARED(COARSEN_TYPE, keys, COARSEN_(merge_tile)); // of a, and then of b
     COARSEN_SHARED(COARSEN_TYPE, merged, COARSEN_(merge_tile));
 #ifdef COARSEN_VALUE
     __shared__ unsigned int from[COARSEN_(merge_tile)]; // where in keys a result was
 #endif
-    __shared__ size_t ends[2];
     const unsigned int t = threadIdx.x;
     const size_t first = (size_t)blockIdx.x * COARSEN_(merge_tile);
     const unsigned int count =
         (unsigned int)coarsen_min(COARSEN_(merge_tile), runs.m + runs.n - first);
-
-    if (t < 2)
-        ends[t] = COARSEN_(co_rank)(first + t * count, runs.in, runs.m, runs.in + runs.m, runs.n);
-    __syncthreads();
-    const size_t a_first = ends[0], b_first = runs.m + (first - a_first);
+    const size_t a_first = begins[blockIdx.x], a_end = begins[blockIdx.x + 1];
+    const size_t b_first = first - a_first;
     // If the keys never came, the ends may be any.
     const unsigned int of_a =
-        ends[1] > a_first ? (unsigned int)coarsen_min(ends[1] - a_first, count) : 0;
+        a_end > a_first ? (unsigned int)coarsen_min(a_end - a_first, count) : 0;
     const unsigned int of_b = count - of_a;
-    for (unsigned int e = t; e < count; e += COARSEN_(merge_threads))
-        keys[e] = runs.in[e < of_a ? a_first + e : b_first + (e - of_a)];
-    __syncthreads();
 
-    const COARSEN_TYPE *const a = keys, *const b = keys + of_a;
-    const unsigned int begin = (unsigned int)coarsen_min(t * COARSEN_(each), count);
-    unsigned int i = (unsigned int)COARSEN_(co_rank)(begin, a, of_a, b, of_b), j = begin - i;
-#pragma unroll 1
-    for (unsigned int k = begin; k < begin + COARSEN_(each) && k < count; k++) {
-        const bool from_b = i == of_a || (j < of_b && COARSEN_(bits)(b[j]) < COARSEN_(bits)(a[i]));
-        merged[k] = from_b ? b[j] : a[i];
-#ifdef COARSEN_VALUE
-        from[k] = from_b ? of_a + j : i;
-#endif
-        if (from_b)
-            j++;
-        else
-            i++;
+    COARSEN_TYPE own[COARSEN_(each)]; // several are under way at once
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_(each); k++) {
+        const unsigned int e = k * COARSEN_(merge_threads) + t;
+        if (e < count)
+            own[k] = e < of_a ? runs.a[a_first + e] : runs.b[b_first + (e - of_a)];
+    }
+#pragma unroll
+    for (unsigned int k = 0; k < COARSEN_(each); k++) {
+        const unsigned int e = k * COARSEN_(merge_threads) + t;
+        if (e < count)
+            keys[e] = own[k];
     }
     __syncthreads();
-    for (unsigned int k = t; k < count; k += COARSEN_(merge_threads)) {
-        runs.out[first + k] = merged[k];
+
+    const unsigned int begin = (unsigned int)coarsen_min(t * COARSEN_(each), count);
+    const unsigned int end = (unsigned int)coarsen_min(begin + COARSEN_(each), count);
+    unsigned int i = (unsigned int)COARSEN_(co_rank)(begin, keys, of_a, keys + of_a, of_b);
+    unsigned int j = of_a + begin - i;
+    if (begin < end) { // the next key of each run, if it has one
+        COARSEN_TYPE key_a = keys[i < of_a ? i : 0], key_b = keys[j < count ? j : 0];
+#pragma unroll 1
+        for (unsigned int k = begin; k < end; k++) {
+            const bool from_b =
+                i == of_a || (j < count && COARSEN_(bits)(key_b) < COARSEN_(bits)(key_a));
+            merged[k] = from_b ? key_b : key_a;
 #ifdef COARSEN_VALUE
-        runs.out_values[first + k] =
-            runs.in_values[from[k] < of_a ? a_first + from[k] : b_first + (from[k] - of_a)];
+            from[k] = from_b ? j : i;
 #endif
+            if (from_b)
+                j++;
+            else
+                i++;
+            const unsigned int next = from_b ? j : i;
+            const COARSEN_TYPE key = keys[next < count ? next : 0];
+            key_a = from_b ? key_a : key;
+            key_b = from_b ? key : key_b;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned int q = 0; q < COARSEN_(each); q++) {
+        const unsigned int k = q * COARSEN_(merge_threads) + t;
+        if (k < count) {
+            runs.out[first + k] = merged[k];
+#ifdef COARSEN_VALUE
+            runs.out_values[first + k] = from[k] < of_a ? runs.a_values[a_first + from[k]]
+                                                        : runs.b_values[b_first + (from[k] - of_a)];
+#endif
+        }
     }
 }
 
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Which rank of how many, and how the scratch is divided: for sort.h, for keys and values as they go to and fro, and for
-// the splits.
+COARSEN_HOST cudaError_t COARSEN_(merge)(COARSEN_(runs) runs, size_t *begins, cudaStream_t stream)
+{
+    const size_t tiles = coarsen_ceil_div(runs.m + runs.n, COARSEN_(merge_tile));
+    const unsigned int threads = COARSEN_(merge_threads);
+    if (tiles == 0)
+        return cudaSuccess;
+    const cudaLaunchConfig_t searches =
+        coarsen_launch_config(coarsen_ceil_div(tiles + 1, threads), threads, 0, stream);
+    const cudaLaunchConfig_t merge = coarsen_launch_config(tiles, threads, 0, stream);
+    const cudaError_t status =
+        cudaLaunchKernelEx(&searches, COARSEN_(begins_kernel), runs, tiles, begins);
+    return status == cudaSuccess
+               ? cudaLaunchKernelEx(&merge, COARSEN_(merge_kernel), runs, (const size_t *)begins)
+               : status;
+}
+
+// Elements of a run, or of several that lie one behind the other.
 typedef struct {
-    size_t rank, ranks, n;
-    COARSEN_(arrays) own, spare; // only what is written: out, and the other keys
-    unsigned long long *found, *sums, *ends;
+    COARSEN_TYPE *keys;
+#ifdef COARSEN_VALUE
+    COARSEN_VALUE *values;
+#endif
+} COARSEN_(elements);
+
+COARSEN_HOST COARSEN_(elements) COARSEN_(behind)(COARSEN_(elements) elements, size_t count)
+{
+    elements.keys += count;
+#ifdef COARSEN_VALUE
+    elements.values += count;
+#endif
+    return elements;
+}
+
+COARSEN_HOST COARSEN_(runs) COARSEN_(runs_of)(COARSEN_(elements) a, size_t m, COARSEN_(elements) b,
+                                              size_t n, COARSEN_(elements) out)
+{
+    const COARSEN_(runs)
+        runs = {a.keys, b.keys, m, n,
+                out.keys COARSEN_ALSO(a.values) COARSEN_ALSO(b.values) COARSEN_ALSO(out.values)};
+    return runs;
+}
+
+// Which rank of how many, and in how many parts each makes its result; how many keys each has; and how the scratch is
+// divided: for sort.h, for sorted keys and values, for those that come, for what merges in several passes leave between
+// them, for tiles and for the splits.
+typedef struct {
+    size_t rank, ranks, parts, n;
+    const size_t *counts;
+    COARSEN_(elements) out, sorted, come, between;
+    size_t *begins;
+    unsigned long long *found, *counted, *sums, *ends;
     size_t sort_bytes, bytes;
 } COARSEN_(share);
+
+// How many of all keys come before a part of the result; the parts of all ranks are counted through. Of a rank's parts
+// each is smaller than the one before, by as much: long messages first, and at the end, when none comes, little to merge.
+COARSEN_HOST size_t COARSEN_(before)(const COARSEN_(share) * share, size_t part)
+{
+    const size_t parts = share->parts, own = part % parts; // of its rank
+    size_t before = 0;
+    for (size_t r = 0; r < part / parts; r++)
+        before += share->counts[r];
+    if (own > 0) {
+        const size_t count = share->counts[part / parts];
+        const size_t all = parts * (parts + 1) / 2, some = own * (2 * parts + 1 - own) / 2;
+        before += count / all * some + count % all * some / all;
+    }
+    return before;
+}
+
+// Of a part, the bytes besides its keys for messages that begin and end at lines.
+COARSEN_HOST size_t COARSEN_(room)(const COARSEN_(share) * share)
+{
+    return 2 * COARSEN_(line) * share->ranks;
+}
 
 COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, const size_t *counts,
                                           char *scratch, ncclComm_t comm)
@@ -226,27 +348,52 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, const size_t 
     cudaError_t status = coarsen_nccl_place(comm, &share->rank, &share->ranks);
     if (status != cudaSuccess)
         return status;
-    size_t all = 0;
+    size_t all = 0, most = 0;
     for (size_t r = 0; r < share->ranks; r++) {
         if (!counts || counts[r] > (size_t)-1 - all)
             return cudaErrorInvalidValue;
         all += counts[r];
+        most = counts[r] > most ? counts[r] : most;
     }
+    // What is merged last is merged while nothing comes, so the parts are many, but not too small for a message.
+    share->parts = coarsen_min(most / COARSEN_PART, COARSEN_(most_parts));
+    share->parts = share->parts > 0 ? share->parts : 1;
     share->n = counts[share->rank];
-    const size_t splits = share->ranks - 1;
-    share->sort_bytes = coarsen_ceil_div(COARSEN_(scratch_bytes)(share->n), 16) * 16;
-    const size_t spare = coarsen_ceil_div(COARSEN_(spare_bytes)(share->n, true), 16) * 16;
-    if (share->sort_bytes >= (size_t)-1 / 4 || spare >= (size_t)-1 / 4)
+    share->counts = counts;
+    const size_t n = share->n, splits = share->ranks * share->parts - 1;
+    share->sort_bytes = coarsen_ceil_div(COARSEN_(scratch_bytes)(n), 16) * 16;
+    const size_t spare = coarsen_ceil_div(COARSEN_(spare_bytes)(n, true), 16) * 16;
+    if (share->sort_bytes >= (size_t)-1 / 8 || spare >= (size_t)-1 / 8)
         return cudaErrorInvalidValue; // there are no such arrays
-    share->bytes = share->sort_bytes + (share->ranks > 1 ? spare : 0) +
-                   splits * (1 + 256 + 2 * share->ranks) * sizeof(unsigned long long);
-    char *const second = scratch + share->sort_bytes;
-    share->spare.out = (COARSEN_TYPE *)second;
+    share->bytes = share->sort_bytes;
+    if (share->ranks == 1)
+        return cudaSuccess;
+    const size_t tiles = n / COARSEN_(merge_tile) + 2;        // of a part, and the end
+    const size_t room = share->parts * COARSEN_(room)(share); // of keys, and of values
+    const size_t first = share->rank * share->parts;
+    const size_t most_of_part =
+        share->ranks == 2
+            ? 0 // one pass, and nothing between
+            : COARSEN_(before)(share, first + 1) - COARSEN_(before)(share, first) + 1; // rounded
+    const size_t between_bytes =
+        coarsen_ceil_div(COARSEN_(spare_bytes)(most_of_part, true), 16) * 16;
+    share->bytes +=
+        2 * spare + 2 * room + between_bytes +
+        (tiles + splits * (1 + 256 + 256 + 2 * share->ranks)) * sizeof(unsigned long long);
+    char *const sorted = scratch + share->sort_bytes, *const come = sorted + spare;
+    char *const between = come + spare + 2 * room;
+    share->sorted.keys = (COARSEN_TYPE *)sorted;
+    share->come.keys = (COARSEN_TYPE *)come;
+    share->between.keys = (COARSEN_TYPE *)between;
 #ifdef COARSEN_VALUE
-    share->spare.out_values = (COARSEN_VALUE *)(second + COARSEN_(spare_bytes)(share->n, false));
+    share->sorted.values = (COARSEN_VALUE *)(sorted + COARSEN_(spare_bytes)(n, false));
+    share->come.values = (COARSEN_VALUE *)(come + COARSEN_(spare_bytes)(n, false) + room);
+    share->between.values = (COARSEN_VALUE *)(between + COARSEN_(spare_bytes)(most_of_part, false));
 #endif
-    share->found = (unsigned long long *)(second + spare);
-    share->sums = share->found + splits;
+    share->begins = (size_t *)(between + between_bytes);
+    share->found = (unsigned long long *)(share->begins + tiles);
+    share->counted = share->found + splits;
+    share->sums = share->counted + splits * 256;
     share->ends = share->sums + splits * 256;
     return cudaSuccess;
 }
@@ -266,25 +413,9 @@ COARSEN_HOST cudaError_t COARSEN_(scratch_init_nccl)(void *scratch, size_t scrat
 COARSEN_HOST size_t COARSEN_(splits_bytes_nccl)(ncclComm_t comm)
 {
     size_t rank, ranks;
-    return coarsen_nccl_place(comm, &rank, &ranks) == cudaSuccess
-               ? ranks * (ranks - 1) * 2 * sizeof(unsigned long long)
+    return coarsen_nccl_place(comm, &rank, &ranks) == cudaSuccess && ranks > 1
+               ? ranks * (ranks * COARSEN_(most_parts) - 1) * 2 * sizeof(unsigned long long)
                : 0;
-}
-
-// How many passes merge so many runs.
-COARSEN_HOST unsigned int COARSEN_(merges)(size_t ranks)
-{
-    unsigned int passes = 0;
-    while (ranks > (size_t)1 << passes)
-        passes++;
-    return passes;
-}
-
-// What pass p of the merge reads, p being how many were before it, and what the last one writes: out, or the spare
-// arrays, in turn, so that the last one writes out.
-COARSEN_HOST COARSEN_(arrays) COARSEN_(side)(COARSEN_(share) share, unsigned int p)
-{
-    return (COARSEN_(merges)(share.ranks) - p) % 2 == 0 ? share.own : share.spare;
 }
 
 // What both calls begin with.
@@ -294,10 +425,11 @@ COARSEN_HOST cudaError_t COARSEN_(begin_nccl)(
     ncclComm_t comm)
 {
     const COARSEN_(arrays) own = {out, out COARSEN_ALSO(out_values) COARSEN_ALSO(out_values)};
+    const COARSEN_(elements) elements = {out COARSEN_ALSO(out_values)};
     const cudaError_t status = COARSEN_(divide)(share, counts, (char *)scratch, comm);
     if (status != cudaSuccess)
         return status;
-    share->own = own;
+    share->out = elements;
     if (!COARSEN_(arrays_ok)(own, share->n) || scratch_bytes < share->bytes ||
         !coarsen_bytes_ok(scratch, 1, share->bytes, 16) ||
         (share->ranks > 1 && (!splits || (size_t)splits % alignof(unsigned long long) != 0)))
@@ -317,53 +449,54 @@ COARSEN_(launch_nccl)(const COARSEN_TYPE *in,
                                               scratch, scratch_bytes, comm);
     if (status != cudaSuccess)
         return status;
-    // Sorted where the keys do not come from other ranks later.
-    const COARSEN_(arrays) sorted = share.ranks == 1 ? share.own : COARSEN_(side)(share, 1);
-    status =
-        COARSEN_(launch)(in, sorted.out COARSEN_ALSO(in_values) COARSEN_ALSO(sorted.out_values),
-                         share.n, scratch, share.sort_bytes, stream);
-    const size_t count = share.ranks - 1;
+    const COARSEN_(elements) sorted = share.ranks == 1 ? share.out : share.sorted;
+    status = COARSEN_(launch)(in, sorted.keys COARSEN_ALSO(in_values) COARSEN_ALSO(sorted.values),
+                              share.n, scratch, share.sort_bytes, stream);
+    if (share.ranks == 1)
+        return status;
+    const size_t count = share.ranks * share.parts - 1;
     unsigned long long *const ends = share.ends + share.rank * count * 2;
-    for (unsigned int digit = 0; digit <= sizeof(COARSEN_TYPE) && count > 0; digit++) {
-        unsigned long long before = 0;
+    for (unsigned int digit = 0; digit <= sizeof(COARSEN_TYPE); digit++) {
         for (size_t first = 0; first < count && status == cudaSuccess;
              first += COARSEN_(most_splits)) {
             COARSEN_(targets) targets = {};
             const size_t here = coarsen_min(count - first, COARSEN_(most_splits));
             for (size_t split = 0; split < here; split++)
-                targets.before[split] = before += counts[first + split];
+                targets.before[split] = COARSEN_(before)(&share, first + split + 1);
             const cudaLaunchConfig_t config = coarsen_launch_config(here, 256, 0, stream);
             status = cudaLaunchKernelEx(
-                &config, COARSEN_(split_kernel), (const COARSEN_TYPE *)sorted.out, share.n, targets,
-                digit, share.found + first, share.sums + first * 256, ends + first * 2);
+                &config, COARSEN_(split_kernel), (const COARSEN_TYPE *)sorted.keys, share.n,
+                targets, digit, share.found + first, share.counted + first * 256,
+                (const unsigned long long *)share.sums + first * 256, ends + first * 2);
         }
         if (status == cudaSuccess && digit < sizeof(COARSEN_TYPE))
-            status = coarsen_nccl_check(ncclAllReduce(share.sums, share.sums, count * 256,
+            status = coarsen_nccl_check(ncclAllReduce(share.counted, share.sums, count * 256,
                                                       ncclUint64, ncclSum, comm, stream),
                                         comm);
     }
-    if (status == cudaSuccess && count > 0)
+    if (status == cudaSuccess)
         status = coarsen_nccl_gather(share.ends, count * 2 * sizeof(*ends), comm, stream);
-    if (status == cudaSuccess && count > 0)
+    if (status == cudaSuccess)
         status = cudaMemcpyAsync(splits, share.ends, share.ranks * count * 2 * sizeof(*ends),
                                  cudaMemcpyDeviceToHost, stream);
     return status;
 }
 
-// How many of a rank's sorted keys come before rank `to`, by what the launch left of them: those that are less than the
-// key at the split, and of those equal to it what ranks before this one leave over.
-COARSEN_HOST size_t COARSEN_(cut)(const unsigned long long *splits, const size_t *counts,
-                                  size_t ranks, size_t rank, size_t to)
+// ---- the finish: keys move, and are merged --------------------------------------------------------------------
+
+// How many of a rank's sorted keys come before a part, by what the launch left of them: those that are less than the key
+// at the split, and of those equal to it what ranks before this one leave over.
+COARSEN_HOST size_t COARSEN_(cut)(const COARSEN_(share) * share, const unsigned long long *splits,
+                                  size_t rank, size_t part)
 {
-    if (to == 0 || to == ranks)
-        return to == 0 ? 0 : counts[rank];
-    unsigned long long over = 0; // equal keys that are to come before the split
-    for (size_t r = 0; r < to; r++)
-        over += counts[r];
-    for (size_t r = 0; r < ranks; r++)
-        over -= splits[(r * (ranks - 1) + to - 1) * 2];
+    const size_t count = share->ranks * share->parts - 1;
+    if (part == 0 || part > count)
+        return part == 0 ? 0 : share->counts[rank];
+    unsigned long long over = COARSEN_(before)(share, part); // equal keys that are to come before
+    for (size_t r = 0; r < share->ranks; r++)
+        over -= splits[(r * count + part - 1) * 2];
     for (size_t r = 0;; r++) {
-        const unsigned long long *const ends = splits + (r * (ranks - 1) + to - 1) * 2;
+        const unsigned long long *const ends = splits + (r * count + part - 1) * 2;
         const unsigned long long equal = coarsen_min(ends[1] - ends[0], over);
         if (r == rank)
             return ends[0] + equal;
@@ -371,27 +504,27 @@ COARSEN_HOST size_t COARSEN_(cut)(const unsigned long long *splits, const size_t
     }
 }
 
-// How many keys come to this rank from all before rank r.
-COARSEN_HOST size_t COARSEN_(arrived)(const unsigned long long *splits, const size_t *counts,
-                                      COARSEN_(share) share, size_t r)
+// How many keys of a part come from all ranks before rank r.
+COARSEN_HOST size_t COARSEN_(arrived)(const COARSEN_(share) * share,
+                                      const unsigned long long *splits, size_t part, size_t r)
 {
     size_t sum = 0;
-    for (size_t from = 0; from < coarsen_min(r, share.ranks); from++)
-        sum += COARSEN_(cut)(splits, counts, share.ranks, from, share.rank + 1) -
-               COARSEN_(cut)(splits, counts, share.ranks, from, share.rank);
+    for (size_t from = 0; from < coarsen_min(r, share->ranks); from++)
+        sum +=
+            COARSEN_(cut)(share, splits, from, part + 1) - COARSEN_(cut)(share, splits, from, part);
     return sum;
 }
 
-// Whether the splits are of these counts: no rank sends more than it has, and each gets what it had.
-COARSEN_HOST bool COARSEN_(splits_ok)(const unsigned long long *splits, const size_t *counts,
-                                      size_t ranks)
+// Whether the splits are of these counts: no rank sends more than it has, and each part gets what it should.
+COARSEN_HOST bool COARSEN_(splits_ok)(const COARSEN_(share) * share,
+                                      const unsigned long long *splits)
 {
-    for (size_t to = 0; to < ranks; to++) {
-        size_t rest = counts[to];
-        for (size_t r = 0; r < ranks; r++) {
-            const size_t begin = COARSEN_(cut)(splits, counts, ranks, r, to);
-            const size_t end = COARSEN_(cut)(splits, counts, ranks, r, to + 1);
-            if (begin > end || end > counts[r] || end - begin > rest)
+    for (size_t part = 0; part < share->ranks * share->parts; part++) {
+        size_t rest = COARSEN_(before)(share, part + 1) - COARSEN_(before)(share, part);
+        for (size_t r = 0; r < share->ranks; r++) {
+            const size_t begin = COARSEN_(cut)(share, splits, r, part);
+            const size_t end = COARSEN_(cut)(share, splits, r, part + 1);
+            if (begin > end || end > share->counts[r] || end - begin > rest)
                 return false;
             rest -= end - begin;
         }
@@ -401,87 +534,163 @@ COARSEN_HOST bool COARSEN_(splits_ok)(const unsigned long long *splits, const si
     return true;
 }
 
-// Sends each rank what is its own, and receives the same, one rank's behind the other's.
-COARSEN_HOST cudaError_t COARSEN_(exchange)(COARSEN_(share) share, COARSEN_(arrays) from,
-                                            COARSEN_(arrays) to, const size_t *counts,
-                                            const unsigned long long *splits, ncclComm_t comm,
-                                            cudaStream_t stream)
+// Elements from begin to end of an array lie within so many bytes, from one multiple of a line to another.
+COARSEN_HOST size_t COARSEN_(lines)(size_t begin, size_t end, size_t size)
 {
-    const size_t ranks = share.ranks, own = share.rank, bytes = sizeof(COARSEN_TYPE);
-    ncclResult_t result = ncclGroupStart();
-    cudaError_t status = cudaSuccess;
-    for (size_t r = 0; r < ranks && result == ncclSuccess && status == cudaSuccess; r++) {
-        const size_t begin = COARSEN_(cut)(splits, counts, ranks, own, r);
-        const size_t sent = COARSEN_(cut)(splits, counts, ranks, own, r + 1) - begin;
-        const size_t arrived = COARSEN_(arrived)(splits, counts, share, r);
-        const size_t comes = COARSEN_(arrived)(splits, counts, share, r + 1) - arrived;
-        COARSEN_TYPE *const keys = to.out + arrived;
+    return begin == end
+               ? 0
+               : (coarsen_ceil_div(end * size, COARSEN_(line)) - begin * size / COARSEN_(line)) *
+                     COARSEN_(line);
+}
+
+// Where what rank r sends of a part of this rank's result comes to, in bytes from the first part's place, for elements
+// of such a size. Lines of the other ranks lie one behind the other, and rank 0's begin where the part does.
+COARSEN_HOST size_t COARSEN_(place)(const COARSEN_(share) * share, const unsigned long long *splits,
+                                    size_t part, size_t r, size_t size)
+{
+    const size_t first = share->rank * share->parts, mine = first + part;
+    const size_t begin = COARSEN_(before)(share, mine) - COARSEN_(before)(share, first);
+    size_t place = coarsen_ceil_div(begin * size, COARSEN_(line)) * COARSEN_(line) +
+                   part * COARSEN_(room)(share);
+    for (size_t from = 0; from < r; from++)
+        if (from != share->rank)
+            place += COARSEN_(lines)(COARSEN_(cut)(share, splits, from, mine),
+                                     COARSEN_(cut)(share, splits, from, mine + 1), size);
+    return place;
+}
+
+// Where the keys of a rank for a part begin: the rank's own ones stay where they are, and the others lie in their lines
+// as where they came from.
+COARSEN_HOST COARSEN_(elements)
+    COARSEN_(run)(const COARSEN_(share) * share, const unsigned long long *splits, size_t part,
+                  size_t r)
+{
+    const size_t begin = COARSEN_(cut)(share, splits, r, share->rank * share->parts + part);
+    if (r == share->rank)
+        return COARSEN_(behind)(share->sorted, begin);
+    COARSEN_(elements) run = share->come;
+    const size_t size = sizeof(COARSEN_TYPE);
+    run.keys = (COARSEN_TYPE *)((char *)run.keys + COARSEN_(place)(share, splits, part, r, size) +
+                                begin * size % COARSEN_(line));
 #ifdef COARSEN_VALUE
-        COARSEN_VALUE *const values = to.out_values + arrived;
+    const size_t value = sizeof(COARSEN_VALUE);
+    run.values =
+        (COARSEN_VALUE *)((char *)run.values + COARSEN_(place)(share, splits, part, r, value) +
+                          begin * value % COARSEN_(line));
 #endif
-        if (r == own && comes > 0) {
-            status = COARSEN_(copy)(from.out + begin,
-                                    keys COARSEN_ALSO(from.out_values + begin) COARSEN_ALSO(values),
-                                    comes, stream);
+    return run;
+}
+
+// Sends a rank what it gets of the keys, or values, and receives what comes from it.
+COARSEN_HOST ncclResult_t COARSEN_(swap)(const COARSEN_(share) * share,
+                                         const unsigned long long *splits, size_t part, size_t r,
+                                         const void *sorted, void *come, size_t size,
+                                         ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t its = r * share->parts + part, mine = share->rank * share->parts + part;
+    const size_t begin = COARSEN_(cut)(share, splits, share->rank, its);
+    const size_t sent =
+        COARSEN_(lines)(begin, COARSEN_(cut)(share, splits, share->rank, its + 1), size);
+    const size_t comes = COARSEN_(lines)(COARSEN_(cut)(share, splits, r, mine),
+                                         COARSEN_(cut)(share, splits, r, mine + 1), size);
+    ncclResult_t result = ncclSuccess;
+    if (sent > 0)
+        result = ncclSend((const char *)sorted + begin * size / COARSEN_(line) * COARSEN_(line),
+                          sent, ncclUint8, (int)r, comm, stream);
+    if (comes > 0 && result == ncclSuccess)
+        result = ncclRecv((char *)come + COARSEN_(place)(share, splits, part, r, size), comes,
+                          ncclUint8, (int)r, comm, stream);
+    return result;
+}
+
+// Sends each rank its keys of a part of its result, and receives those of the same part of the rank's own.
+COARSEN_HOST cudaError_t COARSEN_(exchange)(const COARSEN_(share) * share,
+                                            const unsigned long long *splits, size_t part,
+                                            ncclComm_t comm, cudaStream_t stream)
+{
+    ncclResult_t result = ncclGroupStart();
+    for (size_t r = 0; r < share->ranks && result == ncclSuccess; r++) {
+        if (r == share->rank)
             continue;
-        }
-        const int peer = (int)r;
-        if (r != own && sent > 0)
-            result = ncclSend(from.out + begin, sent * bytes, ncclUint8, peer, comm, stream);
-        if (r != own && comes > 0 && result == ncclSuccess)
-            result = ncclRecv(keys, comes * bytes, ncclUint8, peer, comm, stream);
+        result = COARSEN_(swap)(share, splits, part, r, share->sorted.keys, share->come.keys,
+                                sizeof(COARSEN_TYPE), comm, stream);
 #ifdef COARSEN_VALUE
-        const size_t value_bytes = sizeof(COARSEN_VALUE);
-        if (r != own && sent > 0 && result == ncclSuccess)
-            result = ncclSend(from.out_values + begin, sent * value_bytes, ncclUint8, peer, comm,
-                              stream);
-        if (r != own && comes > 0 && result == ncclSuccess)
-            result = ncclRecv(values, comes * value_bytes, ncclUint8, peer, comm, stream);
+        if (result == ncclSuccess)
+            result = COARSEN_(swap)(share, splits, part, r, share->sorted.values,
+                                    share->come.values, sizeof(COARSEN_VALUE), comm, stream);
 #endif
     }
     const ncclResult_t end = ncclGroupEnd();
-    if (status != cudaSuccess)
-        return status;
     return coarsen_nccl_check(result != ncclSuccess ? result : end, comm);
 }
 
-COARSEN_HOST cudaError_t
-COARSEN_(finish_nccl)(COARSEN_TYPE *out COARSEN_ALSO(COARSEN_VALUE *out_values),
-                      const size_t *counts, const unsigned long long *splits, void *scratch,
-                      size_t scratch_bytes, ncclComm_t comm, cudaStream_t stream)
+// Merges the ranks' runs of a part, two at a time, from place to place, and the last two to where the result is.
+COARSEN_HOST cudaError_t COARSEN_(merge_part)(const COARSEN_(share) * share,
+                                              const unsigned long long *splits, size_t part,
+                                              cudaStream_t stream)
+{
+    const size_t ranks = share->ranks, first = share->rank * share->parts, mine = first + part;
+    const COARSEN_(elements) out = COARSEN_(behind)(share->out, COARSEN_(before)(share, mine) -
+                                                                    COARSEN_(before)(share, first));
+    COARSEN_(elements) from = share->come, to = share->between;
+    from.keys = (COARSEN_TYPE *)((char *)from.keys +
+                                 COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_TYPE)));
+#ifdef COARSEN_VALUE
+    from.values = (COARSEN_VALUE *)((char *)from.values +
+                                    COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_VALUE)));
+#endif
+    cudaError_t status = cudaSuccess;
+    for (size_t step = 1; step < ranks; step *= 2) { // so many ranks' keys are one run by now
+        const COARSEN_(elements) merged = 2 * step < ranks ? to : out;
+        for (size_t r = 0; r < ranks && status == cudaSuccess; r += 2 * step) {
+            const size_t begin = COARSEN_(arrived)(share, splits, mine, r);
+            const size_t middle = COARSEN_(arrived)(share, splits, mine, r + step);
+            const size_t end = COARSEN_(arrived)(share, splits, mine, r + 2 * step);
+            COARSEN_(elements) a = COARSEN_(behind)(from, begin);
+            COARSEN_(elements) b = COARSEN_(behind)(from, middle);
+            if (step == 1) {
+                a = COARSEN_(run)(share, splits, part, r);
+                b = r + 1 < ranks ? COARSEN_(run)(share, splits, part, r + 1) : a; // or none
+            }
+            status = COARSEN_(merge)(COARSEN_(runs_of)(a, middle - begin, b, end - middle,
+                                                       COARSEN_(behind)(merged, begin)),
+                                     share->begins, stream);
+        }
+        to = from, from = merged;
+    }
+    return status;
+}
+
+COARSEN_HOST cudaError_t COARSEN_(finish_nccl)(
+    COARSEN_TYPE *out COARSEN_ALSO(COARSEN_VALUE *out_values), const size_t *counts,
+    const unsigned long long *splits, void *scratch, size_t scratch_bytes,
+    const coarsen_nccl_side *side, ncclComm_t comm, cudaStream_t stream)
 {
     COARSEN_(share) share = {};
     cudaError_t status = COARSEN_(begin_nccl)(&share, out COARSEN_ALSO(out_values), counts, splits,
                                               scratch, scratch_bytes, comm);
     if (status != cudaSuccess || share.ranks == 1)
         return status;
-    const size_t ranks = share.ranks;
-    const unsigned int passes = COARSEN_(merges)(ranks);
-    if (!COARSEN_(splits_ok)(splits, counts, ranks) || share.n / COARSEN_(merge_tile) > 0x7ffffffe)
+    if (!side || !COARSEN_(splits_ok)(&share, splits) ||
+        share.n / COARSEN_(merge_tile) > 0x7ffffffe)
         return cudaErrorInvalidValue;
-    status = COARSEN_(exchange)(share, COARSEN_(side)(share, 1), COARSEN_(side)(share, 0), counts,
-                                splits, comm, stream);
-    for (unsigned int p = 0; p < passes; p++) {
-        const COARSEN_(arrays) from = COARSEN_(side)(share, p), to = COARSEN_(side)(share, p + 1);
-        const size_t step = (size_t)1 << p; // ranks, whose keys are one run by now
-        for (size_t r = 0; r < ranks && status == cudaSuccess; r += 2 * step) {
-            const size_t begin = COARSEN_(arrived)(splits, counts, share, r);
-            const size_t middle = COARSEN_(arrived)(splits, counts, share, r + step);
-            const size_t end = COARSEN_(arrived)(splits, counts, share, r + 2 * step);
-            const COARSEN_(runs) runs = {from.out + begin, middle - begin, end - middle,
-                                         to.out + begin COARSEN_ALSO(from.out_values + begin)
-                                                      COARSEN_ALSO(to.out_values + begin)};
-            const cudaLaunchConfig_t config =
-                coarsen_launch_config(coarsen_ceil_div(end - begin, COARSEN_(merge_tile)),
-                                      COARSEN_(merge_threads), 0, stream);
-            if (end > begin)
-                status = cudaLaunchKernelEx(&config, COARSEN_(merge_kernel), runs);
-        }
+    status = cudaEventRecord(side->ready, stream);
+    if (status == cudaSuccess)
+        status = cudaStreamWaitEvent(side->stream, side->ready, 0);
+    for (size_t part = 0; part < share.parts && status == cudaSuccess; part++) {
+        status = COARSEN_(exchange)(&share, splits, part, comm, side->stream);
+        if (status == cudaSuccess)
+            status = cudaEventRecord(side->done, side->stream);
+        if (status == cudaSuccess)
+            status = cudaStreamWaitEvent(stream, side->done, 0);
+        if (status == cudaSuccess)
+            status = COARSEN_(merge_part)(&share, splits, part, stream);
     }
     return status;
 }
 #endif
 
 #undef COARSEN_PLACE
+#undef COARSEN_PART
 #define COARSEN_END
 #include "../base.h"

@@ -37,10 +37,10 @@
 // from cudaMemcpy2DAsync, for a pitch of 2 GiB or more.
 // Deterministic: the bits are those of one GPU, with any number of ranks.
 //
-// How: the edges of a slab, 2 COARSEN_ORDER slices each, are copied to the scratch, one row behind the other; from there
-// COARSEN_ORDER slices go to each neighbour, or more than one if neighbours have fewer, and theirs arrive beside. All
-// slices of the slab are made meanwhile, except that those at its edges are not right. They are made once more in the
-// scratch when all is there, and copied to their places.
+// How: on the second stream, the edges of a slab, 2 COARSEN_ORDER slices each, are copied to the scratch, one row behind
+// the other; from there COARSEN_ORDER slices go to each neighbour, or more than one if neighbours have fewer, and theirs
+// arrive beside; then the edges are made there. All slices of the slab are made meanwhile, except that those at its edges
+// are not right. At last what was made in the scratch is copied to its places.
 // Price saved: the wait for the halo, where the slices inside take longer than the messages.
 // Price paid: per edge 3 COARSEN_ORDER slices are made twice, and as many copied.
 // Cost: stencil.h's; per rank 2 COARSEN_ORDER slices sent and received. Scratch for 12 COARSEN_ORDER slices.
@@ -131,14 +131,22 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes_nccl)(size_t nx, size_t ny, const siz
     return COARSEN_(cut)(&slabs, nx, ny, counts, NULL, comm) == cudaSuccess ? slabs.bytes : 0;
 }
 
-// Copies slices, row by row.
+// Whether a box has what the slab itself is not made right without: at an edge of the whole grid all is right.
+COARSEN_HOST bool COARSEN_(at_edge)(const COARSEN_(slabs) * slabs, size_t b)
+{
+    return slabs->boxes == 1 || slabs->box[b].low + slabs->box[b].high > 0;
+}
+
+// Copies slices, row by row where there are gaps.
 COARSEN_HOST cudaError_t COARSEN_(move)(COARSEN_TYPE *to, size_t to_pitch, size_t to_slice,
                                         const COARSEN_TYPE *from, size_t from_pitch,
                                         size_t from_slice, size_t nx, size_t ny, size_t slices,
                                         cudaStream_t stream)
 {
-    const size_t bytes = sizeof(*to);
+    const size_t bytes = sizeof(*to), cells = nx * ny;
     cudaError_t status = cudaSuccess;
+    if (to_pitch == nx && from_pitch == nx && to_slice == cells && from_slice == cells)
+        return cudaMemcpyAsync(to, from, slices * cells * bytes, cudaMemcpyDeviceToDevice, stream);
     for (size_t z = 0; z < slices && status == cudaSuccess; z++)
         status =
             cudaMemcpy2DAsync(to + z * to_slice, to_pitch * bytes, from + z * from_slice,
@@ -216,31 +224,32 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_T
         !coarsen_bytes_ok(scratch, slabs.bytes > 0, slabs.bytes, 16))
         return cudaErrorInvalidValue;
 
+    status = cudaEventRecord(side->ready, stream);
+    if (status == cudaSuccess)
+        status = cudaStreamWaitEvent(side->stream, side->ready, 0);
+    if (status == cudaSuccess && slabs.boxes == 2)
+        status = COARSEN_(launch)(in, out, nx, ny, n, pitch, slice_pitch, stream);
     for (size_t b = 0; b < slabs.boxes && status == cudaSuccess; b++) {
         const COARSEN_(box) box = slabs.box[b];
         status = COARSEN_(move)(box.in + box.low * slabs.cells, nx, slabs.cells,
                                 in + box.first * slice_pitch, pitch, slice_pitch, nx, ny, box.own,
-                                stream);
+                                side->stream);
     }
     if (status == cudaSuccess)
-        status = cudaEventRecord(side->ready, stream);
-    if (status == cudaSuccess)
-        status = cudaStreamWaitEvent(side->stream, side->ready, 0);
-    if (status == cudaSuccess)
         status = COARSEN_(exchange)(&slabs, comm, side->stream);
+    for (size_t b = 0; b < slabs.boxes && status == cudaSuccess; b++) {
+        const COARSEN_(box) box = slabs.box[b];
+        if (COARSEN_(at_edge)(&slabs, b))
+            status = COARSEN_(launch)(box.in, box.out, nx, ny, box.low + box.own + box.high, nx,
+                                      slabs.cells, side->stream);
+    }
     if (status == cudaSuccess)
         status = cudaEventRecord(side->done, side->stream);
-    if (status == cudaSuccess && slabs.boxes == 2)
-        status = COARSEN_(launch)(in, out, nx, ny, n, pitch, slice_pitch, stream);
     if (status == cudaSuccess)
         status = cudaStreamWaitEvent(stream, side->done, 0);
     for (size_t b = 0; b < slabs.boxes && status == cudaSuccess; b++) {
         const COARSEN_(box) box = slabs.box[b];
-        if (slabs.boxes == 2 && box.low + box.high == 0)
-            continue; // at an edge of the whole grid all is right
-        status = COARSEN_(launch)(box.in, box.out, nx, ny, box.low + box.own + box.high, nx,
-                                  slabs.cells, stream);
-        if (status == cudaSuccess)
+        if (COARSEN_(at_edge)(&slabs, b))
             status = COARSEN_(move)(out + box.make * slice_pitch, pitch, slice_pitch,
                                     box.out + (box.low + box.make - box.first) * slabs.cells, nx,
                                     slabs.cells, nx, ny, box.made, stream);

@@ -298,44 +298,105 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
 
 #if COARSEN_VIEW
-// A view: the threads of all blocks take its slots in turn, tile by tile.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
+// Pieces of a view's tile, of so many items each: `loads` of them, BLOCK_DIM apart, from p on, which is there.
+COARSEN_INLINE void COARSEN_(load_pieces)(COARSEN_(vector) * load, COARSEN_(rows) of,
+                                          COARSEN_(place) at, const unsigned int items,
+                                          unsigned int p, unsigned int pieces,
+                                          const unsigned int loads, const bool once)
+{
+#pragma unroll
+    for (unsigned int k = 0; k < loads; k++) { // what is not there is the first again
+        const unsigned int q = p + (p + k * BLOCK_DIM < pieces ? k * BLOCK_DIM : 0);
+        const COARSEN_(spot) spot = COARSEN_(piece_at)(of, at, items, q);
+#if COARSEN_FIXED_TREE
+        if (items > 1 && (size_t)spot.at % sizeof(COARSEN_(vector)) != 0) {
+            load[k] = COARSEN_(load_any)(COARSEN_(split_any)(spot.row, of.width),
+                                         (size_t)(spot.at - spot.row) / COARSEN_ITEMS);
+            continue;
+        }
+#endif
+        load[k] = COARSEN_(load_piece)(spot.at, items, once);
+    }
+}
+
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_pieces)(COARSEN_ACC sum, const COARSEN_(vector) * load,
+                                                COARSEN_(rows) of, COARSEN_(place) at,
+                                                const unsigned int items, unsigned int p,
+                                                unsigned int pieces, const unsigned int loads)
+{
+#pragma unroll
+    for (unsigned int k = 0; k < loads; k++)
+        if (p + k * BLOCK_DIM < pieces) {
+            const COARSEN_(spot) spot = COARSEN_(piece_at)(of, at, items, p + k * BLOCK_DIM);
+            const size_t i = COARSEN_(index_of)(of, spot);
+#pragma unroll
+            for (unsigned int j = 0; j < items; j++)
+                sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j], i + j));
+        }
+    return sum;
+}
+
+// All of those that are no vectors, from p on.
+COARSEN_INLINE COARSEN_ACC COARSEN_(add_left)(COARSEN_ACC sum, COARSEN_(rows) of,
+                                              COARSEN_(place) at, const unsigned int items,
+                                              unsigned int p, unsigned int pieces)
+{
+#pragma unroll 1
+    for (; p < pieces; p += COARSE_FACTOR * BLOCK_DIM) {
+        COARSEN_(vector) load[COARSE_FACTOR];
+        COARSEN_(load_pieces)(load, of, at, items, p, pieces, COARSE_FACTOR, false);
+        sum = COARSEN_(add_pieces)(sum, load, of, at, items, p, pieces, COARSE_FACTOR);
+    }
+    return sum;
+}
+
+// A view, whose tiles the blocks take in turn. The first of a thread's quads and of its single elements are on their way
+// while it waits for vectors: a tile of long rows has no more.
+COARSEN_INLINE void COARSEN_(add_view)(COARSEN_(rows) of, COARSEN_ACC *out,
+                                       unsigned long long *scratch, const bool once)
 {
     unsigned long long ticket = 0;
     COARSEN_(enter)(scratch, &ticket);
-    const size_t slots = COARSEN_(slots)(of), tile = COARSE_FACTOR * BLOCK_DIM;
-    const COARSEN_(place) step = COARSEN_(step)(of, BLOCK_DIM);
-    const COARSEN_(place) jump = COARSEN_(step)(of, (gridDim.x - 1) * tile);
-    size_t s = blockIdx.x * tile + threadIdx.x;
-    COARSEN_(place) at = COARSEN_(find)(of, s);
+    const unsigned int t = threadIdx.x, few = COARSEN_(quad_items);
     COARSEN_ACC sum = COARSEN_(identity)();
+    COARSEN_(place) at = COARSEN_(find)(of, blockIdx.x);
+    const COARSEN_(place) step = COARSEN_(find)(of, gridDim.x);
 #pragma unroll 1
-    for (; s < slots; s += gridDim.x * tile, COARSEN_(advance)(of, &at, jump)) {
-        COARSEN_(place) place[COARSE_FACTOR];
-        COARSEN_(vector) load[COARSE_FACTOR];
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++, COARSEN_(advance)(of, &at, step)) {
-            place[k] = at;
-            if (s + k * BLOCK_DIM < slots && COARSEN_(whole)(of, at))
-                load[k] = COARSEN_(load_slot)(of, at);
+    for (; COARSEN_(slots)(of, at) > 0; COARSEN_(advance)(of, &at, step)) {
+        const unsigned int vectors = COARSEN_(pieces)(of, at, COARSEN_ITEMS),
+                           quads = COARSEN_(pieces)(of, at, few),
+                           elements = COARSEN_(pieces)(of, at, 1);
+        COARSEN_(vector) load[COARSE_FACTOR], quad, element;
+        if (few > 1 && t < quads)
+            COARSEN_(load_pieces)(&quad, of, at, few, t, quads, 1, false);
+        if (COARSEN_ITEMS > 1 && t < elements)
+            COARSEN_(load_pieces)(&element, of, at, 1, t, elements, 1, false);
+        if (t < vectors) {
+            COARSEN_(load_pieces)(load, of, at, COARSEN_ITEMS, t, vectors, COARSE_FACTOR, once);
+            sum = COARSEN_(add_pieces)(sum, load, of, at, COARSEN_ITEMS, t, vectors, COARSE_FACTOR);
         }
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            if (s + k * BLOCK_DIM >= slots)
-                continue;
-            const size_t column = COARSEN_(column)(of, place[k]), i = place[k].row * of.width;
-            if (COARSEN_(whole)(of, place[k]))
-#pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    sum = COARSEN_(op)(sum, COARSEN_(lift)(load[k].item[j], i + column + j));
-            else
-                for (size_t c = column; c < COARSEN_(end)(of, place[k]); c++)
-                    sum = COARSEN_(op)(sum,
-                                       COARSEN_(lift)(of.in[place[k].row * of.pitch + c], i + c));
+        if (few > 1) {
+            sum = COARSEN_(add_pieces)(sum, &quad, of, at, few, t, quads, 1);
+            sum = COARSEN_(add_left)(sum, of, at, few, t + BLOCK_DIM, quads);
+        }
+        if (COARSEN_ITEMS > 1) {
+            sum = COARSEN_(add_pieces)(sum, &element, of, at, 1, t, elements, 1);
+            sum = COARSEN_(add_left)(sum, of, at, 1, t + BLOCK_DIM, elements);
         }
     }
     COARSEN_(grid)(sum, out, scratch, &ticket);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(view_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
+{
+    COARSEN_(add_view)(of, out, scratch, false);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(view_once_kernel)(COARSEN_(rows) of, COARSEN_ACC *out, unsigned long long *scratch)
+{
+    COARSEN_(add_view)(of, out, scratch, true);
 }
 #endif
 
@@ -452,14 +513,15 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
                                                size_t width, COARSEN_ACC *out, void *scratch,
                                                size_t scratch_bytes, cudaStream_t stream)
 {
-    const COARSEN_(rows) of = {in, pitch, rows, width};
+    const COARSEN_(rows) of = COARSEN_(cut)(in, pitch, rows, width, COARSE_FACTOR * BLOCK_DIM);
     const size_t n = width > 0 ? rows * width : 0;
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    void (*const kernel)(COARSEN_(rows) of, COARSEN_ACC * out, unsigned long long *scratch) =
+        of.once ? COARSEN_(view_once_kernel) : COARSEN_(view_kernel);
     int resident = 0; // per multiprocessor
     if (status == cudaSuccess)
-        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(view_kernel),
-                                                               BLOCK_DIM, 0);
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, BLOCK_DIM, 0);
     const size_t most =
         COARSEN_FIXED_TREE ? COARSEN_TREE_THREADS / BLOCK_DIM : processors * (size_t)resident;
     if (status != cudaSuccess)
@@ -468,17 +530,17 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
         !COARSEN_(arguments_ok)(width > 0 ? in : NULL, out, n, scratch, scratch_bytes,
                                 COARSEN_(scratch_bytes)(n)))
         return cudaErrorInvalidValue;
-    if (pitch == width && !COARSEN_FIXED_TREE)
+    if ((pitch == width || rows == 1) && !COARSEN_FIXED_TREE)
         return COARSEN_(launch)(in, out, n, scratch, scratch_bytes, stream);
     // No more blocks than the scratch has slots for, where rows are of few elements.
-    const size_t tiles = coarsen_ceil_div(COARSEN_(slots)(of), COARSE_FACTOR * BLOCK_DIM);
+    const size_t tiles = coarsen_ceil_div(of.slots, of.tile);
     const size_t full = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
     const size_t blocks = coarsen_min(coarsen_min(tiles, full), most);
     unsigned long long *const words = (unsigned long long *)scratch;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks + !blocks, BLOCK_DIM, 0, stream);
     if (blocks == 0)
         return cudaLaunchKernelEx(&config, COARSEN_(small_kernel), in, out, n, 0u, words);
-    return cudaLaunchKernelEx(&config, COARSEN_(view_kernel), of, out, words);
+    return cudaLaunchKernelEx(&config, kernel, of, out, words);
 }
 #endif
 #endif

@@ -19,7 +19,8 @@
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
 // tuned: COARSEN_ROWS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
-// row; NAME_short_kernel, a warp or some of its lanes per row; NAME_narrow_kernel, a lane per row; and
+// row; NAME_short_kernel and NAME_whole_kernel, a warp or some of its lanes per row; NAME_staged_kernel, the same through shared
+// memory; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
 //                                                                 falls as either grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -37,9 +38,10 @@
 // Deterministic: on one model of device, a shape and an alignment give the same bits always.
 //
 // How the work is divided: so that COARSE_FACTOR loads per thread are in flight, whatever the width.
-//     narrower than a vector or two, one row right behind the other   a warp copies many of them to
-//                     shared memory, in vectors. Then each lane adds up rows of its own.
-//     a short row     a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
+//     a short row, right behind the one before, that is no whole vectors   a warp copies as many as it has loads for to
+//                     shared memory, in vectors, wherever rows begin. Then some lanes add up a row, each of narrow ones.
+//                     So are whole vectors of two elements.
+//     another short row   a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
 //                     once, a vector of each. Its lanes then exchange half of their sums for the half
 //                     that another has of the other rows, so a warp ends with a row per lane.
 //     up to 32 vectors per lane   a warp, one row at a time
@@ -81,7 +83,7 @@
     16 // tiles, at the least, where rows fill the device: blocks that meet take longer
 // Of elements so small nvcc takes a vector apart where it was loaded, and waits for it there, if that is in a branch.
 #define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
-// Vectors of a lane by which narrow rows are staged: 32 KiB for a block. 0: there is no room.
+// Vectors of a lane by which rows are staged: 32 KiB for a block. 0: there is no room.
 #define COARSEN_FIT    (32768 / (BLOCK_DIM * sizeof(COARSEN_(vector))))
 #define COARSEN_STAGED (COARSE_FACTOR < COARSEN_FIT ? COARSE_FACTOR : COARSEN_FIT)
 
@@ -103,12 +105,43 @@ COARSEN_DEVICE COARSEN_(short_row) COARSEN_(split_short)(const COARSEN_TYPE *in,
     return row;
 }
 
-// ---- Narrow rows: a lane, through shared memory -----------------------------------------------------
+// The value of the lane whose number differs by the bit `delta`.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
+{
+    COARSEN_(words) words = COARSEN_(to_words)(value);
+#pragma unroll
+    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
+        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
+    return COARSEN_(from_words)(words);
+}
 
-// Rows of `width` elements, one right behind the other, of which a warp takes `each`, a multiple of 32.
+// ---- Rows one right behind the other: through shared memory -----------------------------------------
+
+// Of a warp's rows, `mine`, a team of 2^lanes_log lanes adds up one at a time.
+COARSEN_INLINE void COARSEN_(add_staged)(const COARSEN_TYPE *elements, unsigned int width,
+                                         unsigned int mine, unsigned int lanes_log,
+                                         COARSEN_ACC *out)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log;
+    const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+#pragma unroll 1
+    for (unsigned int begin = 0; begin < mine; begin += teams) { // all lanes, as they exchange
+        const unsigned int r = begin + team, end = r < mine ? width : 0;
+        COARSEN_ACC sum = COARSEN_(identity)();
+#pragma unroll 4
+        for (unsigned int i = lane; i < end; i += lanes)
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + i], i));
+        for (unsigned int delta = lanes / 2; delta > 0; delta /= 2)
+            sum = COARSEN_(op)(sum, COARSEN_(exchange)(sum, delta));
+        if (lane == 0 && r < mine)
+            out[r] = sum;
+    }
+}
+
+// Rows of `width` elements, of which a warp takes `each`.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(narrow_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
-                            unsigned int width, unsigned int each)
+    COARSEN_(staged_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
+                            unsigned int width, unsigned int each, unsigned int lanes_log)
 {
     enum { staged = COARSEN_STAGED > 0 ? COARSEN_STAGED : 1 };
     COARSEN_SHARED(COARSEN_(vector), stages, COARSEN_STAGED > 0 ? BLOCK_DIM * staged : 1);
@@ -141,27 +174,13 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     }
     __syncwarp();
 
-#pragma unroll 1
-    for (unsigned int r = lane; r < mine; r += 32) {
-        COARSEN_ACC sum = COARSEN_(identity)();
-#pragma unroll 4
-        for (unsigned int i = 0; i < width; i++)
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + i], i));
-        out[first + r] = sum;
-    }
+    if (lanes_log == 0) // of narrow rows, which are so many that no instruction may be idle
+        COARSEN_(add_staged)(elements, width, mine, 0, out + first);
+    else
+        COARSEN_(add_staged)(elements, width, mine, lanes_log, out + first);
 }
 
 // ---- Short rows: a team of lanes --------------------------------------------------------------------
-
-// The value of the lane whose number differs by the bit `delta`.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int delta)
-{
-    COARSEN_(words) words = COARSEN_(to_words)(value);
-#pragma unroll
-    for (unsigned int w = 0; w < COARSEN_(words_of_slot); w++)
-        words.word[w] = __shfl_xor_sync(0xffffffff, words.word[w], (int)delta);
-    return COARSEN_(from_words)(words);
-}
 
 // Adds vector v of each row to the row's sum. All loads are in flight before the first is used. Those of small elements
 // depend on no condition.
@@ -229,6 +248,60 @@ COARSEN_DEVICE unsigned int COARSEN_(fold)(COARSEN_ACC sum[COARSE_FACTOR], unsig
     return row;
 }
 
+// Writes what the warp's lanes have of `left` rows, or as many as it takes, from out on. Teams take neighbours.
+COARSEN_DEVICE void COARSEN_(write_sums)(COARSEN_ACC sum[COARSE_FACTOR], COARSEN_ACC *out,
+                                         unsigned int lanes_log, unsigned int left)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log;
+    const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const unsigned int mine = COARSEN_(fold)(sum, lanes);
+    // Of lanes that have the same row, the first writes.
+    if (lanes <= COARSE_FACTOR || lane % (lanes / COARSE_FACTOR) == 0)
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+            const unsigned int r = (mine + k) * teams + team;
+            if (r < left && (k == 0 || k * lanes < COARSE_FACTOR))
+                out[r] = sum[k];
+        }
+}
+
+// Rows of whole vectors. A team is 2^lanes_log lanes, for rows of as many vectors or more.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(whole_kernel)(const COARSEN_TYPE *in, size_t pitch, COARSEN_ACC *out, size_t rows,
+                           unsigned int vectors, unsigned int lanes_log)
+{
+    const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log; // of a warp
+    const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const size_t warp = (size_t)blockIdx.x * (BLOCK_DIM / 32) + threadIdx.x / 32;
+    const size_t first = warp * teams * COARSE_FACTOR;
+    if (first >= rows)
+        return;
+    const unsigned int left = (unsigned int)coarsen_min(rows - first, teams * COARSE_FACTOR);
+    const COARSEN_(vector) *const row =
+        (const COARSEN_(vector) *)(in + (first + coarsen_min(team, left - 1)) * pitch);
+    const size_t apart = teams * pitch / COARSEN_ITEMS;
+    COARSEN_ACC sum[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+        sum[k] = COARSEN_(identity)();
+#pragma unroll 1
+    for (unsigned int v = lane; v < vectors; v += lanes) {
+        COARSEN_(vector) load[COARSE_FACTOR];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (COARSEN_SMALL || k * teams + team < left)
+                load[k] = row[(COARSEN_SMALL && k * teams + team >= left ? 0 : k * apart) + v];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
+            if (k * teams + team < left)
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    sum[k] = COARSEN_(op)(sum[k],
+                                          COARSEN_(lift)(load[k].item[j], v * COARSEN_ITEMS + j));
+    }
+    COARSEN_(write_sums)(sum, out + first, lanes_log, left);
+}
+
 // A team is 2^lanes_log lanes. rest: the most elements that a row has before and after its vectors; all, if it may
 // have none.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
@@ -267,15 +340,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     for (unsigned int e = lane; e < rest; e += lanes)
         COARSEN_(add_rest_of_rows)(sum, row, width, e);
 
-    const unsigned int mine = COARSEN_(fold)(sum, lanes);
-    // Of lanes that have the same row, the first writes.
-    if (lanes <= COARSE_FACTOR || lane % (lanes / COARSE_FACTOR) == 0)
-#pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            const unsigned int r = (mine + k) * teams + team;
-            if (r < left && (k == 0 || k * lanes < COARSE_FACTOR))
-                out[first + r] = sum[k];
-        }
+    COARSEN_(write_sums)(sum, out + first, lanes_log, left);
 }
 
 // ---- Longer rows: a warp, a block or several blocks -------------------------------------------------
@@ -387,16 +452,24 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
     const size_t threads = processors * 2048; // that the device can hold
     const bool aligned = ((size_t)in | pitch * sizeof(*in)) % sizeof(COARSEN_(vector)) == 0;
     const size_t rest = aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
-    const size_t room = // of a warp for elements of narrow rows, wherever they begin
+    const size_t room = // of a warp for staged elements, wherever they begin
         COARSEN_STAGED > 0 ? (COARSEN_STAGED * 32 - 1) * COARSEN_ITEMS : 0;
-    if (rest == width && pitch == width && width > 0 && room >= 32 * width) {
-        const size_t each = 32 * coarsen_min(room / (32 * width), coarsen_ceil_div(rows, threads));
+    // Whole vectors are read where they are. But of two elements each they take longer so: measured.
+    const bool direct = rest == 0 && COARSEN_ITEMS != 2;
+    if (!direct && pitch == width && width > 0 && room >= 2 * width) {
+        size_t each = coarsen_min(room / width, coarsen_ceil_div(rows, threads / 32));
+        unsigned int lanes_log = 0;
+        if (each >= 32) // a lane per row
+            each = coarsen_min(coarsen_ceil_div(each, 32), room / width / 32) * 32;
+        else
+            while (lanes_log < 5 && 16u >> lanes_log >= each)
+                lanes_log++;
         const size_t blocks = coarsen_ceil_div(rows, BLOCK_DIM / 32 * each);
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
-        return cudaLaunchKernelEx(&config, COARSEN_(narrow_kernel), in, out, rows,
-                                  (unsigned int)width, (unsigned int)each);
+        return cudaLaunchKernelEx(&config, COARSEN_(staged_kernel), in, out, rows,
+                                  (unsigned int)width, (unsigned int)each, lanes_log);
     }
     if (vectors <= (rows <= threads / 32 ? 32 : COARSEN_SHORT)) {
         // A lane per vector; while the device has lanes, one per element of the rest.
@@ -409,6 +482,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
+        if (rest == 0)
+            return cudaLaunchKernelEx(&config, COARSEN_(whole_kernel), in, pitch, out, rows,
+                                      (unsigned int)vectors, lanes_log);
         return cudaLaunchKernelEx(&config, COARSEN_(short_kernel), in, pitch, out, rows,
                                   (unsigned int)width, (unsigned int)rest, lanes_log);
     }

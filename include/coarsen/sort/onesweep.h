@@ -90,9 +90,14 @@
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
+#ifndef COARSEN_COUNTED
+#define COARSEN_COUNTED 65536
+#endif
 #ifndef COARSEN_TOGETHER
 #define COARSEN_TOGETHER 131072
 #endif
+static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
+              "coarsen/sort: COARSEN_COUNTED must be from 0 to 65536");
 static_assert(COARSEN_TOGETHER >= 0 && COARSEN_TOGETHER <= (1 << 24),
               "coarsen/sort: COARSEN_TOGETHER must be from 0 to 2^24");
 static_assert(COARSEN_PORTION >= 1 && COARSEN_PORTION <= (size_t)1 << 31,
@@ -102,6 +107,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 
 #include "../block/meeting.h"
 #include "../block/overlap.h"
+#include "../block/rank.h"
 #include "../block/slots.h"
 #include "../block/sort.h"
 #include "../block/ticket.h"
@@ -128,8 +134,7 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #define COARSEN_LIVE        (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
 #define COARSEN_SLOTS       (COARSEN_LIVE + 2)
 
-#define COARSEN_ALONE       (sizeof(COARSEN_TYPE) == 1 ? 2048 : 4096) // keys, for one block
-#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096)        // of shared memory, or fewer
+#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -164,10 +169,11 @@ COARSEN_DEVICE unsigned int COARSEN_(live_of)(unsigned int live, unsigned int pa
     return live;
 }
 
-// Leaves, for each digit of each pass, where its first key goes.
+// Leaves, for each digit of each pass, where its first key goes, and empty slots.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(counts_kernel)(const COARSEN_TYPE *in, size_t n, unsigned int first,
-                            unsigned int width, bool in_place, unsigned long long *scratch)
+                            unsigned int width, bool in_place, size_t slots_end,
+                            unsigned long long *scratch)
 {
     __shared__ unsigned int live;
     __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
@@ -179,8 +185,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 
     const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
-    for (size_t v = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x; v < parts.vectors;
-         v += 4 * threads) {
+    const size_t thread = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
+    // An earlier launch, of fewer keys, may have left keys there, and these may look like slots that have a value.
+    for (size_t s = COARSEN_SLOTS + thread; s < slots_end; s += threads)
+        scratch[s] = 0;
+    for (size_t v = thread; v < parts.vectors; v += 4 * threads) {
         COARSEN_(vector) load[4];
 #pragma unroll
         for (unsigned int k = 0; k < 4; k++)
@@ -428,29 +437,27 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     }
 }
 
-// ---- few keys, by one block -------------------------------------------------------------------------------
+// ---- few keys: each counts those before it ------------------------------------------------------------------
 
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(alone_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
-                           unsigned int width)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
+    COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
+                          unsigned int width)
 {
-    __shared__ COARSEN_(ranking) ranking;
-    COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+    const unsigned int i = blockIdx.x * 32 + threadIdx.x;
+    const bool mine = threadIdx.x < 32 && i < n;
+    COARSEN_TYPE key;
+    if (mine)
+        key = arrays.in[i];
 #ifdef COARSEN_VALUE
-    COARSEN_VALUE *const values =
-        (COARSEN_VALUE *)(keys + (n + BLOCK_DIM - 1) / BLOCK_DIM * BLOCK_DIM);
+    COARSEN_VALUE value;
+    if (mine)
+        value = arrays.in_values[i];
 #endif
-    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
-        keys[i] = arrays.in[i];
+    const unsigned int place = COARSEN_(rank)(arrays.in, n, first, width);
+    if (mine) {
+        arrays.out[place] = key;
 #ifdef COARSEN_VALUE
-        values[i] = arrays.in_values[i];
-#endif
-    }
-    COARSEN_(sort)(&ranking, keys COARSEN_ALSO(values), n, first, width);
-    for (unsigned int i = threadIdx.x; i < n; i += BLOCK_DIM) {
-        arrays.out[i] = keys[i];
-#ifdef COARSEN_VALUE
-        arrays.out_values[i] = values[i];
+        arrays.out_values[place] = value;
 #endif
     }
 }
@@ -573,14 +580,27 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
     return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
+// Up to how many keys counting takes less time than so many passes of 16 blocks together. Such a pass takes as long for few
+// keys as for many, and about as long as a block counts 6144.
+COARSEN_HOST size_t COARSEN_(most_counted)(unsigned int passes, size_t processors)
+{
+    return COARSEN_(most_ranked)((size_t)passes * 6144, COARSEN_COUNTED, processors);
+}
+
+// Keys that are counted are copied there, if they are sorted in place.
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 {
     cudaError_t status;
     const size_t most = COARSEN_(most_rows)(&status);
-    return most == 0 || n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE) ? 16
-           : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
-               ? COARSEN_SLOTS * sizeof(unsigned long long)
-               : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t copied = coarsen_min(n, COARSEN_(most_counted)(COARSEN_PASSES, processors));
+    const size_t spare =
+        COARSEN_STARTS * sizeof(unsigned long long) + COARSEN_(spare_bytes)(copied, true);
+    const size_t others = most == 0 || n <= COARSEN_(most_counted)(1, processors) ? 0
+                          : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
+                              ? COARSEN_SLOTS * sizeof(unsigned long long)
+                              : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
+    return spare > others ? spare : others;
 }
 
 COARSEN_HOST cudaError_t
@@ -607,17 +627,22 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
     if (width == 0)
         return COARSEN_(copy)(in, out COARSEN_ALSO(in_values) COARSEN_ALSO(out_values), n, stream);
 
-    if (n <= coarsen_min(most * BLOCK_DIM, COARSEN_ALONE)) {
-        const size_t bytes = coarsen_ceil_div(n, BLOCK_DIM) * BLOCK_DIM * COARSEN_PAIR_BYTES;
-        const cudaLaunchConfig_t config = coarsen_launch_config(1, BLOCK_DIM, bytes, stream);
-        status =
-            coarsen_let_share((const void *)COARSEN_(alone_kernel), bytes, COARSEN_OTHER_BYTES);
-        return status != cudaSuccess ? status
-                                     : cudaLaunchKernelEx(&config, COARSEN_(alone_kernel), arrays,
-                                                          (unsigned int)n, first, width);
+    unsigned long long *const words = (unsigned long long *)scratch;
+    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (n <= COARSEN_(most_counted)(passes, processors)) {
+        const cudaLaunchConfig_t config =
+            coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
+        void *const spare = words + COARSEN_STARTS; // behind what is ready for other launches
+        if (status == cudaSuccess)
+            status = COARSEN_(begin)(arrays, spare, n, 1, stream);
+        return status != cudaSuccess
+                   ? status
+                   : cudaLaunchKernelEx(&config, COARSEN_(rank_kernel),
+                                        COARSEN_(arrays_of)(arrays, spare, n, 0, 1),
+                                        (unsigned int)n, first, width);
     }
 
-    unsigned long long *const words = (unsigned long long *)scratch;
     if (n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)) {
         const size_t rows = coarsen_ceil_div(n, COARSEN_MEETING * BLOCK_DIM);
         const size_t bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
@@ -635,8 +660,6 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                                         (unsigned int)rows, first, width, words);
     }
     void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n, most);
-    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
-    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
     const cudaLaunchConfig_t counts = coarsen_launch_config(
         coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
@@ -646,7 +669,8 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
         status = coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
     if (status == cudaSuccess) // before in is overwritten
         status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width,
-                                    COARSEN_(in_place)(arrays), words);
+                                    COARSEN_(in_place)(arrays),
+                                    COARSEN_(slots_bytes)(n, most) / sizeof(*words), words);
     if (status == cudaSuccess)
         status = COARSEN_(begin)(arrays, spare, n, passes, stream);
     COARSEN_(arrays) from = arrays, others = arrays;
@@ -708,8 +732,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_BACK
 #undef COARSEN_SPREAD
-#undef COARSEN_ALONE
 #undef COARSEN_TOGETHER
+#undef COARSEN_COUNTED
 
 #define COARSEN_END
 #include "../base.h"

@@ -876,6 +876,20 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     *stream = s;
     return cudaSuccess;
 }
+// A priority changes nothing here: what a GPU does first, when it has a choice, is any order.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    (void)priority; // one beyond the range is taken as its end
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = -5; // a GPU's
+    return outcome(cudaSuccess);
+}
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
     return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
