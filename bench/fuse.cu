@@ -213,14 +213,41 @@ static std::function<bool(std::string *)> near(const data &d, double wanted, dou
     };
 }
 
+static totals totals_of(const float *a, const float *b, size_t n)
+{
+    const std::shared_ptr<void> sums = bench_zeroed(sizeof(totals));
+    totals t;
+    totals_kernel<<<512, 256>>>(a, b, n, (totals *)sums.get());
+    BENCH_CHECK(cudaGetLastError());
+    BENCH_CHECK(cudaMemcpy(&t, sums.get(), sizeof t, cudaMemcpyDeviceToHost));
+    return t;
+}
+
+// Of arrays that begin so many elements later.
+static void dot_contest(bench &b, const data &d, const char *name, size_t at_a, size_t at_b)
+{
+    const float *const x = d.a + at_a, *const y = d.b + at_b;
+    const size_t n = d.n - std::max(at_a, at_b);
+    const totals t = totals_of(x, y, n);
+    contest(b, d, name, 8.0 * n,
+            {{"two kernels",
+              [=](cudaStream_t stream) {
+                  const cudaError_t status = multiply_launch(x, y, d.work, n, stream);
+                  return status != cudaSuccess
+                             ? status
+                             : sum_launch(d.work, d.out, n, d.scratch, d.scratch_bytes, stream);
+              }},
+             {"fused",
+              [=](cudaStream_t stream) {
+                  return dot_launch(x, y, d.out, n, d.scratch, d.scratch_bytes, stream);
+              }}},
+            near(d, t.dot, t.squares));
+}
+
 static void contests(bench &b, const data &d)
 {
     const double n = (double)d.n;
-    const std::shared_ptr<void> sums = bench_zeroed(sizeof(totals));
-    totals t;
-    totals_kernel<<<512, 256>>>(d.a, d.b, d.n, (totals *)sums.get());
-    BENCH_CHECK(cudaGetLastError());
-    BENCH_CHECK(cudaMemcpy(&t, sums.get(), sizeof t, cudaMemcpyDeviceToHost));
+    const totals t = totals_of(d.a, d.b, d.n);
     float max_abs;
     memcpy(&max_abs, &t.max_abs, 4);
     const int count = (int)d.n;
@@ -251,17 +278,8 @@ static void contests(bench &b, const data &d)
               }}},
             near(d, t.squares, t.squares));
 
-    contest(b, d, "dot product", 8 * n,
-            {{"two kernels",
-              [=](cudaStream_t stream) {
-                  return then(multiply_launch(d.a, d.b, d.work, d.n, stream),
-                              [&] { return summed(stream); });
-              }},
-             {"fused",
-              [=](cudaStream_t stream) {
-                  return dot_launch(d.a, d.b, d.out, d.n, d.scratch, d.scratch_bytes, stream);
-              }}},
-            near(d, t.dot, t.squares));
+    dot_contest(b, d, "dot product", 0, 0);
+    dot_contest(b, d, "dot product, not at one boundary", 0, 1);
 
     contest(b, d, "max abs", 4 * n,
             {{"CUB",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/image.cu: RGB to gray, and box blurs of radius 1 and 3 of gray and RGB pictures. Each rung of the
+// bench/image.cu: RGB to gray, and box blurs of radius 1 and 3 of gray, RGB and RGBA pictures. Each rung of the
 // image ladders and image.h beside a device copy. With --sweep: every pair of knobs of the rungs that
 // have a COARSE_FACTOR. Where NPP, NVIDIA's library of such kernels, is on the include path, it is the
 // peer; otherwise there is only the copy.
@@ -57,6 +57,7 @@ VARIANT(blur_rolling, 3, 3);
 #define BLUR_NAME(stem)                                                                            \
     COARSEN_JOIN(stem##_, COARSEN_JOIN(BLUR_RADIUS, COARSEN_JOIN(_, BLUR_CHANNELS)))
 
+#if BLUR_CHANNELS < 4
 #define COARSEN_NAME     BLUR_NAME(single)
 #define COARSEN_RADIUS   BLUR_RADIUS
 #define COARSEN_CHANNELS BLUR_CHANNELS
@@ -80,6 +81,7 @@ BLUR(tiled, "blur_tiled");
 #define COARSEN_CHANNELS BLUR_CHANNELS
 #include <coarsen/image/blur_rolling.h>
 BLUR(rolling, "blur_rolling");
+#endif
 
 #define COARSEN_NAME     BLUR_NAME(image)
 #define COARSEN_RADIUS   BLUR_RADIUS
@@ -160,6 +162,12 @@ GRAY(gray, "image.h");
 #define BLUR_RADIUS   3
 #define BLUR_CHANNELS 3
 #include "image.cu"
+#define BLUR_RADIUS   1
+#define BLUR_CHANNELS 4
+#include "image.cu"
+#define BLUR_RADIUS   3
+#define BLUR_CHANNELS 4
+#include "image.cu"
 
 #define SWEEP_VARIANT "image.cu"
 #include "sweep.h"
@@ -229,7 +237,10 @@ static cudaError_t npp_launch(const unsigned char *in, size_t in_pitch, unsigned
         : channels == 1
             ? nppiFilterBoxBorder_8u_C1R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
                                              anchor, NPP_BORDER_REPLICATE, context)
-            : nppiFilterBoxBorder_8u_C3R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
+        : channels == 3
+            ? nppiFilterBoxBorder_8u_C3R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
+                                             anchor, NPP_BORDER_REPLICATE, context)
+            : nppiFilterBoxBorder_8u_C4R_Ctx(in, in_step, size, origin, out, out_step, size, mask,
                                              anchor, NPP_BORDER_REPLICATE, context);
     return status == NPP_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
@@ -248,7 +259,7 @@ static void contest(bench &b, const shape &p, int radius, int channels,
     const size_t width = p.width, height = p.height, n = width * height;
     const size_t made = radius == 0 ? 1 : channels, read = n * channels, written = n * made;
     const size_t in_pitch = width * channels + p.in_gap, out_pitch = width * made + p.out_gap;
-    bench_contest contest("image", channels == 1 ? "gray" : "RGB", n);
+    bench_contest contest("image", channels == 1 ? "gray" : channels == 3 ? "RGB" : "RGBA", n);
     contest.data = (radius == 0 ? "to gray" : "blur of radius " + std::to_string(radius)) + p.text;
     contest.peer = "NPP";
     const size_t in_bytes = p.in_at + in_pitch * height, out_bytes = out_pitch * height;
@@ -316,21 +327,30 @@ int main(int argc, char **argv)
     for (int e : b.exponents(b.quick ? 1 : 2))
         shapes.push_back({(size_t)1 << (e - e / 2), (size_t)1 << (e / 2), 0, 0, 0, ""});
     if (!b.sweep) {
+        // What cameras and screens have.
+        for (const std::pair<size_t, size_t> &size :
+             std::initializer_list<std::pair<size_t, size_t>>{
+                 {640, 480}, {1920, 1080}, {3840, 2160}, {4000, 3000}})
+            shapes.push_back(
+                {size.first, size.second, 0, 0, 0,
+                 ", " + std::to_string(size.first) + " x " + std::to_string(size.second)});
         shapes.push_back({1921, 1080, 0, 0, 0, ", 1921 x 1080"});
         shapes.push_back({8191, 8191, 0, 0, 0, ", 8191 x 8191"});
         shapes.push_back({8192, 8192, 0, 64, 64, ", 8192 x 8192 with a pitch"});
+        shapes.push_back({8192, 8192, 16, 64, 0, ", 8192 x 8192 of rows 64 bytes longer"});
         shapes.push_back({8192, 8192, 3, 7, 0, ", 8192 x 8192 of a larger one"});
     }
     for (const shape &p : shapes) {
         const size_t n = p.width * p.height;
-        if (!b.fits(6.0 * n, ("image, n = " + std::to_string(n)).c_str()))
+        if (!b.fits(8.0 * n, ("image, n = " + std::to_string(n)).c_str()))
             continue;
         contest(b, p, 0, 3, list);
         if (!b.sweep)
             for (int radius = 1; radius <= 3; radius += 2)
                 contest(b, p, radius, 1, list);
         for (int radius = b.sweep ? 3 : 1; radius <= 3; radius += 2)
-            contest(b, p, radius, 3, list);
+            for (int channels = 3; channels <= (b.sweep ? 3 : 4); channels++)
+                contest(b, p, radius, channels, list);
     }
     return b.finish();
 }

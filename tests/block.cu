@@ -632,13 +632,16 @@ static __global__ void turn_over(const unsigned char *in, unsigned char *out, un
     }
 }
 
-// The same by copy_async alone, as whole elements.
+// The same by copy_async, or a half by copy_line_async, as whole elements.
 template <unsigned int BYTES, bool EARLY>
 static __global__ void turn_over_whole(const unsigned char *in, unsigned char *out)
 {
     __shared__ uint4 stage[64 * BYTES / 16];
     const unsigned int t = threadIdx.x;
-    TILE(copy_async, (unsigned char *)stage + t * BYTES, in + (size_t)t * BYTES, BYTES);
+    if (BYTES == 16 && t % 2 == 0)
+        TILE(copy_line_async, (unsigned char *)stage + t * BYTES, in + (size_t)t * BYTES);
+    else
+        TILE(copy_async, (unsigned char *)stage + t * BYTES, in + (size_t)t * BYTES, BYTES);
     TILE(copies_end);
     TILE(copies_wait, 0);
     __syncthreads();

@@ -297,11 +297,11 @@ static void check_cuts(void)
         const size_t c = columns[t % 6], h = heights[t / 6 % 6], wave = waves[t / 36 % 4];
         const bool aligned = t / 144;
         const rolling_5_1_cut cut =
-            rolling_5_1_cut_image(c, h, wave, aligned); // COARSE_FACTOR is 48
+            rolling_5_1_cut_image(c, h, wave, aligned); // COARSE_FACTOR is 12
         const size_t ends = aligned ? 0 : std::min(c, (size_t)2), halves = 2 * c + ends;
-        const size_t rows = cut.rows, end_rows = cut.end_rows, most = (h + 7) / 8;
+        const size_t rows = cut.rows, end_rows = cut.end_rows, most = (h + 3) / 4;
         const size_t least = (halves + 2 * wave - 1) / (2 * wave),
-                     full = c * ((h + 47) / 48) / wave;
+                     full = c * ((h + 11) / 12) / wave;
         const size_t room = (aligned ? std::max(least, full) : least) * wave;
         const size_t warps =
             ends * ((h + end_rows - 1) / end_rows) + (c - ends) * ((h + rows - 1) / rows);

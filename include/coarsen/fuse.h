@@ -41,8 +41,9 @@
 //                           size_t n, [COARSEN_SCALAR scalar,] NAME_planned *plan)
 // NAME_plan says what NAME_launch launches, as data, for those who launch it: plan->kernel<<<plan->grid, plan->block,
 // plan->shared_bytes, stream>>>(plan->in, out, n, plan->head, scratch), with plan->scratch_bytes of scratch.
-// a, b, c: n elements each, in device memory, at any element's alignment; fastest if all are at the
-// same distance from a 16-byte boundary. out: one COARSEN_ACC, apart from the inputs; the identity
+// a, b, c: n elements each, in device memory, at any element's alignment. Where they are at different
+// distances from a 16-byte boundary, they are read as the vectors around what is asked for, each twice,
+// which the first-level cache answers, and shifted. out: one COARSEN_ACC, apart from the inputs; the identity
 // if n is 0. scratch: as in reduce/single_pass.h. Errors: cudaErrorInvalidValue for a null,
 // misaligned or overflowing array or too small a scratch, with nothing written; those of the
 // runtime's device queries.

@@ -16,6 +16,8 @@
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // Defines, for the device,
 //     void NAME_copy_async(void *to, const void *from, unsigned int bytes)
+//     void NAME_copy_line_async(void *to, const void *from)   16 bytes, and the rest of their 128 begins to come to the
+//                                                L2 cache, for others that read it soon
 //     void NAME_copy_part_async(void *to, const void *from, unsigned int bytes, unsigned int there)
 //     void NAME_copies_end(void)                 closes a group of copies
 //     void NAME_copies_wait(unsigned int few)    waits until at most so many of the calling thread's
@@ -51,30 +53,35 @@ COARSEN_DEVICE void COARSEN_(prefetch)(COARSEN_UNUSED const void *from)
 
 #if COARSEN_PTX >= 800
 
-#define COARSEN_COPY(cache, bytes, ...)                                                            \
-    asm volatile("cp.async." cache ".shared.global [%0], [%1], " bytes                             \
+#define COARSEN_COPY(how, bytes, ...)                                                              \
+    asm volatile("cp.async." how " [%0], [%1], " bytes                                             \
                  ";" ::"r"((unsigned int)__cvta_generic_to_shared(to)),                            \
                  __VA_ARGS__                                                                       \
                  : "memory")
 COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned int bytes)
 {
     if (bytes == 16)
-        COARSEN_COPY("cg", "16", "l"(from));
+        COARSEN_COPY("cg.shared.global", "16", "l"(from));
     else if (bytes == 8)
-        COARSEN_COPY("ca", "8", "l"(from));
+        COARSEN_COPY("ca.shared.global", "8", "l"(from));
     else
-        COARSEN_COPY("ca", "4", "l"(from));
+        COARSEN_COPY("ca.shared.global", "4", "l"(from));
+}
+
+COARSEN_DEVICE void COARSEN_(copy_line_async)(void *to, const void *from)
+{
+    COARSEN_COPY("cg.shared.global.L2::128B", "16", "l"(from));
 }
 
 COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsigned int bytes,
                                               unsigned int there)
 {
     if (bytes == 16)
-        COARSEN_COPY("cg", "16, %2", "l"(from), "r"(there));
+        COARSEN_COPY("cg.shared.global", "16, %2", "l"(from), "r"(there));
     else if (bytes == 8)
-        COARSEN_COPY("ca", "8, %2", "l"(from), "r"(there));
+        COARSEN_COPY("ca.shared.global", "8, %2", "l"(from), "r"(there));
     else
-        COARSEN_COPY("ca", "4, %2", "l"(from), "r"(there));
+        COARSEN_COPY("ca.shared.global", "4, %2", "l"(from), "r"(there));
 }
 #undef COARSEN_COPY
 
@@ -118,6 +125,11 @@ COARSEN_DEVICE void COARSEN_(copy_async)(void *to, const void *from, unsigned in
         *(COARSEN_(words_2) *)to = *(const COARSEN_(words_2) *)from;
     else
         *(COARSEN_(words_1) *)to = *(const COARSEN_(words_1) *)from;
+}
+
+COARSEN_DEVICE void COARSEN_(copy_line_async)(void *to, const void *from)
+{
+    COARSEN_(copy_async)(to, from, 16);
 }
 
 COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsigned int bytes,

@@ -20,7 +20,7 @@
 // | COARSEN_RADIUS   | required | pixels on each side of the middle one, from 1 to 7              |
 // | COARSEN_CHANNELS | 1        | 8-bit samples per pixel, interleaved, from 1 (gray) to 4 (RGBA) |
 // | BLOCK_DIM        | 128      | threads per block: a multiple of 32 from 32 to 128              |
-// | COARSE_FACTOR    | 48       | rows per thread, of 16 columns, or some more, from 1 to 1024    |
+// | COARSE_FACTOR    | 12       | rows per thread, of 16 columns, or some more, from 1 to 1024    |
 // Defines NAME_kernel(in, in_pitch, out, out_pitch, width, height, cut), where cut is a
 // NAME_cut, NAME_any_kernel (the same for any alignment) and
 //     cudaError_t NAME_launch(const unsigned char *in, size_t in_pitch,
@@ -68,7 +68,7 @@
 #error "coarsen/image: COARSEN_RADIUS must be from 1 to 7"
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 48
+#define COARSE_FACTOR 12
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 1024
 #error "coarsen/image: COARSE_FACTOR must be from 1 to 1024"
 #endif
@@ -84,6 +84,7 @@
 // The same on the right unless aligned, where the vectors that are written hold means of the next lane.
 #define COARSEN_HALO_ANY ((COARSEN_REACH + 30) / 16)
 #define COARSEN_AHEAD    3 // rows on their way
+#define COARSEN_SHORT    4 // rows of a strip where there are few
 #define COARSEN_SLOTS    (COARSEN_SIDE + COARSEN_AHEAD)
 // Vectors of a warp and row: 32 and the next. An even number, as a copy to 16 bytes behind a multiple of 32 is two requests.
 #define COARSEN_RING     34
@@ -128,18 +129,18 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(vector) * own, const unsigned char 
     const COARSEN_(vector) nothing = {};
     const bool inner = rows || (row >= strip->inner_begin && row < strip->inner_end);
     if (row >= strip->steps) {
-        ; // no box has it
+        // no box has it
     } else if (!rows && (row < strip->begin || row >= strip->end)) {
         *own = nothing;
     } else if (aligned && (inner || strip->b == 16)) {
         if (columns || strip->b > 0)
-            COARSEN_(copy_async)(own, from, 16);
+            COARSEN_(copy_line_async)(own, from);
     } else if (!aligned && inner) {
         const unsigned int after = (unsigned int)((size_t)from % 16);
         if (columns || -strip->left < (int)after)
-            COARSEN_(copy_async)(own, from - after, 16);
+            COARSEN_(copy_line_async)(own, from - after);
         if (lane == 0 && (columns || 512 - strip->left < (int)after))
-            COARSEN_(copy_async)(own + 32, from - after + 512, 16);
+            COARSEN_(copy_line_async)(own + 32, from - after + 512);
     } else {
         unsigned char *const to = (unsigned char *)own;
         *own = nothing;
@@ -497,8 +498,8 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
                                        : 0;
     const unsigned int strip_index = at_end ? warp / cut.ends : some ? other / others : 0;
     const unsigned int strip_rows = at_end ? cut.end_rows : cut.rows;
-    const bool there =
-        some && (size_t)strip_index * strip_rows < height; // the same for the whole warp
+    // Whether the warp has a strip. If not, it makes the tables with the others.
+    const bool there = some && (size_t)strip_index * strip_rows < height;
     const size_t first = there ? (size_t)strip_index * strip_rows : 0;
     const int lane = threadIdx.x % 32;
     const long long samples = (long long)(width * COARSEN_CHANNELS);
@@ -607,9 +608,7 @@ COARSEN_INLINE void COARSEN_(walk)(const unsigned char *in, size_t in_pitch, uns
     }
 }
 
-// One block per multiprocessor is enough, so the compiler may take registers: few strips, which are long, are faster than
-// many.
-// rows: per thread. in, out and the pitches are multiples of 16.
+// One block per multiprocessor is enough, so the compiler may take registers. in, out and the pitches are multiples of 16.
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
     COARSEN_(kernel)(const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,
                      size_t width, size_t height, COARSEN_(cut) cut)
@@ -628,9 +627,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 #ifndef __CUDACC_RTC__
 // How an image is cut, if so many warps run at once. Where rows are aligned, memory binds, and multiprocessors seem not
 // to get equal shares of it: several waves of strips of COARSE_FACTOR rows, or of more to make the last wave a full one.
+// What is read and written at one time is also less far apart then.
 // Elsewhere instructions bind, of which they do: one wave, whose strips are long, as the rows that start a strip cost too.
 // A row takes longer at its ends, so there a strip has two thirds of the rows, and those come first, so that all
-// multiprocessors have as many. Strips are not short either if there are too few to fill the device.
+// multiprocessors have as many. Strips are not very short either if there are too few to fill the device.
 COARSEN_HOST COARSEN_(cut)
     COARSEN_(cut_image)(size_t columns, size_t height, size_t wave, bool aligned)
 {
@@ -640,7 +640,7 @@ COARSEN_HOST COARSEN_(cut)
     const size_t least = coarsen_ceil_div(halves, 2 * wave);
     const size_t full = aligned ? columns * coarsen_ceil_div(height, COARSE_FACTOR) / wave : 0;
     const size_t strips = (full > least ? full : least) * wave * 2 / halves;
-    const size_t most = coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8));
+    const size_t most = coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, COARSEN_SHORT));
     const size_t rows = coarsen_ceil_div(height, coarsen_min(strips, most));
     const size_t end_rows = coarsen_ceil_div(2 * rows, 3);
     const COARSEN_(cut)
@@ -684,7 +684,8 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const unsigned char *in, size_t in_pitch
     // At both ends of a row, a column makes more than its span.
     const size_t both = 16 * (COARSEN_HALO + (aligned ? COARSEN_HALO : COARSEN_HALO_ANY));
     const size_t columns = samples > both ? coarsen_ceil_div(samples - both, 512 - both) : 1;
-    if (columns + 1 > 0x7fffffff / coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, 8)))
+    if (columns + 1 >
+        0x7fffffff / coarsen_ceil_div(height, coarsen_min(COARSE_FACTOR, COARSEN_SHORT)))
         return cudaErrorInvalidValue;
     const size_t wave = processors * (size_t)resident * (BLOCK_DIM / 32);
     plan->cut = COARSEN_(cut_image)(columns, height, wave, aligned);
@@ -718,6 +719,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const unsigned char *in, size_t in_pit
 #undef COARSEN_HALO
 #undef COARSEN_HALO_ANY
 #undef COARSEN_AHEAD
+#undef COARSEN_SHORT
 #undef COARSEN_SLOTS
 #undef COARSEN_RING
 #undef COARSEN_PLACES
