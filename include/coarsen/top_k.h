@@ -23,7 +23,7 @@
 // | COARSEN_DESCENDING | 1                  | 1: the greatest, the greatest first; 0: the least, the least first |
 // | COARSEN_INDEX      | unsigned long long | type of the indices: an integer type                   |
 // | BLOCK_DIM          | 512                | threads per block at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR      | 7                  | 16-byte loads a thread has in flight, from 1 to 32     |
+// | COARSE_FACTOR      | 8                  | 16-byte loads a warp's thread has in flight, from 1 to 32; a block's has half as many |
 // | COARSEN_PART       | 4096               | numbers of a row that a block takes, at the least; 1 or more |
 // Defines what block/overlap.h and block/vector.h do; NAME_kernel, NAME_find_kernel, NAME_place_kernel, NAME_warp_kernel
 // and NAME_short_kernel; and
@@ -97,7 +97,7 @@
 #define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR 7
+#define COARSE_FACTOR 8
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 32
 #error "coarsen/top_k: COARSE_FACTOR must be from 1 to 32"
 #endif
@@ -122,6 +122,8 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_BLOCKS 4    // of a multiprocessor, at the most
 #define COARSEN_ENOUGH(k)                                                                          \
     ((k) + (k) / 4 + 8) // that may pass in place of k: fewer would take more steps
+#define COARSEN_NOT_LONG(k)                                                                        \
+    (16 * (size_t)COARSEN_ENOUGH(k)) // of which a block that is alone looks at all several times
 #define COARSEN_ENTRY        (sizeof(COARSEN_(word)) + 8) // bytes of a key and a place
 #define COARSEN_MOST_PARTS   (5 * COARSEN_PART)           // of a row
 #define COARSEN_SHARED_BYTES (48 << 10)                   // of candidates
@@ -129,14 +131,14 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_WHOLE                                                                              \
     (2 * COARSEN_PART < (32 << 10) / sizeof(COARSEN_(word)) ? 2 * COARSEN_PART                     \
                                                             : (32 << 10) / sizeof(COARSEN_(word)))
-// Rows of 32 vectors that a warp reads at once, a power of two.
 #define COARSEN_GROUP (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
+// Rows of 32 vectors that a warp of a block reads at once, a power of two: half of COARSE_FACTOR, as it keeps what comes first
+// of each, and where.
 #define COARSEN_ROWS                                                                               \
-    (COARSE_FACTOR >= 32   ? 32                                                                    \
-     : COARSE_FACTOR >= 16 ? 16                                                                    \
-     : COARSE_FACTOR >= 8  ? 8                                                                     \
-     : COARSE_FACTOR >= 4  ? 4                                                                     \
-     : COARSE_FACTOR >= 2  ? 2                                                                     \
+    (COARSE_FACTOR >= 32   ? 16                                                                    \
+     : COARSE_FACTOR >= 16 ? 8                                                                     \
+     : COARSE_FACTOR >= 8  ? 4                                                                     \
+     : COARSE_FACTOR >= 4  ? 2                                                                     \
                            : 1)
 #define COARSEN_AT_ONCE    4 // short rows that a lane has; candidates that it looks at
 // Of a warp that has a row: its candidates, the greatest k, and up to which k each lane's first is enough.
@@ -505,14 +507,18 @@ COARSEN_(choose)(COARSEN_(shared) * shared, COARSEN_(numbers) list, COARSEN_(edg
 COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *places,
                                    unsigned int count)
 {
+    unsigned int pairs = 1;
+    while (2 * pairs < count)
+        pairs *= 2;
 #pragma unroll 1
     for (unsigned int half = 1; half < count; half *= 2)
 #pragma unroll 1
         for (unsigned int gap = half; gap > 0; gap /= 2) {
-            for (unsigned int t = threadIdx.x; t < count; t += blockDim.x) {
-                // Of a run the first step compares the t-th from its begin with the t-th from its end.
+            for (unsigned int p = threadIdx.x; p < pairs; p += blockDim.x) {
+                // The first step compares the t-th from a run's begin with the t-th from its end.
+                const unsigned int t = p + (p & ~(gap - 1));
                 const unsigned int other = gap == half ? t ^ (2 * half - 1) : t ^ gap;
-                if (other > t && other < count &&
+                if (other < count &&
                     !COARSEN_(upto)({keys[other], places[other]}, keys[t], places[t])) {
                     const COARSEN_(edge) first = {keys[other], places[other]};
                     keys[other] = keys[t];
@@ -521,7 +527,11 @@ COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *pl
                     places[t] = first.place;
                 }
             }
-            __syncthreads();
+            // A warp's pairs are in 64 candidates side by side, unless they are farther apart.
+            if (gap > 32 || (gap > 1 ? gap / 2 : 2 * half) > 32)
+                __syncthreads();
+            else
+                __syncwarp();
         }
 }
 
@@ -1356,8 +1366,10 @@ COARSEN_HOST COARSEN_(plan)
     plan.enough = COARSEN_ENOUGH(plan.k);
     plan.spare = plan.enough > threads ? plan.enough : (unsigned int)threads;
     plan.spare += plan.spare % 2;
-    plan.direct = width <= COARSEN_WHOLE || width <= plan.enough;
     plan.alone = rows > blocks / 2;
+    // What a block has, it goes through several times: of a row much longer than k it is less to look through parts.
+    plan.direct = width <= plan.enough ||
+                  (width <= COARSEN_WHOLE && (!plan.alone || width <= COARSEN_NOT_LONG(k)));
     // Blocks that place some numbers each: less than a warp does, as all are at it at once.
     plan.placers = plan.alone ? 1 : (unsigned int)coarsen_min(share, coarsen_ceil_div(k, 8));
     plan.parts = plan.finders = plan.groups = 1;
@@ -1395,7 +1407,13 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
 {
     cudaError_t status;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    if (rows == 0 || k == 0 || width <= COARSEN_SHORT || width <= COARSEN_WHOLE)
+    if (rows == 0 || k == 0 || width <= COARSEN_SHORT)
+        return 0;
+    // What is in shared memory, of few rows and of many.
+    if (width <= COARSEN_WHOLE &&
+        (rows <= processors / 2 ||
+         (width <= COARSEN_PART &&
+          (k <= COARSEN_WARP_K || width <= COARSEN_NOT_LONG(COARSEN_WARP_K)))))
         return 0;
     // What NAME_plan_rows asks for at the most: of few rows, and of many.
     const size_t room =
@@ -1514,6 +1532,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_WARPS
 #undef COARSEN_WARP_K
 #undef COARSEN_ENOUGH
+#undef COARSEN_NOT_LONG
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
 #undef COARSEN_ENTRY

@@ -5,7 +5,7 @@
 //
 // tune: --type f32,f64,i32,u32 --size n=2^24 --k 100
 // tune: --knob BLOCK_DIM=128:1024:*2 --default BLOCK_DIM=512
-// tune: --knob COARSE_FACTOR=2,4,7,8,16 --default COARSE_FACTOR=7
+// tune: --knob COARSE_FACTOR=2:16:*2 --default COARSE_FACTOR=8
 // tune: --knob COARSEN_PART=1024:65536:*4 --default COARSEN_PART=4096
 // tune: --in 'TUNE_TYPE in[n]' --out 'TUNE_TYPE out[TUNE_K]' --out 'unsigned long long at[TUNE_K]'
 // tune: --scratch 'unsigned char scratch[tuned_scratch_bytes(1, n, TUNE_K)]'
