@@ -250,7 +250,8 @@
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 280 random products on an H200, each in all shapes; of 16 bits, to those of docs/matmul.md.
+// fitted to the times of 280 random products on an H200, each in all shapes; of 16 bits, to those of docs/matmul.md, by
+// hand.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
@@ -377,7 +378,12 @@ COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) 
                                            COARSEN_(plan) * best)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-    const double add = 2.2e5, add_element = 26, packing = plan.cost;
+#ifdef COARSEN_IS_16
+    const double add_element = 50;
+#else
+    const double add_element = 26;
+#endif
+    const double add = 2.2e5, packing = plan.cost;
     const size_t area = shape.rows * shape.cols;
     const size_t tiles =
         coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
