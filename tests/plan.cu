@@ -214,7 +214,7 @@ static void check_fuse(void)
                 out, [&] { return fixed_dot_launch(a, b, to, n, words, bytes, 0); },
                 [&] { return by_hand(tree, tree.in, to, n, tree.head, words); });
         }
-    ok &= kernels_seen - before == 3;
+    ok &= kernels_seen - before == 4;
     dot_planned plan;
     ok &= dot_plan((const float *)in.get(), (const float *)NULL, 1, 0.5f, &plan) ==
           cudaErrorInvalidValue;
