@@ -418,7 +418,7 @@ FAULTS = {
         ("load what is behind a view's pieces", "p + (p + k * BLOCK_DIM < pieces ? k * BLOCK_DIM : 0)", "p + k * BLOCK_DIM"),
         ("lose a view's pieces behind the first round", "p < pieces; p += COARSE_FACTOR * BLOCK_DIM)", "p < pieces; p += pieces)"),
         ("take any row of a fixed tree for an aligned one", "if (items > 1 && (size_t)spot.at % sizeof(COARSEN_(vector)) != 0)", "if (false)"),
-        ("divide a view among more blocks than the scratch is for", "coarsen_min(coarsen_min(tiles, full), most)", "coarsen_min(tiles, most)"),
+        ("divide a view among more blocks than there are tiles", "coarsen_min(coarsen_ceil_div(of.slots, of.tile), most)", "(of.slots > 0 ? most : 0)"),
         ("take a null view", "!coarsen_rows_ok(in, pitch, rows, width, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) ||", ""),
         ("count what there is no room for", "if (n > room)", "if (false)"),
         ("add up a small array in every block", "        if (blockIdx.x == 0)\n            COARSEN_(add_small)", "        COARSEN_(add_small)"),
@@ -1547,7 +1547,7 @@ FAULTS = {
     "block/view.h": ("reduce", [
         ("take all rows for the first one's like", "pitch % items != 0 ? items - 1", "false ? items - 1"),
         ("take a view's start for a boundary", "(size_t)(COARSEN_(boundary)(in, bytes) - in)", "0"),
-        ("lose the end of a step", "at->slot + step.slot >= of.each;", "at->slot + step.slot > of.each;"),
+        ("lose the end of a step", "at->slot += step.slot - (further ? of.each : 0);", "at->slot += step.slot;"),
         ("forget the pitch of a step", "at->start += step.start + (further ? of.pitch : 0);", "at->start += step.start;"),
         ("forget that rows end in a step", "at->row += step.row + further;", "at->row += step.row;"),
         ("run behind the last slot", "(unsigned int)coarsen_min(of.slots - at.first, of.tile)", "of.tile"),

@@ -544,10 +544,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_view)(const COARSEN_TYPE *in, size_t pi
         return cudaErrorInvalidValue;
     if ((pitch == width || rows == 1) && !COARSEN_FIXED_TREE)
         return COARSEN_(launch)(in, out, n, scratch, scratch_bytes, stream);
-    // No more blocks than the scratch has slots for, where rows are of few elements.
-    const size_t tiles = coarsen_ceil_div(of.slots, of.tile);
-    const size_t full = coarsen_ceil_div(n, (size_t)BLOCK_DIM * COARSEN_ITEMS);
-    const size_t blocks = coarsen_min(coarsen_min(tiles, full), most);
+    // The scratch has slots for as many, as a tile has no fewer elements than BLOCK_DIM vectors.
+    const size_t blocks = coarsen_min(coarsen_ceil_div(of.slots, of.tile), most);
     unsigned long long *const words = (unsigned long long *)scratch;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks + !blocks, BLOCK_DIM, 0, stream);
     if (blocks == 0)
