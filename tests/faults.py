@@ -1108,7 +1108,7 @@ FAULTS = {
         ("choose over those of the turn before", "            to += (unsigned int)__popc(masks[r]);\n", "            to += masks[r] != 0;\n"),
         ("count anew while others read", f"    {BARRIER} // what the call before counted is read\n", ""),
         ("sort a step less", "half < count; half *= 2", "2 * half < count; half *= 2"),
-        ("sort what is not there", "if (other < count &&", "if ("),
+        ("sort what is not there", "if (other >= count)\n                    continue;\n", ""),
         ("merge runs that both rise", "gap == half ? t ^ (2 * half - 1) : t ^ gap", "t ^ gap"),
         ("sort what other warps still sort", "if (gap > 32 || (gap > 1 ? gap / 2 : 2 * half) > 32)", "if (gap > 32)"),
         ("place equal ones out of turn", "((other == key) & (its < place))", "0u"),

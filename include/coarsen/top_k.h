@@ -518,9 +518,10 @@ COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *pl
                 // The first step compares the t-th from a run's begin with the t-th from its end.
                 const unsigned int t = p + (p & ~(gap - 1));
                 const unsigned int other = gap == half ? t ^ (2 * half - 1) : t ^ gap;
-                if (other < count &&
-                    !COARSEN_(upto)({keys[other], places[other]}, keys[t], places[t])) {
-                    const COARSEN_(edge) first = {keys[other], places[other]};
+                if (other >= count)
+                    continue;
+                const COARSEN_(edge) first = {keys[other], places[other]};
+                if (!COARSEN_(upto)(first, keys[t], places[t])) {
                     keys[other] = keys[t];
                     places[other] = places[t];
                     keys[t] = first.key;
