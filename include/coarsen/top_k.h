@@ -537,7 +537,8 @@ COARSEN_DEVICE void COARSEN_(sort)(COARSEN_(word) * keys, unsigned long long *pl
 }
 
 // Writes the first k of a list. A block that has a row alone sorts them. If blocks share it, each gives every placers-th
-// number its place, which is how many come before it.
+// number its place, which is how many come before it. A block alone may have another row next: it has a barrier before it
+// writes what the last step here reads.
 COARSEN_DEVICE void COARSEN_(place)(COARSEN_(shared) * shared, COARSEN_(best) best,
                                     COARSEN_(numbers) list, COARSEN_(plan) plan,
                                     COARSEN_(matrix) matrix, size_t row, unsigned int share)
@@ -583,7 +584,6 @@ COARSEN_DEVICE void COARSEN_(place)(COARSEN_(shared) * shared, COARSEN_(best) be
                 matrix.out_indices[row * plan.k + rank] = (COARSEN_INDEX)place;
         }
     }
-    __syncthreads(); // before the next row's
 }
 
 // ---- a row, by blocks ---------------------------------------------------------------------------------
@@ -768,7 +768,6 @@ COARSEN_DEVICE void COARSEN_(admit)(COARSEN_(shared) * shared, COARSEN_(best) be
             best.keys[c] = best.spare_keys[c];
             best.places[c] = best.spare_places[c];
         }
-        __syncthreads(); // before any thread adds to it
     }
 }
 
