@@ -48,8 +48,9 @@
 // itself where its parts begin and end. Such a pass takes as long as what waits for each other in it: the search in
 // four runs, and the launch of it, take longer than to read all keys once more. Not so their values, which a block
 // waits for when it knows their places.
-// Still fewer keys, 10922 with 132 multiprocessors or 12672 with values, would keep few of these busy. So all multiprocessors count for each key
-// those before it (block/rank.h): that is its place. A second kernel finds for each place whose it is.
+// Still fewer keys, 10922 with 132 multiprocessors or 12672 with values, would keep few of these busy. So all
+// multiprocessors count for each key those before it (block/rank.h): that is its place. A second kernel finds for each
+// place whose it is.
 // Price saved by coarsening: searches, in shared memory one per COARSE_FACTOR keys and step; and passes over memory,
 // as a tile is longer. Price saved by four at a time: every second pass over memory.
 // Price paid: registers for the keys of a thread; five barriers per tile and pass.
