@@ -546,8 +546,9 @@ COARSEN_HOST size_t COARSEN_(lines)(size_t begin, size_t end, size_t size)
 
 // Where what rank r sends of a part of this rank's result comes to, in bytes from the first part's place, for elements
 // of such a size. Lines of the other ranks lie one behind the other, and rank 0's begin where the part does.
-COARSEN_HOST size_t COARSEN_(place)(const COARSEN_(share) * share, const unsigned long long *splits,
-                                    size_t part, size_t r, size_t size)
+COARSEN_HOST size_t COARSEN_(room_of)(const COARSEN_(share) * share,
+                                      const unsigned long long *splits, size_t part, size_t r,
+                                      size_t size)
 {
     const size_t first = share->rank * share->parts, mine = first + part;
     const size_t begin = COARSEN_(before)(share, mine) - COARSEN_(before)(share, first);
@@ -570,12 +571,12 @@ COARSEN_HOST COARSEN_(elements)
         return COARSEN_(behind)(share->sorted, begin);
     COARSEN_(elements) run = share->come;
     const size_t size = sizeof(COARSEN_TYPE);
-    run.keys = (COARSEN_TYPE *)((char *)run.keys + COARSEN_(place)(share, splits, part, r, size) +
+    run.keys = (COARSEN_TYPE *)((char *)run.keys + COARSEN_(room_of)(share, splits, part, r, size) +
                                 begin * size % COARSEN_(line));
 #ifdef COARSEN_VALUE
     const size_t value = sizeof(COARSEN_VALUE);
     run.values =
-        (COARSEN_VALUE *)((char *)run.values + COARSEN_(place)(share, splits, part, r, value) +
+        (COARSEN_VALUE *)((char *)run.values + COARSEN_(room_of)(share, splits, part, r, value) +
                           begin * value % COARSEN_(line));
 #endif
     return run;
@@ -598,7 +599,7 @@ COARSEN_HOST ncclResult_t COARSEN_(swap)(const COARSEN_(share) * share,
         result = ncclSend((const char *)sorted + begin * size / COARSEN_(line) * COARSEN_(line),
                           sent, ncclUint8, (int)r, comm, stream);
     if (comes > 0 && result == ncclSuccess)
-        result = ncclRecv((char *)come + COARSEN_(place)(share, splits, part, r, size), comes,
+        result = ncclRecv((char *)come + COARSEN_(room_of)(share, splits, part, r, size), comes,
                           ncclUint8, (int)r, comm, stream);
     return result;
 }
@@ -634,10 +635,10 @@ COARSEN_HOST cudaError_t COARSEN_(merge_part)(const COARSEN_(share) * share,
                                                                     COARSEN_(before)(share, first));
     COARSEN_(elements) from = share->come, to = share->between;
     from.keys = (COARSEN_TYPE *)((char *)from.keys +
-                                 COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_TYPE)));
+                                 COARSEN_(room_of)(share, splits, part, 0, sizeof(COARSEN_TYPE)));
 #ifdef COARSEN_VALUE
-    from.values = (COARSEN_VALUE *)((char *)from.values +
-                                    COARSEN_(place)(share, splits, part, 0, sizeof(COARSEN_VALUE)));
+    from.values = (COARSEN_VALUE *)((char *)from.values + COARSEN_(room_of)(share, splits, part, 0,
+                                                                            sizeof(COARSEN_VALUE)));
 #endif
     cudaError_t status = cudaSuccess;
     for (size_t step = 1; step < ranks; step *= 2) { // so many ranks' keys are one run by now
