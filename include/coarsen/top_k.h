@@ -38,9 +38,9 @@
 // in: n numbers, or rows of width numbers, in device memory, at any element's alignment (its size, if that divides 16);
 // a row starts pitch numbers after the one before, and what is between them is not read. k: from 0 to 1024, and at most n
 // or width. out: k numbers, or k of each row, one row's after the other's, apart from in. out_indices: as many, or NULL:
-// where each was in the array, or in its row. scratch: device memory, 16-byte aligned, of any contents: NAME_scratch_init
-// makes it ready where another pattern's launches use it too. It serves any shape and k that it is large enough for. One
-// scratch per launch that may run at the same time.
+// where each was in the array, or in its row. scratch: device memory, 16-byte aligned. It may hold anything, so
+// NAME_scratch_init is needed only where a launch of another pattern uses it next. It serves any shape and k that it is large
+// enough for. One scratch per launch that may run at the same time.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width, too small a
 // scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot tell, with nothing written; those of
 // the runtime's device queries. No rows or a k of 0: nothing.
