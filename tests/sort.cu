@@ -108,6 +108,14 @@
 #endif
 
 #if TESTED(onesweep)
+#define COARSEN_NAME       block_f32
+#define COARSEN_TYPE       float
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          96
+#define COARSE_FACTOR      3
+#include <coarsen/block/sort.h>
+
 #define COARSEN_NAME    one_pairs
 #define COARSEN_TYPE    int
 #define COARSEN_VALUE   unsigned int
@@ -475,6 +483,61 @@ static void check_keys_like_slots(void)
     tap_ok(ok, "keys of an earlier launch are not taken for slots");
 }
 
+// A block's own sort (block/sort.h), of up to 288 keys; those behind the last of them must stay.
+static __global__ void block_kernel(float *keys, unsigned int *values, unsigned int count,
+                                    unsigned int first, unsigned int width)
+{
+    __shared__ block_f32_ranking ranking;
+    __shared__ float key[288];
+    __shared__ unsigned int value[288];
+    for (unsigned int i = threadIdx.x; i < 288; i += 96) {
+        key[i] = keys[i];
+        value[i] = values[i];
+    }
+    __syncthreads();
+    block_f32_sort(&ranking, key, value, count, first, width);
+    for (unsigned int i = threadIdx.x; i < 288; i += 96) {
+        keys[i] = key[i];
+        values[i] = value[i];
+    }
+}
+
+static void check_block(void)
+{
+    const test_array keys(288 * 4), values(288 * 4);
+    bool ok = true;
+    for (unsigned int turn = 0; turn < 24; turn++) {
+        const unsigned int counts[] = {0, 1, 32, 95, 96, 97, 192, 287, 288};
+        const unsigned int count = counts[turn % 9], first = turn % 4 ? 0 : 19;
+        const unsigned int width = turn % 4 ? 32 : 13;
+        const uint64_t mask = ((1ULL << width) - 1) << first;
+        std::vector<float> x = make<float>(turn % 2 ? FEW : RANDOM, 288, turn), got(288);
+        std::vector<unsigned int> places(288), got_values(288);
+        for (unsigned int i = 0; i < 288; i++)
+            places[i] = i;
+        keys.fill(x.data());
+        values.fill(places.data());
+        test_order((int)turn % test_order_count());
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3(1);
+        config.blockDim = dim3(96);
+        CHECK(cudaLaunchKernelEx(&config, block_kernel, (float *)keys.get(),
+                                 (unsigned int *)values.get(), count, first, width));
+        CHECK(cudaDeviceSynchronize());
+        keys.read(got.data());
+        values.read(got_values.data());
+        std::stable_sort(places.begin(), places.begin() + count,
+                         [&](unsigned int a, unsigned int b) {
+                             return (order_of(x[b]) & mask) < (order_of(x[a]) & mask);
+                         });
+        for (unsigned int i = 0; i < 288; i++)
+            ok = ok && got_values[i] == places[i] && memcmp(&got[i], &x[places[i]], 4) == 0;
+    }
+    test_order(0);
+    tap_ok(ok,
+           "block/sort.h: up to 288 keys of a block with their values, by all bits and by some");
+}
+
 // One scratch, in place and not, by any number of bits: counted, by 16 blocks together, and in passes.
 static void check_in_place_in_turns(void)
 {
@@ -669,6 +732,7 @@ int main(void)
     check_in_place_in_turns();
     check_counted(of_pairs, 900);
     check_digits(20 * 192 + 11);
+    check_block();
 #ifndef TEST_FIRST
     check(of_u8);
     check(of_i16, 18);

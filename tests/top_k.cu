@@ -36,6 +36,13 @@
 #define COARSEN_PART  10000
 #include <coarsen/top_k.h>
 
+#define COARSEN_NAME  parts_u8
+#define COARSEN_TYPE  unsigned char
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 1
+#define COARSEN_PART  100
+#include <coarsen/top_k.h>
+
 #ifndef TEST_FIRST
 #define COARSEN_NAME  top_u8
 #define COARSEN_TYPE  unsigned char
@@ -466,6 +473,56 @@ static void check_one_scratch(void)
 }
 #endif
 
+// Rows of equal numbers, of which a block's candidates come in any order.
+static void check_equal(void)
+{
+    const size_t rows = 70, width = 3300, k = 150; // more than a warp takes
+    std::vector<unsigned int> indices(rows * k);
+    const std::vector<float> x(rows * width, 7.0f);
+    const test_array in(rows * width * 4), out(rows * k * 4), out_indices(rows * k * 4);
+    const test_array scratch(top_f32_scratch_bytes(rows, width, k));
+    in.fill(x.data());
+    bool ok = true;
+    for (int order = 0; order < test_order_count(); order++) {
+        test_order(order);
+        CHECK(top_f32_launch_rows((const float *)in.get(), width, rows, width, k,
+                                  (float *)out.get(), (unsigned int *)out_indices.get(),
+                                  scratch.get(), scratch.bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out_indices.read(indices.data());
+        for (size_t j = 0; j < rows * k; j++)
+            ok = ok && indices[j] == j % k;
+    }
+    test_order(0);
+    tap_ok(ok, "of equal numbers the first, in whatever order they are found");
+}
+
+// A row with fewer vectors than it has parts, and fewer than k: many parts have nothing.
+static void check_empty_parts(void)
+{
+#ifdef SIMT
+    const simt_config before = simt_get_config();
+    simt_config config = before;
+    config.processors = 32;
+    simt_set_config(&config);
+#endif
+    const size_t n = 2100, k = 150;
+    std::vector<unsigned char> x(n), got(k);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (unsigned char)test_random(3, i);
+    const test_array in(n), out(k), scratch(parts_u8_scratch_bytes(1, n, k));
+    in.fill(x.data());
+    CHECK(parts_u8_launch((const unsigned char *)in.get(), n, k, (unsigned char *)out.get(), NULL,
+                          scratch.get(), scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(got.data());
+    std::sort(x.begin(), x.end(), std::greater<unsigned char>());
+    tap_ok(memcmp(got.data(), x.data(), k) == 0, "more parts than vectors");
+#ifdef SIMT
+    simt_set_config(&before);
+#endif
+}
+
 // A part whose first tile has none of the k, after another part has told that it has k equal ones: those of this part come
 // first.
 static void check_told(void)
@@ -606,6 +663,8 @@ int main(void)
     check_unready();
     check_errors();
     check_told();
+    check_equal();
+    check_empty_parts();
     check_uneven();
     check_many_rows();
     check(of_f32);

@@ -256,8 +256,9 @@ COARSEN_INLINE void COARSEN_(sort_items)(COARSEN_TYPE *item, COARSEN_UNUSED unsi
 COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
     COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned short *places)
 {
+    COARSEN_SHARED(COARSEN_(ranked), held, COARSEN_(held));
     const unsigned int i = blockIdx.x * 32 + threadIdx.x;
-    const unsigned int place = COARSEN_(rank)(arrays.in, n, 0, 0);
+    const unsigned int place = COARSEN_(rank)(held, arrays.in, n, 0, 0);
     if (threadIdx.x < 32 && i < n) {
         places[i] = (unsigned short)place;
         arrays.out[i] = arrays.in[i];

@@ -1426,6 +1426,22 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t width, size_t k)
     return (few + many) * COARSEN_ENTRY;
 }
 
+// Of a launch of so many blocks; or, where each has rows alone, of as many as the device holds.
+COARSEN_HOST cudaError_t COARSEN_(configure)(cudaLaunchConfig_t *config, const void *kernel,
+                                             size_t blocks, unsigned int threads, size_t bytes,
+                                             bool alone, size_t processors, cudaStream_t stream)
+{
+    cudaError_t status = coarsen_let_share(kernel, bytes, sizeof(COARSEN_(shared)) + 16);
+    int resident = 0;
+    if (alone && status == cudaSuccess) {
+        status =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)threads, bytes);
+        blocks = coarsen_min(blocks, processors * coarsen_min((size_t)resident, COARSEN_BLOCKS));
+    }
+    *config = coarsen_launch_config(blocks, threads, bytes, stream);
+    return status;
+}
+
 COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pitch, size_t rows,
                                                size_t width, size_t k, COARSEN_TYPE *out,
                                                COARSEN_INDEX *out_indices, void *scratch,
@@ -1481,31 +1497,34 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     plan.lists = (char *)scratch;
     const size_t spare = plan.spare * (COARSEN_ENTRY + sizeof(unsigned int));
     const size_t own = plan.room * (plan.direct ? sizeof(COARSEN_(word)) : COARSEN_ENTRY);
-    void (*const kernels[])(COARSEN_(matrix), COARSEN_(plan)) = {
-        COARSEN_(kernel), COARSEN_(find_kernel), COARSEN_(place_kernel)};
-    const size_t bytes[] = {spare + (plan.alone ? own : 0), spare + own,
-                            spare + (plan.direct ? own : 0)};
-    size_t blocks[] = {rows * plan.parts, rows * plan.finders, rows * plan.placers};
-    const unsigned int first = plan.direct ? 2 : 0, last = plan.direct || !plan.alone ? 2 : 0;
-    if (plan.alone && status == cudaSuccess) {
-        status = coarsen_let_share((const void *)kernels[first], bytes[first],
-                                   sizeof(COARSEN_(shared)) + 16);
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute early;
+    if (!plan.direct) {
         if (status == cudaSuccess)
-            status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernels[first],
-                                                                   (int)threads, bytes[first]);
-        blocks[first] =
-            coarsen_min(rows, processors * coarsen_min((size_t)resident, COARSEN_BLOCKS));
-    }
-    for (unsigned int i = first; i <= last && status == cudaSuccess; i++) {
-        cudaLaunchConfig_t config = coarsen_launch_config(blocks[i], threads, bytes[i], stream);
-        cudaLaunchAttribute early;
-        status =
-            coarsen_let_share((const void *)kernels[i], bytes[i], sizeof(COARSEN_(shared)) + 16);
-        if (i > first && status == cudaSuccess)
-            status = COARSEN_(overlap)(&config, &early, (const void *)kernels[i]);
+            status = COARSEN_(configure)(&config, (const void *)COARSEN_(kernel), rows * plan.parts,
+                                         threads, spare + (plan.alone ? own : 0), plan.alone,
+                                         processors, stream);
         if (status == cudaSuccess)
-            status = cudaLaunchKernelEx(&config, kernels[i], matrix, plan);
+            status = cudaLaunchKernelEx(&config, COARSEN_(kernel), matrix, plan);
+        if (plan.alone)
+            return status;
+        if (status == cudaSuccess)
+            status = COARSEN_(configure)(&config, (const void *)COARSEN_(find_kernel),
+                                         rows * plan.finders, threads, spare + own, false,
+                                         processors, stream);
+        if (status == cudaSuccess)
+            status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(find_kernel));
+        if (status == cudaSuccess)
+            status = cudaLaunchKernelEx(&config, COARSEN_(find_kernel), matrix, plan);
     }
+    if (status == cudaSuccess)
+        status = COARSEN_(configure)(&config, (const void *)COARSEN_(place_kernel),
+                                     rows * plan.placers, threads, spare + (plan.direct ? own : 0),
+                                     plan.alone, processors, stream);
+    if (status == cudaSuccess && !plan.direct)
+        status = COARSEN_(overlap)(&config, &early, (const void *)COARSEN_(place_kernel));
+    if (status == cudaSuccess)
+        status = cudaLaunchKernelEx(&config, COARSEN_(place_kernel), matrix, plan);
     return status;
 }
 

@@ -112,15 +112,16 @@ PATTERNS = {  # knobs; one setting, and its counts by hand
     # 1001 floats read and as many written, as the one value is above 0, and their number of 8 bytes.
     "select": (["--n", "1001", "--data", "one"], {"BLOCK_DIM": ["128"], "COARSE_FACTOR": ["2", "8"]},
                {"COARSE_FACTOR": "2"}, {"global_bytes": "8016", "atomics_global": "0", "blocks": "1"}),
-    # More than a tile of 512: each key is counted in its 4 digits, by one kernel, and in its tile by each of 4 passes.
-    "sort": (["--n", "1001"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["8", "16"]}, {"COARSE_FACTOR": "8"},
-             {"atomics_shared": "4004"}),
+    # So many that counting what comes before each would take longer: of each of 4 digits a block counts its keys.
+    "sort": (["--n", "4001"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["8", "16"]}, {"COARSE_FACTOR": "8"},
+             {"atomics_shared": "16004"}),
     # 2002 keys, of which a thread merges 3, for two tiles on each of 7 multiprocessors: more than 10 tiles of 192.
     "merge": (["--n", "1001"], {"BLOCK_DIM": ["64", "128"], "COARSE_FACTOR": ["9"]}, {"BLOCK_DIM": "64"},
               {"atomics_global": "0", "blocks": "11"}),
-    # 8 lanes a row of up to 8 vectors.
+    # A warp for each row, one behind the other. Each lane loads a vector, those behind the last the first one again; and
+    # 3 elements, on average, are beside the row's vectors.
     "rows": (["--rows", "80", "--width", "33"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "4"]},
-             {"COARSE_FACTOR": "1"}, {"global_bytes": str((80 * 33 + 80) * 4), "blocks": "10"}),
+             {"COARSE_FACTOR": "1"}, {"global_bytes": str(80 * (32 * 16 + 3 * 4 + 4)), "blocks": "40"}),
     # A lane a row of 3.
     "columns": (["--rows", "64", "--width", "3"], {"BLOCK_DIM": ["64"], "COARSE_FACTOR": ["1", "2"]},
                 {"COARSE_FACTOR": "1"}, {"global_bytes": str((64 * 3 + 3) * 4), "blocks": "1"}),
@@ -228,11 +229,11 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
     "scan": ("scan/single_pass.h", "COARSEN_EXCLUSIVE ? before : sum;", "before;", ["--n", "1003"]),
     "select": ("select/single_pass.h", "*arrays.count = start + kept->count;", "*arrays.count = start + kept->count + 1;",
                ["--n", "1003"]),
-    "sort": ("sort/onesweep.h", "offsets[d] = before - ranking.begin[d];", "offsets[d] = before;",
-             ["--n", "1003"]),
+    "sort": ("sort/onesweep.h", "at - (one ? 0 : ranking->begin[d]);", "at - (one ? 0 : ranking->begin[d] / 2);",
+             ["--n", "9003"]),
     "merge": ("merge/pipelined.h", "*(const COARSEN_(vector) *)(merged + k);",
               "*(const COARSEN_(vector) *)merged;", ["--n", "1003"]),
-    "rows": ("segmented/rows.h", "out[first + r] = sum[k];", "out[first + r] = sum[0];",
+    "rows": ("segmented/rows.h", "out[r] = sum[k];", "out[r] = sum[0];",
              ["--rows", "99", "--width", "8"]),
     "columns": ("segmented/columns.h", "sum[j] = COARSEN_(op)(sum[j], partial[w * lanes + lane]);", ";",
                 ["--rows", "99"]),
@@ -240,7 +241,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
                 "arrays.out[group] = COARSEN_(identity)();", ["--n", "2051", "--width", "7", "--data", "runs"]),
     "stencil": ("stencil/vectorized.h", "const bool kept_z = step < walk.inner || step >= walk.outer;",
                 "const bool kept_z = false;", ["--n", "12", "--knob", "COARSEN_THREAD_ROWS=1"]),
-    "top_k": ("top_k.h", "out_indices[row * plan.k + j] = (COARSEN_INDEX)index", "out_indices[row * plan.k + j] = (COARSEN_INDEX)(index + 1)",
+    "top_k": ("top_k.h", "matrix.out_indices[row * plan.k + rank] = (COARSEN_INDEX)place;", "matrix.out_indices[row * plan.k + rank] = (COARSEN_INDEX)(place + 1);",
               ["--n", "1003", "--k", "10", "--knob", "COARSEN_PART=256"]),
     "sort_segments": ("sort_segments.h", "return COARSEN_(before)(theirs, mine) != upper ? theirs : mine;",
                       "return COARSEN_(before)(theirs, mine) == upper ? theirs : mine;",

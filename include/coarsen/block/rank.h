@@ -8,7 +8,8 @@
 //     #include <coarsen/block/rank.h>
 //
 //     // in a kernel of coarsen_ceil_div(n, 32) blocks of by_time_rankers threads, where out is apart from in
-//     //     const unsigned int i = blockIdx.x * 32 + threadIdx.x, place = by_time_rank(in, n, 0, 64);
+//     //     __shared__ by_time_ranked held[by_time_held];
+//     //     const unsigned int i = blockIdx.x * 32 + threadIdx.x, place = by_time_rank(held, in, n, 0, 64);
 //     //     if (threadIdx.x < 32 && i < n)
 //     //         out[place] = in[i];
 //
@@ -17,8 +18,9 @@
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
 // | COARSEN_TYPE         | required         | type of the keys                                     |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
-// Defines NAME_rankers, the threads of a block, 1024 or for keys of more than 32 bytes fewer; for the device
-//     unsigned int NAME_rank(const COARSEN_TYPE *in, unsigned int n, unsigned int first, unsigned int width)
+// Defines NAME_rankers, the threads of a block, 1024 or for keys of more than 32 bytes fewer; NAME_ranked, what is compared
+// of a key, and NAME_held, how many of these a block has in shared memory; for the device
+//     unsigned int NAME_rank(NAME_ranked *held, const COARSEN_TYPE *in, unsigned int n, unsigned int first, unsigned int width)
 // which all threads of all blocks call once; and for the host
 //     size_t NAME_most_ranked(size_t compared, size_t most, size_t processors)
 // Returns in thread t < 32 of block b the place of key 32 b + t, if there is one. n: from 1 to 65536. Of keys of which
@@ -77,7 +79,13 @@ COARSEN_DEVICE bool COARSEN_(earlier)(COARSEN_(ranked) a, COARSEN_(ranked) b)
 // 32 KiB of shared memory hold so many groups of keys: some for each of 32 warps, or of large keys one for fewer warps.
 #define COARSEN_HELD    (256 / ((sizeof(COARSEN_(ranked)) + 3) / 4))
 #define COARSEN_RANKERS (COARSEN_HELD > 32 ? 1024 : COARSEN_HELD > 0 ? COARSEN_HELD * 32 : 32)
-enum { COARSEN_(rankers) = COARSEN_RANKERS };
+enum {
+    COARSEN_(rankers) = COARSEN_RANKERS,
+    COARSEN_(rank_warps) = COARSEN_RANKERS / 32,
+    COARSEN_(rank_groups) = // of a warp at a time
+    COARSEN_HELD > COARSEN_(rank_warps) ? COARSEN_HELD / COARSEN_(rank_warps) : 1,
+    COARSEN_(held) = COARSEN_RANKERS * COARSEN_(rank_groups)
+};
 
 // Counts are floats, exact up to 2^24: the pipe for integers compares, and that for floats has nothing else to do.
 COARSEN_INLINE void COARSEN_(count_if)(float *count, bool it)
@@ -107,14 +115,13 @@ COARSEN_INLINE float COARSEN_(count_of_group)(const COARSEN_(ranked) * group, CO
     return count;
 }
 
-COARSEN_INLINE unsigned int COARSEN_(rank)(const COARSEN_TYPE *in, unsigned int n,
-                                           unsigned int first, unsigned int width)
+COARSEN_INLINE unsigned int COARSEN_(rank)(COARSEN_(ranked) * held, const COARSEN_TYPE *in,
+                                           unsigned int n, unsigned int first, unsigned int width)
 {
-    enum { warps = COARSEN_RANKERS / 32, groups = COARSEN_HELD > warps ? COARSEN_HELD / warps : 1 };
-    COARSEN_SHARED(COARSEN_(ranked), stages, warps * 32 * groups);
+    enum { warps = COARSEN_(rank_warps), groups = COARSEN_(rank_groups) };
     __shared__ float counts[warps][32];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    COARSEN_(ranked) *const stage = stages + warp * 32 * groups;
+    COARSEN_(ranked) *const stage = held + warp * 32 * groups;
     const unsigned int here = blockIdx.x * 32, i = here + lane, at = i < n ? i : n - 1;
     const COARSEN_(ranked) own = COARSEN_(ranked_of)(in[at], first, width);
     float count = 0;

@@ -446,6 +446,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
     COARSEN_(rank_kernel)(COARSEN_(arrays) arrays, unsigned int n, unsigned int first,
                           unsigned int width)
 {
+    COARSEN_SHARED(COARSEN_(ranked), held, COARSEN_(held));
     const unsigned int i = blockIdx.x * 32 + threadIdx.x;
     const bool mine = threadIdx.x < 32 && i < n;
     COARSEN_TYPE key;
@@ -456,7 +457,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_(rankers))
     if (mine)
         value = arrays.in_values[i];
 #endif
-    const unsigned int place = COARSEN_(rank)(arrays.in, n, first, width);
+    const unsigned int place = COARSEN_(rank)(held, arrays.in, n, first, width);
     if (mine) {
         arrays.out[place] = key;
 #ifdef COARSEN_VALUE
