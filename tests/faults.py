@@ -1090,7 +1090,7 @@ FAULTS = {
         ("count keys out of the range", "            if (COARSEN_(has_key)(range, key))\n                atomicAdd", "            if (true)\n                atomicAdd"),
         ("count the places of other keys", "i + r * blockDim.x < list.count && keys[r] == range.key &&", "i + r * blockDim.x < list.count &&"),
         ("take the last key for the least", "least = key < least ? key : least;", "least = key;"),
-        ("take the last place for the greatest", "ends.high = places[r] > ends.high ? places[r] : ends.high;", "ends.high = places[r];"),
+        ("forget the greatest place", "ends.high = places[r] > ends.high ? places[r] : ends.high;", ";"),
         ("end where too few are", "__ballot_sync(0xffffffff, counts < k)", "__ballot_sync(0xffffffff, counts + 1 < k)"),
         ("end in a row of too few", "__ballot_sync(0xffffffff, rows < k)", "__ballot_sync(0xffffffff, rows + 1 < k)"),
         ("count the lesser ones for equal ones", "        k -= before;\n", ""),
