@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // bench/shapes/matmul.cu: products of floats by matmul.h beside cublasSgemm, in 32-bit arithmetic. A line:
-//     f32 rows= cols= inner= apart= pad= data=
-// pad: floats between the rows of M, N and P.
+//     f32 rows= cols= inner= apart= pad= data= [plans=]
+// pad: floats between the rows of M, N and P. plans: all ways that matmul.h has to choose from are timed, too, but for
+// those whose cost is so many times the least.
 
 #include "shapes.h"
 
@@ -23,6 +24,51 @@ static void cublas_check(cublasStatus_t status, const char *call)
 
 static cublasHandle_t cublas;
 
+struct way {
+    product_plan plan;
+    size_t number; // of the ways of its shape
+};
+
+// All plans up to so many times the cost of the best one.
+static std::vector<way> plans_of(const product_problem &of, double most)
+{
+    cudaError_t status = cudaSuccess;
+    const double least = product_make_plan(of, &status).cost;
+    int device = 0, count = 0; // of multiprocessors
+    BENCH_CHECK(status);
+    BENCH_CHECK(cudaGetDevice(&device));
+    BENCH_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    const size_t processors = (size_t)count;
+    std::vector<way> plans;
+    for (size_t s = 0; s < product_shapes_without_tensor; s++)
+        for (size_t w = 0; w < product_ways; w++) {
+            const product_plan plan = product_plan_of(of, s, w, processors);
+            if (plan.cost > 0 && plan.cost <= most * least)
+                plans.push_back({plan, w});
+        }
+    product_plan narrow = {};
+    narrow.shape = product_shapes;
+    narrow.cost = product_narrow_cost(of.rows, of.cols, of.inner, processors);
+    if (narrow.cost <= most * least)
+        plans.push_back({narrow, 0});
+    return plans;
+}
+
+// A plan as bench/matmul_costs.py reads it.
+static std::string text_of(const way &w)
+{
+    char text[256];
+    const product_plan &plan = w.plan;
+    const bool narrow = plan.shape == product_shapes;
+    const product_shape shape = product_shape_of(narrow ? 0 : plan.shape);
+    snprintf(
+        text, sizeof(text),
+        "shape=%zu rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu cost=%.6g",
+        plan.shape, narrow ? 0 : shape.rows, narrow ? 0 : shape.cols, w.number, plan.whole,
+        plan.parts, plan.depth, plan.pack_m + plan.pack_n, plan.cost);
+    return text;
+}
+
 #define SHAPE_NAME f32
 SHAPE_CONTEST
 {
@@ -31,7 +77,28 @@ SHAPE_CONTEST
     const shape_array<float> m(rows * ldm, apart, shape_data_of(s), 1);
     const shape_array<float> nn(inner * ldn, apart, shape_data_of(s), 9);
     const shape_array<float> p(rows * ldn, apart);
-    const shape_scratch scratch(product_scratch_bytes(rows, cols, inner));
+    size_t bytes = product_scratch_bytes(rows, cols, inner);
+    std::vector<way> plans;
+    if (s.words.count("plans")) {
+        const product_problem of = {1,
+                                    rows,
+                                    cols,
+                                    inner,
+                                    product_lines_aligned(m.data, ldm),
+                                    product_lines_aligned(nn.data, ldn),
+                                    (size_t)-1};
+        plans = plans_of(of, (double)s.at("plans"));
+        for (const way &w : plans)
+            bytes = std::max(bytes, w.plan.scratch_bytes);
+    }
+    const shape_scratch scratch(bytes);
+    std::vector<shape_way> ways;
+    for (const way &w : plans)
+        ways.push_back({text_of(w), [=](cudaStream_t stream) {
+                            return product_launch_plan(w.plan, rows, cols, inner, 1, m.data, ldm,
+                                                       nn.data, ldn, 0, p.data, ldn,
+                                                       scratch.memory.get(), stream);
+                        }});
     shape_contest(
         b, "matmul", s, rows * cols * inner,
         4.0 * (double)(rows * inner + inner * cols + rows * cols),
@@ -47,7 +114,8 @@ SHAPE_CONTEST
         [=](cudaStream_t stream) {
             return product_launch(rows, cols, inner, 1, m.data, ldm, nn.data, ldn, 0, p.data, ldn,
                                   scratch.memory.get(), scratch.bytes, stream);
-        });
+        },
+        false, ways);
 }
 
 int main(int argc, char **argv)

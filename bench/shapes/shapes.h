@@ -192,11 +192,17 @@ template <typename T> double shape_slack(size_t n)
 
 typedef std::function<cudaError_t(cudaStream_t)> shape_launch;
 
+// Another way of ours to do the same, and the knobs that tell it from others.
+struct shape_way {
+    std::string knobs;
+    shape_launch launch;
+};
+
 // bytes: that must be moved. peer: its name. waits: whether the peer waits for the device in between.
 static inline void shape_contest(bench &b, const char *pattern, const shape &s, size_t n,
                                  double bytes, const std::vector<shape_output> &outputs,
                                  const char *peer, shape_launch peer_launch, shape_launch launch,
-                                 bool waits = false)
+                                 bool waits = false, const std::vector<shape_way> &ways = {})
 {
     bench_contest contest(pattern, s.type, n);
     contest.data = s.line.substr(s.line.find(' ') + 1);
@@ -232,6 +238,11 @@ static inline void shape_contest(bench &b, const char *pattern, const shape &s, 
         return true;
     };
     contest.entries.push_back(entry);
+    for (const shape_way &way : ways) {
+        entry.knobs = way.knobs;
+        entry.launch = way.launch;
+        contest.entries.push_back(entry);
+    }
     b.run(contest);
 }
 

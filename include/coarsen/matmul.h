@@ -264,7 +264,7 @@ typedef struct {
 
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
-    const COARSEN_(shape) shapes[] = {
+    static const COARSEN_(shape) shapes[] = {
 #define COARSEN_ROW(shape, cost, begin, lone, packed)                                              \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
@@ -364,87 +364,93 @@ COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner
 }
 #endif
 
-// Keeps the better of two plans: the first one, if it costs less.
-COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
-{
-    if (best->cost == 0 || plan.cost < best->cost)
-        *best = plan;
-}
-
-// Considers one shape, after what is to be packed for it: all tiles whole; or what is left for the last wave, or all if
-// that is little, in parts that make up a few full waves.
-COARSEN_HOST void COARSEN_(consider_shape)(COARSEN_(plan) plan, COARSEN_(shape) shape,
-                                           COARSEN_(problem) of, size_t processors,
-                                           COARSEN_(plan) * best)
-{
-    // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-#ifdef COARSEN_IS_16
-    const double add_element = 50;
-#else
-    const double add_element = 26;
-#endif
-    const double add = 2.2e5, packing = plan.cost;
-    const size_t area = shape.rows * shape.cols;
-    const size_t tiles =
-        coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
-    plan.cost = packing + COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), of.inner);
-    plan.whole = tiles, plan.parts = 1, plan.depth = of.inner;
-    plan.scratch_bytes = plan.pack_bytes;
-    COARSEN_(consider)(plan, best);
-
-    for (size_t t = 0; t < 2 && of.count == 1; t++) {
-        const size_t rest = t == 0 ? tiles % processors : tiles;
-        plan.whole = tiles - rest;
-        for (size_t waves = 1; waves <= 4 && rest > 0; waves++) {
-            const size_t most = waves * processors / rest;
-            plan.depth = most < 2 ? 0 : 32 * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), 32);
-            plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(of.inner, plan.depth);
-            const size_t sums = rest * plan.parts * area;
-            if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
-                continue;
-            plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
-            plan.cost = packing + COARSEN_(cost)(shape, plan.whole / processors, of.inner) +
-                        COARSEN_(cost)(shape, waves, plan.depth) + add +
-                        (double)sums * add_element / (double)processors;
-            COARSEN_(consider)(plan, best);
-        }
-    }
-}
-
 #ifndef COARSEN_IS_16
-// The same of the shape that takes packed operands: those that are not as it takes them are packed first.
-COARSEN_HOST void COARSEN_(consider_packed)(COARSEN_(plan) plan, COARSEN_(shape) shape,
-                                            COARSEN_(problem) of, size_t processors,
-                                            COARSEN_(plan) * best)
+// What is to be packed for a shape that takes packed operands: those that are not as it takes them. The cost; or 0 if
+// there is nothing to pack, or no room.
+COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, size_t processors,
+                                           COARSEN_(plan) * plan)
 {
     // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
     // multiprocessors.
     const double launch = 4e5, pack_element = 60;
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     if (COARSEN_M_ACROSS || !of.m_aligned)
-        plan.pack_m = items * coarsen_ceil_div(of.rows, items);
+        plan->pack_m = items * coarsen_ceil_div(of.rows, items);
     if (COARSEN_N_ACROSS || !of.n_aligned)
-        plan.pack_n = items * coarsen_ceil_div(of.cols, items);
-    const size_t lines = plan.pack_m + plan.pack_n;
+        plan->pack_n = items * coarsen_ceil_div(of.cols, items);
+    const size_t lines = plan->pack_m + plan->pack_n;
     if (lines == 0 || of.inner > most / lines)
-        return;
-    plan.pack_bytes = lines * of.inner * sizeof(COARSEN_TYPE);
-    plan.cost = launch + (double)lines * (double)of.inner * pack_element / (double)processors;
-    COARSEN_(consider_shape)(plan, shape, of, processors, best);
+        return 0;
+    plan->pack_bytes = lines * of.inner * sizeof(COARSEN_TYPE);
+    return launch + (double)lines * (double)of.inner * pack_element / (double)processors;
 }
 #endif
+
+// The ways to make a product of tiles of one shape. Way 0: all tiles whole. 1 to 4: what is left for the last wave, in
+// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. A plan of no cost: there is none.
+enum { COARSEN_(ways) = 9 };
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
+{
+    // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
+    // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
+    const double add = 2.2e5;
+#ifdef COARSEN_IS_16
+    const double add_element = 50, element = 5.6;
+    const bool by_element = !of.m_aligned || !of.n_aligned;
+#else
+    const double add_element = 26, element = 1.1;
+    const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
+#endif
+    const COARSEN_(plan) none = {};
+    COARSEN_(shape) shape = COARSEN_(shape_of)(s);
+    COARSEN_(plan) plan = {};
+    plan.shape = s;
+    if (of.count > 1 && (way > 0 || shape.packed))
+        return none;
+#ifndef COARSEN_IS_16
+    if (shape.packed && (plan.cost = COARSEN_(plan_packing)(of, processors, &plan)) == 0)
+        return none;
+#endif
+    if (!shape.packed && by_element)
+        shape.cost *= element, shape.begin /= element;
+
+    const size_t area = shape.rows * shape.cols;
+    const size_t tiles =
+        coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
+    if (way == 0) {
+        plan.cost += COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), of.inner);
+        plan.whole = tiles, plan.parts = 1, plan.depth = of.inner;
+        plan.scratch_bytes = plan.pack_bytes;
+        return plan;
+    }
+    const size_t waves = (way - 1) % 4 + 1, rest = way <= 4 ? tiles % processors : tiles;
+    const size_t most = rest > 0 ? waves * processors / rest : 0;
+    if (most < 2)
+        return none;
+    plan.whole = tiles - rest;
+    plan.depth = 32 * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), 32);
+    plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(of.inner, plan.depth);
+    const size_t sums = rest * plan.parts * area;
+    if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
+        return none;
+    plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
+    plan.cost += COARSEN_(cost)(shape, plan.whole / processors, of.inner) +
+                 COARSEN_(cost)(shape, waves, plan.depth) + add +
+                 (double)sums * add_element / (double)processors;
+    return plan;
+}
+
+// Keeps the better of two plans: the first one, if it costs less.
+COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
+{
+    if (plan.cost > 0 && (best->cost == 0 || plan.cost < best->cost))
+        *best = plan;
+}
 
 // The plan of the least cost.
 COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_t *status)
 {
-    // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
-#ifdef COARSEN_IS_16
-    const double element = 5.6;
-    const bool by_element = !of.m_aligned || !of.n_aligned;
-#else
-    const double element = 1.1;
-    const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
-#endif
     COARSEN_(plan) best = {};
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
     size_t shared_limit = 0;
@@ -456,23 +462,10 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     best.shape = COARSEN_(shapes);
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
-    for (size_t s = 0; s < shapes; s++) {
-        COARSEN_(shape) shape = COARSEN_(shape_of)(s);
-        if (s > 0 && shape.shared_bytes > shared_limit)
-            continue;
-        COARSEN_(plan) plan = {};
-        plan.shape = s;
-        if (!shape.packed) {
-            if (by_element)
-                shape.cost *= element, shape.begin /= element;
-            COARSEN_(consider_shape)(plan, shape, of, processors, &best);
-        }
-#ifndef COARSEN_IS_16
-        else if (of.count == 1) {
-            COARSEN_(consider_packed)(plan, shape, of, processors, &best);
-        }
-#endif
-    }
+    for (size_t s = 0; s < shapes; s++)
+        for (size_t way = 0; way < COARSEN_(ways); way++)
+            if (s == 0 || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
+                COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
 #ifdef COARSEN_LONG_ROWS
     const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
     COARSEN_(plan) plan = {};
@@ -503,6 +496,53 @@ COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
     return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
+// Makes a product as planned. Its arguments are sound.
+COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows, size_t cols,
+                                               size_t inner, COARSEN_ACC alpha,
+                                               const COARSEN_TYPE *m, size_t ldm,
+                                               const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta,
+                                               COARSEN_TYPE *p, size_t ldp, void *scratch,
+                                               cudaStream_t stream)
+{
+#ifdef COARSEN_LONG_ROWS
+    if (plan.shape == COARSEN_(shapes)) {
+        COARSEN_(narrow_product)
+        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
+        const COARSEN_(narrow_product) swapped = {
+            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
+        if (!COARSEN_LONG_ROWS(rows, cols))
+            of = swapped;
+        return COARSEN_(narrow_launch_product)(of, stream);
+    }
+#endif
+#ifdef COARSEN_PLAIN
+    if (plan.shape == COARSEN_(shapes))
+        return COARSEN_(plain_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                      stream);
+#endif
+    COARSEN_(work) work = {};
+    work.m_rows = rows, work.n_cols = cols;
+#ifndef COARSEN_IS_16
+    COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
+    const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
+    const COARSEN_(unpacked)
+        of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
+    const cudaError_t status =
+        plan.pack_bytes > 0 ? COARSEN_(pack)(of_m, of_n, inner, stream) : cudaSuccess;
+    if (status != cudaSuccess)
+        return status;
+    if (plan.pack_m > 0)
+        m = of_m.to, ldm = work.m_rows = plan.pack_m;
+    if (plan.pack_n > 0)
+        n = of_n.to, ldn = work.n_cols = plan.pack_n;
+#endif
+    work.depth = plan.depth;
+    work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
+    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
+    return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
+                           plan.parts, work, stream);
+}
+
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                                           const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n,
                                           size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
@@ -527,45 +567,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                        COARSEN_(lines_aligned)(n, ldn),
                                        scratch == NULL ? 0 : scratch_bytes};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
-    if (status != cudaSuccess)
-        return status;
-#ifdef COARSEN_LONG_ROWS
-    if (plan.shape == COARSEN_(shapes)) {
-        COARSEN_(narrow_product)
-        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
-        const COARSEN_(narrow_product) swapped = {
-            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
-        if (!COARSEN_LONG_ROWS(rows, cols))
-            of = swapped;
-        return COARSEN_(narrow_launch_product)(of, stream);
-    }
-#endif
-#ifdef COARSEN_PLAIN
-    if (plan.shape == COARSEN_(shapes))
-        return COARSEN_(plain_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
-                                      stream);
-#endif
-    COARSEN_(work) work = {};
-    work.m_rows = rows, work.n_cols = cols;
-#ifndef COARSEN_IS_16
-    COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
-    const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
-    const COARSEN_(unpacked)
-        of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
-    if (plan.pack_bytes > 0)
-        status = COARSEN_(pack)(of_m, of_n, inner, stream);
-    if (status != cudaSuccess)
-        return status;
-    if (plan.pack_m > 0)
-        m = of_m.to, ldm = work.m_rows = plan.pack_m;
-    if (plan.pack_n > 0)
-        n = of_n.to, ldn = work.n_cols = plan.pack_n;
-#endif
-    work.depth = plan.depth;
-    work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
-    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
-    return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
-                           plan.parts, work, stream);
+    return status != cudaSuccess ? status
+                                 : COARSEN_(launch_plan)(plan, rows, cols, inner, alpha, m, ldm, n,
+                                                         ldn, beta, p, ldp, scratch, stream);
 }
 
 // Whether pointer may hold as many matrices, each so many elements further than the one before.
