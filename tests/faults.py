@@ -1549,7 +1549,7 @@ FAULTS = {
         ("forget that rows end in a step", "at->row += step.row + further;", "at->row += step.row;"),
         ("run behind the last slot", "(unsigned int)coarsen_min(of.slots - at.first, of.tile)", "of.tile"),
         ("count a row that began before", "at.slot > 0 ? of.each - at.slot : 0;", "0;"),
-        ("lose a row that begins in the tile", "1 + COARSEN_(divide)(slots - 1 - ", "COARSEN_(divide)(slots - 1 - "),
+        ("lose a row that begins in the tile", "1 + COARSEN_(quotient)(slots - 1 - ", "COARSEN_(quotient)(slots - 1 - "),
         ("divide exact multiples wrong", "__umulhi(2 * a + 1, inverse)", "__umulhi(2 * a, inverse)"),
         ("take the first row for the others", "const bool behind = v >= left;", "const bool behind = v > left;"),
         ("take the pitch for the width", "of.in + at.start + further * of.pitch;", "of.in + at.start + further * of.width;"),

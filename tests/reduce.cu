@@ -821,11 +821,11 @@ static __global__ void divide(const unsigned long long *by, unsigned int count, 
         const unsigned long long end = by[k] < 32 ? 1 << 20 : 1 << 15;
         for (unsigned long long a = threadIdx.x * by[k]; a < end;
              a += 256 * by[k]) // a multiple, and what is before it
-            if (view_byte_divide((unsigned int)a, inverse) != a / by[k] ||
-                (a > 0 && view_byte_divide((unsigned int)a - 1, inverse) != (a - 1) / by[k]))
+            if (view_byte_quotient((unsigned int)a, inverse) != a / by[k] ||
+                (a > 0 && view_byte_quotient((unsigned int)a - 1, inverse) != (a - 1) / by[k]))
                 atomicAdd(wrong, 1u);
         if (threadIdx.x == 0 &&
-            view_byte_divide((unsigned int)end - 1, inverse) != (end - 1) / by[k])
+            view_byte_quotient((unsigned int)end - 1, inverse) != (end - 1) / by[k])
             atomicAdd(wrong, 1u);
     }
 }

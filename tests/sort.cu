@@ -733,6 +733,8 @@ int main(void)
     check_counted(of_pairs, 900);
     check_digits(20 * 192 + 11);
     check_block();
+    tap_ok(one_pairs_most_ranked(24576, 8448, 0) == 0,
+           "of a device that cannot be asked no keys are counted");
 #ifndef TEST_FIRST
     check(of_u8);
     check(of_i16, 18);

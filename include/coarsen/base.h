@@ -473,13 +473,19 @@ COARSEN_HOST size_t coarsen_attribute(cudaDeviceAttr attribute, cudaError_t *sta
 }
 
 // Lets a kernel have so many bytes of dynamic shared memory, if with what else a block has there that is more than
-// it has without being asked. other: bytes, or more.
+// it has without being asked. other: bytes, or more. The kernel may have all that there is then: so launches of other
+// host threads, which ask for fewer bytes, take none of them away.
 COARSEN_HOST cudaError_t coarsen_let_share(const void *kernel, size_t shared_bytes, size_t other)
 {
-    return shared_bytes + other <= 48 << 10
-               ? cudaSuccess
+    if (shared_bytes + other <= 48 << 10)
+        return cudaSuccess;
+    cudaError_t status;
+    const size_t all = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status);
+    const size_t bytes = shared_bytes + other < all ? all - other : shared_bytes;
+    return status != cudaSuccess
+               ? status
                : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)shared_bytes);
+                                      (int)bytes);
 }
 
 // Whether pointer may hold n elements of so many bytes, more than 0, at that alignment: not null
@@ -1124,6 +1130,12 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_SORT || COARSEN_PATTERN == COARSEN_PATTERN_MERGESORT
+static_assert(alignof(COARSEN_TYPE) <= 16,
+              "coarsen: keys must have an alignment of 16 bytes or less, as the scratch has");
+#ifdef COARSEN_VALUE
+static_assert(alignof(COARSEN_VALUE) <= 16,
+              "coarsen: values must have an alignment of 16 bytes or less, as the scratch has");
+#endif
 typedef struct {
     const COARSEN_TYPE *in;
     COARSEN_TYPE *out;

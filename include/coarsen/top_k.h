@@ -54,7 +54,8 @@
 //     k up to 128                 number of each of its 16-byte vectors, of a tile of 32 vectors. The warp bisects the
 //                                 bits until few more than k vectors are up to them, sets bits for these, and looks
 //                                 at their numbers again. Up to 256 numbers the lanes keep all.
-//     up to 32 KiB                blocks: each has all numbers of a row in shared memory, as candidates.
+//     up to 32 KiB,               blocks: each has all numbers of a row in shared memory, as candidates.
+//     28 of 8-byte numbers
 //     longer rows                 parts: vectors at the same distance each. Blocks read the row, and leave the first
 //                                 number of each part, some thousands. The k parts whose first numbers come first have
 //                                 all of the first k: all blocks look through these again, and what comes no later than
@@ -127,11 +128,11 @@ static_assert((COARSEN_(index))0.5 == (COARSEN_(index))0,
 #define COARSEN_ENTRY        (sizeof(COARSEN_(word)) + 8) // bytes of a key and a place
 #define COARSEN_MOST_PARTS   (5 * COARSEN_PART)           // of a row
 #define COARSEN_SHARED_BYTES (48 << 10)                   // of candidates
-// The longest row of which a block's shared memory has all keys.
-#define COARSEN_WHOLE                                                                              \
-    (2 * COARSEN_PART < (32 << 10) / sizeof(COARSEN_(word)) ? 2 * COARSEN_PART                     \
-                                                            : (32 << 10) / sizeof(COARSEN_(word)))
-#define COARSEN_GROUP (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
+// The longest row of which a block's shared memory has all keys, besides what NAME_plan_rows has spare: 64 KiB in all, at the
+// most, which is what a device of compute capability 7.5 has.
+#define COARSEN_KEYS         ((sizeof(COARSEN_(word)) == 8 ? 28 << 10 : 32 << 10) / sizeof(COARSEN_(word)))
+#define COARSEN_WHOLE        (2 * COARSEN_PART < COARSEN_KEYS ? 2 * COARSEN_PART : COARSEN_KEYS)
+#define COARSEN_GROUP        (COARSEN_ITEMS <= 8 ? 4 : 2) // vectors that a thread looks through at once
 // Rows of 32 vectors that a warp of a block reads at once, a power of two: half of COARSE_FACTOR, as it keeps what comes first
 // of each, and where.
 #define COARSEN_ROWS                                                                               \
@@ -1474,7 +1475,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(const COARSEN_TYPE *in, size_t pi
     int resident = 0; // blocks per multiprocessor
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     // Of few rows blocks have one sooner, unless it is so short that a warp's lanes have all of it.
-    const size_t most = rows >= 4 * processors  ? 0xfffffff0
+    // A warp counts a row's tiles in 32 bits, and may begin one behind the last.
+    const size_t most = rows >= 4 * processors  ? 0xffff0000
                         : rows > processors / 2 ? COARSEN_PART
                                                 : COARSEN_ROOM;
     if (k <= COARSEN_WARP_K && width <= most) {
@@ -1555,6 +1557,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 #undef COARSEN_AT_ONCE
 #undef COARSEN_GROUP
 #undef COARSEN_ENTRY
+#undef COARSEN_KEYS
 #undef COARSEN_WHOLE
 #undef COARSEN_MOST_PARTS
 #undef COARSEN_SHARED_BYTES

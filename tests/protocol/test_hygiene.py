@@ -426,7 +426,7 @@ COMPILERS = {  # of what is named, the optimizer and the assembler say nothing
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_places(compiler, tmp_path):
-    """Every header in a namespace, in another one after it, and in extern "C"."""
+    """Every header in a namespace, in another one after it, and in extern "C"; also those for views and counted inputs."""
     if compiler == "nvcc" and not NVCC:
         pytest.skip(NO_NVCC)
     source = "#include <cuda_runtime.h>\n#include <coarsen/nccl/base.h>\n" + CUDA
@@ -436,6 +436,8 @@ def test_places(compiler, tmp_path):
         for number, header in enumerate(templates):
             assert f"{example(header)[0]}\n".strip() in CUDA, "an example that needs another inclusion first: include that here, too"
             source += inclusion(header, again=True, COARSEN_NAME=f"{tag}{number}")
+            for option in {"COARSEN_VIEW", "COARSEN_COUNTED"} & set(parameters(header)):
+                source += inclusion(header, again=True, COARSEN_NAME=f"{tag}{number}{option[8]}", **{option: "1"})
         source += end + "\n"
     # GCC says that it leaves this warning out where a source is that long.
     quiet = [] if compiler == "nvcc" else ["-Wno-misleading-indentation"]

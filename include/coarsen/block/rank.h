@@ -170,11 +170,11 @@ COARSEN_INLINE unsigned int COARSEN_(rank)(COARSEN_(ranked) * held, const COARSE
 
 #ifndef __CUDACC_RTC__
 // Up to how many keys, and no more than `most`, all blocks are done in less time than one compares its keys with so many
-// others. They run in turns: as many at a time as there are multiprocessors.
+// others. They run in turns: as many at a time as there are multiprocessors. Of a device that cannot be asked: none.
 COARSEN_HOST size_t COARSEN_(most_ranked)(size_t compared, size_t most, size_t processors)
 {
     size_t n = 0;
-    for (size_t bit = 65536; bit > 0; bit /= 2)
+    for (size_t bit = processors > 0 ? 65536 : 0; bit > 0; bit /= 2)
         if (n + bit <= most && coarsen_ceil_div(n + bit, 32 * processors) * (n + bit) <= compared)
             n += bit;
     return n;

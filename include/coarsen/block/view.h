@@ -79,14 +79,14 @@ typedef struct {
     size_t number;
 } COARSEN_(spot);
 
-// a / b is COARSEN_(divide)(a, COARSEN_(inverse)(b)), if a < b or (2a + 1) 2b < 2^32: (2a + 1) / 2b is no less than
+// a / b is COARSEN_(quotient)(a, COARSEN_(inverse)(b)), if a < b or (2a + 1) 2b < 2^32: (2a + 1) / 2b is no less than
 // 1 / 2b away from a whole number, and the inverse makes it less by (2a + 1) / 2^32 at most.
 COARSEN_HOST_DEVICE unsigned int COARSEN_(inverse)(size_t b)
 {
     return b > 0 && b < 1u << 31 ? 0xffffffffu / (2 * (unsigned int)b) : 0;
 }
 
-COARSEN_DEVICE unsigned int COARSEN_(divide)(unsigned int a, unsigned int inverse)
+COARSEN_DEVICE unsigned int COARSEN_(quotient)(unsigned int a, unsigned int inverse)
 {
     return __umulhi(2 * a + 1, inverse);
 }
@@ -166,7 +166,8 @@ COARSEN_DEVICE unsigned int COARSEN_(begun)(COARSEN_(rows) of, COARSEN_(place) a
     const size_t before =
         at.slot > 0 ? of.each - at.slot : 0; // slots of the row that began in another tile
     const unsigned int slots = COARSEN_(slots)(of, at);
-    return slots > before ? 1 + COARSEN_(divide)(slots - 1 - (unsigned int)before, of.by_each) : 0;
+    return slots > before ? 1 + COARSEN_(quotient)(slots - 1 - (unsigned int)before, of.by_each)
+                          : 0;
 }
 
 COARSEN_INLINE unsigned int COARSEN_(pieces)(COARSEN_(rows) of, COARSEN_(place) at,
@@ -182,7 +183,7 @@ COARSEN_DEVICE COARSEN_(spot)
 {
     const size_t left = of.each - at.slot; // of the row that the tile begins in
     const bool behind = v >= left;
-    const unsigned int u = v - (unsigned int)left, row = COARSEN_(divide)(u, of.by_each),
+    const unsigned int u = v - (unsigned int)left, row = COARSEN_(quotient)(u, of.by_each),
                        further = behind ? 1 + row : 0;
     const size_t vector = behind ? u - row * (unsigned int)of.each : at.slot + v;
     COARSEN_(spot) spot;
@@ -198,7 +199,7 @@ COARSEN_INLINE COARSEN_(spot) COARSEN_(piece_at)(COARSEN_(rows) of, COARSEN_(pla
     if (items == COARSEN_ITEMS)
         return COARSEN_(vector_at)(of, at, p);
     const unsigned int each = items > 1 ? of.quads : of.elements;
-    const unsigned int row = COARSEN_(divide)(p, items > 1 ? of.by_quads : of.by_elements);
+    const unsigned int row = COARSEN_(quotient)(p, items > 1 ? of.by_quads : of.by_elements);
     const bool begun = at.slot > 0;
     COARSEN_(spot) spot;
     spot.number = at.row + begun + row;

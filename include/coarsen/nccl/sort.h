@@ -675,7 +675,10 @@ COARSEN_HOST cudaError_t COARSEN_(finish_nccl)(
     if (!side || !COARSEN_(splits_ok)(&share, splits) ||
         share.n / COARSEN_(merge_tile) > 0x7ffffffe)
         return cudaErrorInvalidValue;
-    // The host has waited for stream, so what is sent is ready; and so is the room for what comes.
+    // The host has waited for what is sent. But only so a graph that captures stream has the other one, too.
+    status = cudaEventRecord(side->ready, stream);
+    if (status == cudaSuccess)
+        status = cudaStreamWaitEvent(side->stream, side->ready, 0);
     for (size_t part = 0; part < share.parts && status == cudaSuccess; part++) {
         status = COARSEN_(exchange)(&share, splits, part, comm, side->stream);
         if (status == cudaSuccess)

@@ -304,8 +304,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     !COARSEN_FIXED_TREE
 #define COARSEN_BOUNDS                                                                             \
     BLOCK_DIM,                                                                                     \
-        (BLOCK_DIM <= 512 && COARSE_FACTOR <= 4 && sizeof(COARSEN_ACC) <= 8 ? 1536 / BLOCK_DIM     \
-                                                                            : 1)
+        (BLOCK_DIM < 64                                                       ? 32                 \
+         : BLOCK_DIM <= 512 && COARSE_FACTOR <= 4 && sizeof(COARSEN_ACC) <= 8 ? 1536 / BLOCK_DIM   \
+                                                                              : 1)
 #else
 #define COARSEN_BOUNDS BLOCK_DIM
 #endif
