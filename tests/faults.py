@@ -428,6 +428,8 @@ FAULTS = {
          "    if (blockIdx.x > 0)\n        COARSEN_(enter)(scratch, &ticket);\n    else\n        ticket = 0;\n    if (threadIdx"),
         ("overrun a small array by one", "threadIdx.x < n)\n            load", "threadIdx.x <= n)\n            load"),
         ("take too small a scratch", "scratch_bytes >= needed", "true"),
+        ("wrap an index", "(size_t)(COARSEN_(at_index))(n - 1) == n - 1", "true"),
+        ("refuse the last index", "(size_t)(COARSEN_(at_index))(n - 1) == n - 1", "(size_t)(COARSEN_(at_index))n == n"),
     ]),
     "scan/kogge_stone.h": ("scan", CHECKS + [
         ("drop the barrier of a step", f"            {BARRIER}\n            if (t >= stride)", "            if (t >= stride)"),

@@ -27,13 +27,13 @@ static inline __host__ __device__ bool odd_first(unsigned long long a, unsigned 
 }
 
 #if TESTED(merge_sort)
-#define COARSEN_NAME    small // few keys of a thread: an even number, and passes of each width
-#define COARSEN_TYPE    unsigned int
-#define COARSEN_VALUE   unsigned int
-#define COARSEN_PAIRS   0
-#define BLOCK_DIM       64
-#define COARSE_FACTOR   2
-#define COARSEN_COUNTED 0
+#define COARSEN_NAME   small // few keys of a thread: an even number, and passes of each width
+#define COARSEN_TYPE   unsigned int
+#define COARSEN_VALUE  unsigned int
+#define COARSEN_PAIRS  0
+#define BLOCK_DIM      64
+#define COARSE_FACTOR  2
+#define COARSEN_RANKED 0
 #include <coarsen/merge_sort.h>
 
 namespace users
@@ -46,7 +46,7 @@ using namespace users;
 #define COARSEN_LESS(a, b) ((a) % n + run < (b) % n * i + item)
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      5
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       records
@@ -56,7 +56,7 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #ifndef TEST_FIRST
@@ -76,7 +76,7 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      7
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       odd_longs
@@ -86,14 +86,14 @@ using namespace users;
 #define COARSEN_PAIRS      0
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      1
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       wide_keys
 #define COARSEN_TYPE       wide
 #define COARSEN_LESS(a, b) by_words(a, b)
 #define BLOCK_DIM          64
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       wide_few // of which few are counted, by few warps
@@ -123,7 +123,7 @@ using namespace users;
 #define COARSEN_PAIRS      0
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       no_order_few
@@ -139,7 +139,7 @@ using namespace users;
 #define COARSEN_PAIRS      1
 #define BLOCK_DIM          32
 #define COARSE_FACTOR      3
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #include <coarsen/merge_sort.h>
 
 #define COARSEN_NAME       circle_few

@@ -314,6 +314,20 @@ __extension__ typedef __int128 wide_integer; // which no sum of 64-bit integers 
 #define BLOCK_DIM        64
 #include <coarsen/reduce/single_pass.h>
 
+#define COARSEN_NAME    argmax_byte // whose index ends at 255
+#define COARSEN_TYPE    short
+#define COARSEN_ARGMAX  unsigned char
+#define COARSEN_COUNTED 1
+#define COARSEN_VIEW    1
+#define BLOCK_DIM       64
+#include <coarsen/reduce.h>
+
+#define COARSEN_NAME   argmin_byte // and at 127
+#define COARSEN_TYPE   short
+#define COARSEN_ARGMIN signed char
+#define BLOCK_DIM      64
+#include <coarsen/reduce.h>
+
 #define COARSEN_NAME     least_pointer
 #define COARSEN_TYPE     float *
 #define COARSEN_OP       COARSEN_MIN
@@ -945,6 +959,56 @@ static void check_too_many(void)
 }
 #endif
 
+#if TESTED(single_pass) && !defined(TEST_FIRST)
+// The last index that its type can represent is right, and the next one an error.
+static void check_last_index(void)
+{
+    const test_array in(600), out(sizeof(argmax_byte_at)), out_min(sizeof(argmin_byte_at)),
+        count(8), scratch(argmax_byte_scratch_bytes(300)),
+        scratch_min(argmin_byte_scratch_bytes(300));
+    const short *const from = (short *)in.get();
+    argmax_byte_at *const to = (argmax_byte_at *)out.get(), most;
+    argmin_byte_at *const to_min = (argmin_byte_at *)out_min.get(), least;
+    void *const room = scratch.get(), *const room_min = scratch_min.get();
+    const unsigned long long *const n = (unsigned long long *)count.get(), counted = 256;
+    const size_t bytes = scratch.bytes, bytes_min = scratch_min.bytes;
+    const cudaError_t wrong = cudaErrorInvalidValue;
+    count.fill(&counted);
+    tap_ok(argmax_byte_launch(from, to, 257, room, bytes, 0) == wrong &&
+               argmax_byte_launch_counted(from, to, n, 257, room, bytes, 0) == wrong &&
+               argmax_byte_launch_view(from, 257, 1, 257, to, room, bytes, 0) == wrong &&
+               argmax_byte_launch_view(from, 140, 2, 129, to, room, bytes, 0) == wrong &&
+               argmin_byte_launch(from, to_min, 129, room_min, bytes_min, 0) == wrong &&
+               argmin_byte_launch(from, to_min, 257, room_min, bytes_min, 0) == wrong &&
+               cudaDeviceSynchronize() == cudaSuccess && out.untouched() && out_min.untouched() &&
+               scratch.untouched() && scratch_min.untouched(),
+           "an index that its type cannot represent is an error, with nothing written");
+
+    std::vector<short> x(300, 0);
+    x[127] = -1;
+    x[255] = 1;
+    x[267] = 2; // the last of two rows of 128, 140 apart
+    in.fill(x.data());
+    CHECK(argmax_byte_scratch_init(room, bytes, 0));
+    CHECK(argmin_byte_scratch_init(room_min, bytes_min, 0));
+    bool ok = true;
+    for (int k = 0; k < 3; k++) {
+        out.zero();
+        CHECK(k == 0   ? argmax_byte_launch(from, to, 256, room, bytes, 0)
+              : k == 1 ? argmax_byte_launch_counted(from, to, n, 256, room, bytes, 0)
+                       : argmax_byte_launch_view(from, 140, 2, 128, to, room, bytes, 0));
+        CHECK(cudaDeviceSynchronize());
+        out.read(&most);
+        ok &= most.value == (k == 2 ? 2 : 1) && most.index == 255;
+    }
+    CHECK(argmin_byte_launch(from, to_min, 128, room_min, bytes_min, 0));
+    CHECK(cudaDeviceSynchronize());
+    out_min.read(&least);
+    tap_ok(ok && least.value == -1 && least.index == 127,
+           "the last index that its type can represent is right");
+}
+#endif
+
 // A scratch for more serves for less, as it is.
 static void check_one_scratch(const rung<float, float> &r)
 {
@@ -1403,6 +1467,7 @@ int main(void)
     check(READY(min_f32, float, float), all, nan_float, best_value<-1>());
     check(READY(squares_i32, short, long long), all, any_short, squares_and_indices);
 #ifndef TEST_FIRST
+    check_last_index();
     check_fixed_tree(READY(fixed_f64, double, double), ((size_t)1 << 21) + 4099, 2, unlike_double,
                      -0x1.b4fd9cab5ee7dp+8);
     check(READY(single_f32, float, float), all, small_float, sum_of<float>());

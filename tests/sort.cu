@@ -129,16 +129,16 @@
 #define COARSEN_DESCENDING 1
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      5
-#define COARSEN_COUNTED    0
+#define COARSEN_RANKED     0
 #define COARSEN_TOGETHER   1200
 #include <coarsen/sort.h>
 
 #ifndef TEST_FIRST
-#define COARSEN_NAME    one_u8
-#define COARSEN_TYPE    unsigned char
-#define BLOCK_DIM       32
-#define COARSE_FACTOR   7
-#define COARSEN_COUNTED 0
+#define COARSEN_NAME   one_u8
+#define COARSEN_TYPE   unsigned char
+#define BLOCK_DIM      32
+#define COARSE_FACTOR  7
+#define COARSEN_RANKED 0
 #include <coarsen/sort.h>
 
 #define COARSEN_NAME  one_i16

@@ -21,14 +21,17 @@ static double us_of(const tune_row *row, bool timed)
 
 int tune_choose(const tune_problem *problem, const tune_row *rows, size_t count, bool *tie)
 {
-    bool timed = false; // one measured row, and no prediction counts
-    for (size_t i = 0; i < count; ++i)
+    bool timed = false;     // one measured row, and no prediction counts
+    bool unfounded = false; // one such row, and no row is known to be right
+    for (size_t i = 0; i < count; ++i) {
         timed = timed || us_of(rows + i, true) > 0;
+        unfounded = unfounded || rows[i].unfounded;
+    }
 
     double fastest = 0, its_spread = 0;
     for (size_t i = 0; i < count; ++i) {
         double us = us_of(rows + i, timed);
-        if (us > 0 && (fastest == 0 || us < fastest))
+        if (us > 0 && !unfounded && (fastest == 0 || us < fastest))
             fastest = us, its_spread = timed ? rows[i].spread : 0;
     }
 

@@ -58,11 +58,12 @@ typedef struct {
 
 // What all rows of a problem have in common, from one call to the next.
 typedef struct {
-    uint64_t hash;    // of the problem and device; 0: nothing is here yet
-    int level;        // the instance's: 0 is the full problem
-    int small;        // that of an instance that is so small that any kernel can be tried on it
-    char program[64]; // the reference's; "": there is none, so that outputs aren't compared
-    char why[400];    // why there is none
+    uint64_t hash;     // of the problem and device; 0: nothing is here yet
+    int level;         // the instance's: 0 is the full problem
+    int small;         // that of an instance that is so small that any kernel can be tried on it
+    char program[64];  // the reference's; "": there is none, so that outputs aren't compared
+    char why[400];     // why there is none
+    char setting[192]; // the reference's, in words
 } common;
 
 static common kept;
@@ -467,6 +468,7 @@ static bool try_reference(counting *c, const char *unit, const tune_setting *set
         all->level = level;
     }
     snprintf(all->program, sizeof(all->program), "%s", name);
+    tune_setting_print(c->problem, setting, all->setting, sizeof(all->setting));
     return true;
 }
 
@@ -720,14 +722,15 @@ static bool take_launches(const counting *c, tune_row *row, const tune_job *full
 static bool compare(const counting *c, tune_row *row, const tune_job *job, const char *output,
                     const instance *at)
 {
-    char path[PROGRAM_PATH], why[160], sizes[200];
-    size_t bytes = 0, wanted = 0, from = 0;
+    char path[PROGRAM_PATH], sizes[200], at_sizes[204];
+    size_t bytes = 0, wanted = 0, from = 0, first;
     char *const want = right_outputs(c, at, &wanted);
     program_path(path, "%s", output);
     char *const got = want ? program_read(path, &bytes) : NULL;
     bool same = true;
     size_t total = 0;
     print_sizes(c->problem, at->size, sizes, sizeof(sizes));
+    snprintf(at_sizes, sizeof(at_sizes), " (%s)", sizes);
     for (int b = 0; b < c->problem->buffers; b++)
         total += job->written[b] ? job->plan.count[b] * job->plan.item[b] : 0;
     if (got && total != wanted) {
@@ -742,10 +745,12 @@ static bool compare(const counting *c, tune_row *row, const tune_job *job, const
         if (!job->written[b] || count * item > bytes - from)
             continue;
         same = tune_data_compare(buffer->type, got + from, want + from, count, item,
-                                 job->plan.tolerance, why, sizeof(why));
+                                 job->plan.tolerance, &first);
         if (!same) {
-            row->status = TUNE_WRONG;
-            snprintf(row->reason, sizeof(row->reason), "%s%s (%s)", buffer->name, why, sizes);
+            bool real;
+            const size_t at = first * tune_data_part(buffer->type, item, &real);
+            tune_data_wrong(c->problem, b, item, first, got + from + at, want + from + at,
+                            count * item - at, c->of_all->setting, at_sizes, row);
         }
         from += count * item;
     }

@@ -416,17 +416,9 @@ static void print_element(char *to, size_t size, const void *array, size_t i, ki
     }
 }
 
-void tune_data_print(const char *type, size_t item, const void *part, char *to, size_t size)
-{
-    size_t bytes;
-    const kind of = kind_of(type, item, &bytes);
-    print_element(to, size, part, 0, of, bytes);
-}
-
 bool tune_data_compare(const char *type, const void *got, const void *want, size_t elements,
-                       size_t item, double tolerance, char *why, size_t size)
+                       size_t item, double tolerance, size_t *first)
 {
-    static const char *const names[] = {"", ".x", ".y", ".z", ".w"};
     size_t i = 0, part;
     const kind of = kind_of(type, item, &part);
     const size_t parts = item / part;
@@ -457,10 +449,49 @@ bool tune_data_compare(const char *type, const void *got, const void *want, size
         while (memcmp((const char *)got + i * item, (const char *)want + i * item, item) == 0)
             i++;
     }
-    char is[64], not_[64];
-    print_element(is, sizeof(is), got, i, of, item);
-    print_element(not_, sizeof(not_), want, i, of, item);
-    snprintf(why, size, "[%zu]%s is %s, not %s", i / parts, names[parts > 1 ? 1 + i % parts : 0],
-             is, not_);
+    *first = i;
     return false;
+}
+
+// Whether a part is as an output is filled at first (unit/count.h, gpu.c). One of fewer than 4 bytes
+// may well have that value, unless what follows it has it too.
+static bool unwritten(const void *part, size_t item, size_t bytes)
+{
+    const size_t most = item < 4 ? 4 : item, all = bytes < most ? bytes : most;
+    size_t same = 0;
+    while (same < all && ((const unsigned char *)part)[same] == 0xa5)
+        same++;
+    return all > 1 && same == all;
+}
+
+void tune_data_wrong(const tune_problem *problem, int b, size_t item, uint64_t first,
+                     const void *got, const void *want, size_t bytes, const char *by,
+                     const char *sizes, tune_row *row)
+{
+    static const char *const names[] = {"", ".x", ".y", ".z", ".w"};
+    const tune_buffer *const buffer = &problem->buffer[b];
+    char is[64], not_[64], where[96];
+    const size_t size = sizeof(row->reason);
+    size_t part;
+    const kind of = kind_of(buffer->type, item, &part);
+    const size_t parts = item / part;
+    const bool filled = buffer->role == TUNE_OUT; // else it has data at first
+    snprintf(where, sizeof(where), "%s[%llu]%s", buffer->name, (unsigned long long)(first / parts),
+             names[parts > 1 ? 1 + first % parts : 0]);
+    print_element(is, sizeof(is), got, 0, of, part);
+    print_element(not_, sizeof(not_), want, 0, of, part);
+    const bool hole = filled && unwritten(want, part, bytes);
+    row->status = TUNE_WRONG;
+    row->unfounded = hole && !problem->reference;
+    if (row->unfounded)
+        snprintf(row->reason, size,
+                 "%s is %s, which the reference, %s, left unwritten%s: is the grid right for it?",
+                 where, is, by, sizes);
+    else if (hole)
+        snprintf(row->reason, size, "%s is %s, which the reference left unwritten%s", where, is,
+                 sizes);
+    else if (filled && unwritten(got, part, bytes))
+        snprintf(row->reason, size, "left %s unwritten%s", where, sizes);
+    else
+        snprintf(row->reason, size, "%s is %s, not %s%s", where, is, not_, sizes);
 }

@@ -73,6 +73,7 @@ struct gpu {
     unsigned long long elements[TUNE_BUFFERS];
     double tolerance[TUNE_BUFFERS];
     CUfunction compare; // of the reference's module, which stays loaded
+    char setting[192];  // the reference's, in words
 };
 
 static const char *text_of(gpu *g, CUresult status)
@@ -569,6 +570,7 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
                 compare(g, problem, b, l.plan.item[b], g->expected[b].at, 0, &first, &greatest);
         g->tolerance[b] = l.plan.tolerance < 0 ? 1e-5 * greatest : l.plan.tolerance;
     }
+    tune_setting_print(problem, &reference->setting, g->setting, sizeof(g->setting));
     if (status != CUDA_SUCCESS) {
         snprintf(message, size, "the reference: %s", text_of(g, status));
         return false;
@@ -584,13 +586,20 @@ bool gpu_prepare(gpu *g, const tune_problem *problem, const tune_row *reference,
 
 // ---- Measuring ----------------------------------------------------------------------------------
 
-// What a part of an element is, in words.
-static void print_part(gpu *g, const char *type, size_t item, CUdeviceptr at, size_t part, char *to,
-                       size_t size)
+// That part of an output is wrong: the row is told.
+static CUresult tell(gpu *g, const tune_problem *problem, int b, size_t item,
+                     unsigned long long first, tune_row *row)
 {
-    unsigned char bytes[16] = {0};
-    g->p_cuMemcpyDtoH(bytes, at, part < sizeof(bytes) ? part : sizeof(bytes));
-    tune_data_print(type, item, bytes, to, size);
+    unsigned char got[16], want[16];
+    bool real;
+    const size_t at = first * tune_data_part(problem->buffer[b].type, item, &real);
+    const size_t rest = g->elements[b] * item - at, bytes = rest < sizeof(got) ? rest : sizeof(got);
+    CUresult status = g->p_cuMemcpyDtoH(got, g->buffer[b].at + at, bytes);
+    if (status == CUDA_SUCCESS)
+        status = g->p_cuMemcpyDtoH(want, g->expected[b].at + at, bytes);
+    if (status == CUDA_SUCCESS)
+        tune_data_wrong(problem, b, item, first, got, want, bytes, g->setting, "", row);
+    return status;
 }
 
 // Launches once on poisoned outputs and compares. Sets the row's status and reason.
@@ -617,20 +626,8 @@ static CUresult verify(gpu *g, const tune_problem *problem, loaded *l, tune_row 
         unsigned long long first = ~0ull;
         double greatest;
         status = compare(g, problem, b, item, g->buffer[b].at, g->tolerance[b], &first, &greatest);
-        if (status == CUDA_SUCCESS && first != ~0ull) {
-            const tune_buffer *const of = &problem->buffer[b];
-            char got[64], want[64], which[4] = "";
-            bool real;
-            const size_t part = tune_data_part(of->type, item, &real), parts = item / part;
-            print_part(g, of->type, item, g->buffer[b].at + first * part, part, got, sizeof(got));
-            print_part(g, of->type, item, g->expected[b].at + first * part, part, want,
-                       sizeof(want));
-            if (parts > 1)
-                snprintf(which, sizeof(which), ".%c", "xyzw"[first % parts]);
-            row->status = TUNE_WRONG;
-            snprintf(row->reason, sizeof(row->reason), "%s[%llu]%s is %s, not %s", of->name,
-                     first / parts, which, got, want);
-        }
+        if (status == CUDA_SUCCESS && first != ~0ull)
+            status = tell(g, problem, b, item, first, row);
     }
     return status;
 }

@@ -165,11 +165,11 @@ static void show_progress(const tuner *t)
 // A row is in the cache as soon as there is no more to find out of it. One that did not compile or
 // launch is not: it may be for want of something that will be there the next time. Nor is one that
 // did not end in time, as --limit may be another then, or whose process died, as that may have been
-// ended by someone else.
+// ended by someone else; or that is unfounded, so that the next run finds so too.
 static void keep(tuner *t, tune_row *row)
 {
     const bool over = row->status == TUNE_OK && (t->predicted ? row->counted : row->timed);
-    if (!t->cache || row->cached || !(over || row->status == TUNE_WRONG))
+    if (!t->cache || row->cached || !(over || (row->status == TUNE_WRONG && !row->unfounded)))
         return;
     row->cached = tune_cache_add(t->cache, t->problem, row);
     if (row->cached)
@@ -455,7 +455,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "coarsen-tune: the table could not be written: %s\n", strerror(errno));
         written = false;
     }
-    if (result.best < 0 && !stop)
+    bool unfounded = false;
+    for (size_t i = 0; i < t.count; i++)
+        unfounded = unfounded || t.rows[i].unfounded;
+    if (unfounded && !stop)
+        fprintf(stderr, "coarsen-tune: no setting is chosen: the one that the others are compared "
+                        "with left unwritten what another writes; mend the grid, or name a right "
+                        "source by --reference FILE\n");
+    else if (result.best < 0 && !stop)
         fprintf(stderr, "coarsen-tune: no setting works; the reasons are above\n");
     return stop ? 130 : result.best < 0 || !written ? 1 : 0;
 }

@@ -197,6 +197,7 @@ typedef struct {
     tune_setting setting;
     tune_status status;
     char reason[512]; // why not TUNE_OK: one line
+    bool unfounded;   // TUNE_WRONG by a setting that left unwritten what this one writes
     int kernels, launches;
     tune_kernel kernel[TUNE_KERNELS];
     tune_launch launch[TUNE_LAUNCHES];
@@ -445,18 +446,23 @@ bool tune_data_check(const tune_problem *problem, uint64_t *elements, char *mess
 // floating-point number, which is compared as one; of a type that isn't known, the item.
 size_t tune_data_part(const char *type, size_t item, bool *floating);
 
-// One of those parts, in words; of one that is longer than 16 bytes these are enough.
-void tune_data_print(const char *type, size_t item, const void *part, char *to, size_t size);
-
 // Elements [first, first + elements) of the count of a buffer, of item bytes each: the same whoever
 // asks, and in whatever parts. most: the last one of a buffer whose numbers rise.
 bool tune_data_fill(const tune_problem *problem, int buffer, void *to, size_t first,
                     size_t elements, size_t item, size_t count, uint64_t most, char *message,
                     size_t size);
 
-// Whether an output is what it should be; tolerance: see tune_problem. If not, why is "[3] is 5,
-// not 7".
+// Whether an output is what it should be; tolerance: see tune_problem. If not, *first is the first
+// part that isn't.
 bool tune_data_compare(const char *type, const void *got, const void *want, size_t elements,
-                       size_t item, double tolerance, char *why, size_t size);
+                       size_t item, double tolerance, size_t *first);
+
+// Makes the row wrong by that part of an output: "out[3] is 5, not 7", sizes, or that one of both
+// was left unwritten. got and want are their bytes from there on; of a long part 16 are enough, but
+// a short one is not known to be unwritten but by what follows it. by: the setting that is the
+// reference where the problem has none, in words.
+void tune_data_wrong(const tune_problem *problem, int buffer, size_t item, uint64_t first,
+                     const void *got, const void *want, size_t bytes, const char *by,
+                     const char *sizes, tune_row *row);
 
 #endif

@@ -237,6 +237,102 @@
 #error "coarsen: define COARSEN_TYPE, the element type, before the include"
 #endif
 
+// ---- Opening: parameters of other patterns. They would do nothing here, and stay for the next inclusion. ----
+
+#if COARSEN_DEPTH == 1 && COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE
+#if (defined(COARSEN_ARGMIN) || defined(COARSEN_ARGMAX) || defined(COARSEN_ATOMIC)) &&             \
+    COARSEN_PATTERN != COARSEN_PATTERN_REDUCE
+#error "coarsen: COARSEN_ARGMIN, _ARGMAX and _ATOMIC are for reduce.h"
+#endif
+#if defined(COARSEN_FIXED_TREE) && COARSEN_PATTERN != COARSEN_PATTERN_REDUCE &&                    \
+    COARSEN_PATTERN != COARSEN_PATTERN_FUSE
+#error "coarsen: COARSEN_FIXED_TREE is for reduce.h and fuse.h"
+#endif
+#if defined(COARSEN_VIEW) && COARSEN_PATTERN != COARSEN_PATTERN_REDUCE &&                          \
+    COARSEN_PATTERN != COARSEN_PATTERN_HISTOGRAM
+#error "coarsen: COARSEN_VIEW is for reduce.h and histogram.h"
+#endif
+#if defined(COARSEN_COUNTED) && COARSEN_PATTERN != COARSEN_PATTERN_REDUCE &&                       \
+    COARSEN_PATTERN != COARSEN_PATTERN_MAP && COARSEN_PATTERN != COARSEN_PATTERN_HISTOGRAM
+#error "coarsen: COARSEN_COUNTED is for reduce.h, map.h and histogram.h"
+#endif
+#if (defined(COARSEN_OP) || defined(COARSEN_IDENTITY)) && COARSEN_PATTERN > COARSEN_PATTERN_FUSE
+#error "coarsen: COARSEN_OP and _IDENTITY are for reduce.h, scan.h, segmented.h and fuse.h"
+#endif
+#if defined(COARSEN_LIFT) && COARSEN_PATTERN > COARSEN_PATTERN_SELECT
+#error "coarsen: COARSEN_LIFT is for reduce.h, scan.h, segmented.h and select.h"
+#endif
+#if defined(COARSEN_ACC) && COARSEN_PATTERN > COARSEN_PATTERN_FUSE &&                              \
+    COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
+#error "coarsen: COARSEN_ACC is for reduce.h, scan.h, segmented.h, fuse.h and matmul.h"
+#endif
+#if defined(COARSEN_EXCLUSIVE) && COARSEN_PATTERN != COARSEN_PATTERN_SCAN &&                       \
+    COARSEN_PATTERN != COARSEN_PATTERN_SEGSCAN
+#error "coarsen: COARSEN_EXCLUSIVE is for scan.h"
+#endif
+#if defined(COARSEN_FLAG) && COARSEN_PATTERN != COARSEN_PATTERN_SEGSCAN &&                         \
+    COARSEN_PATTERN != COARSEN_PATTERN_SCAN
+#error "coarsen: COARSEN_FLAG is for scan.h"
+#endif
+#if defined(COARSEN_OFFSET) && COARSEN_PATTERN != COARSEN_PATTERN_SEGSCAN &&                       \
+    COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED && COARSEN_PATTERN != COARSEN_PATTERN_SORT &&     \
+    COARSEN_PATTERN != COARSEN_PATTERN_SCAN
+#error "coarsen: COARSEN_OFFSET is for scan.h, segmented.h and sort_segments.h"
+#endif
+#if defined(COARSEN_AXIS) && COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
+#error "coarsen: COARSEN_AXIS is for segmented.h"
+#endif
+#if defined(COARSEN_KEY) && COARSEN_PATTERN != COARSEN_PATTERN_RUNS &&                             \
+    COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
+#error "coarsen: COARSEN_KEY is for segmented.h"
+#endif
+#if (defined(COARSEN_IF) || defined(COARSEN_PARTITION)) && COARSEN_PATTERN != COARSEN_PATTERN_SELECT
+#error "coarsen: COARSEN_IF and _PARTITION are for select.h"
+#endif
+#if defined(COARSEN_SAME) && COARSEN_PATTERN != COARSEN_PATTERN_RUNS &&                            \
+    COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED && COARSEN_PATTERN != COARSEN_PATTERN_SELECT
+#error "coarsen: COARSEN_SAME is for segmented.h and select.h"
+#endif
+#if (defined(COARSEN_MAP) || defined(COARSEN_INPUTS) || defined(COARSEN_TYPE_B) ||                 \
+     defined(COARSEN_TYPE_C)) &&                                                                   \
+    COARSEN_PATTERN != COARSEN_PATTERN_MAP && COARSEN_PATTERN != COARSEN_PATTERN_FUSE
+#error "coarsen: COARSEN_MAP, _INPUTS, _TYPE_B and _TYPE_C are for map.h and fuse.h"
+#endif
+#if defined(COARSEN_OUT) && COARSEN_PATTERN != COARSEN_PATTERN_MAP &&                              \
+    COARSEN_PATTERN != COARSEN_PATTERN_SELECT
+#error "coarsen: COARSEN_OUT is for map.h and select.h"
+#endif
+#if (defined(COARSEN_BIN) || defined(COARSEN_COUNT) || defined(COARSEN_WEIGHT)) &&                 \
+    COARSEN_PATTERN != COARSEN_PATTERN_HISTOGRAM
+#error "coarsen: COARSEN_BIN, _COUNT and _WEIGHT are for histogram.h"
+#endif
+#if (defined(COARSEN_RADIUS) || defined(COARSEN_CHANNELS)) &&                                      \
+    COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
+#error "coarsen: COARSEN_RADIUS and _CHANNELS are for image.h"
+#endif
+#if (defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)) &&                            \
+    COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
+#error "coarsen: COARSEN_M_TRANSPOSED and _N_TRANSPOSED are for matmul.h"
+#endif
+#if defined(COARSEN_VALUE) &&                                                                      \
+    (COARSEN_PATTERN < COARSEN_PATTERN_MERGE || COARSEN_PATTERN > COARSEN_PATTERN_MERGESORT)
+#error "coarsen: COARSEN_VALUE is for sort.h, merge_sort.h and merge.h"
+#endif
+#if defined(COARSEN_LESS) &&                                                                       \
+    (COARSEN_PATTERN < COARSEN_PATTERN_MERGE || COARSEN_PATTERN > COARSEN_PATTERN_MERGESORT)
+#error "coarsen: COARSEN_LESS is for merge.h and merge_sort.h"
+#endif
+#if defined(COARSEN_DESCENDING) && COARSEN_PATTERN != COARSEN_PATTERN_SORT &&                      \
+    COARSEN_PATTERN != COARSEN_PATTERN_MERGESORT
+#error "coarsen: COARSEN_DESCENDING is for sort.h and top_k.h"
+#endif
+#if (defined(COARSEN_STENCIL) || defined(COARSEN_COEFFICIENTS) || defined(COARSEN_ORDER) ||        \
+     defined(COARSEN_BOUNDARY) || defined(COARSEN_STEPS)) &&                                       \
+    COARSEN_PATTERN != COARSEN_PATTERN_STENCIL
+#error "coarsen: COARSEN_STENCIL, _COEFFICIENTS, _ORDER, _BOUNDARY and _STEPS are for stencil.h"
+#endif
+#endif
+
 // ---- Opening: the tuning knobs. Each has a second spelling, for where the bare name is taken. --------
 
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
@@ -305,6 +401,13 @@
 #endif
 
 #if COARSEN_PATTERN == COARSEN_PATTERN_MATMUL
+// Empty is not 0: 0 - - 1 is 1.
+#if defined(COARSEN_M_TRANSPOSED) && (0 - COARSEN_M_TRANSPOSED - 1) != 1 &&                        \
+        COARSEN_M_TRANSPOSED + 0 == 0 ||                                                           \
+    defined(COARSEN_N_TRANSPOSED) && (0 - COARSEN_N_TRANSPOSED - 1) != 1 &&                        \
+        COARSEN_N_TRANSPOSED + 0 == 0
+#error "coarsen: COARSEN_M_TRANSPOSED and _N_TRANSPOSED are defined or not, and never 0"
+#endif
 #if defined(BM) && defined(COARSEN_BM) || defined(BN) && defined(COARSEN_BN) ||                    \
     defined(BK) && defined(COARSEN_BK) || defined(TM) && defined(COARSEN_TM) ||                    \
     defined(TN) && defined(COARSEN_TN)
@@ -1103,7 +1206,7 @@ COARSEN_HOST bool COARSEN_(arrays_ok)(COARSEN_(arrays) arrays)
 #error "coarsen: COARSEN_DESCENDING must be 0 or 1"
 #endif
 static_assert(
-    sizeof(COARSEN_TYPE) <= 8,
+    sizeof(COARSEN_TYPE) <= 8 && !(__is_class(COARSEN_TYPE) && sizeof(COARSEN_TYPE) != 2),
     "coarsen: a radix sort takes keys of at most 8 bytes: integers, or half, float, double");
 
 // A key as an unsigned number, which is less if the key comes first. Of floating-point numbers -0 is before +0,

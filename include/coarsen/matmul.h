@@ -18,7 +18,7 @@
 // |----------------------|-----------|-----------------------------------------------------------|
 // | COARSEN_NAME         | required  | what every name this makes begins with                    |
 // | COARSEN_TYPE         | required  | a number of 4 or 8 bytes; or __half or __nv_bfloat16      |
-// | COARSEN_ACC          | undefined | of those two, float: the type of sums, alpha and beta     |
+// | COARSEN_ACC          | undefined | required for those two: float, the type of sums, alpha and beta |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column: inner x rows |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner |
 // Defines what its rungs do, under names that begin with NAME_large_ and the like, and
@@ -40,7 +40,7 @@
 // time. For little work these are none or few; for much at most what M and N take, and a few tiles per multiprocessor.
 // As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
 // read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
-// transposed), and the depth of fewer tiles is divided, which can be much slower where P is small.
+// transposed), and fewer tiles are divided along the depth, which can be much slower where P is small.
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch.
 // Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
@@ -87,6 +87,11 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "base.h"
 
+#ifndef COARSEN_IS_16
+static_assert(
+    sizeof(COARSEN_TYPE) >= 4,
+    "coarsen/matmul: with elements of 2 bytes, __half or __nv_bfloat16, define COARSEN_ACC float");
+#endif
 #ifdef COARSEN_IS_16
 #define COARSEN_SHAPE  _square
 #define BM             64

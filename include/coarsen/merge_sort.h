@@ -22,7 +22,7 @@
 // | BLOCK_DIM            | 256              | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 17; fewer of keys of more than 4 bytes | keys of a thread, from 1 to 32; best an odd number |
 // | COARSEN_PAIRS        | 1; 0 with values | 1: merge two runs at a time where there are few tiles; 0: always four |
-// | COARSEN_COUNTED      | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than tiles take |
+// | COARSEN_RANKED       | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than tiles take |
 // Defines what block/copy.h, block/merge.h, block/overlap.h, block/rank.h and block/vector.h do; the kernels that NAME_launch
 // launches: NAME_tiles_kernel, once, and once per pass NAME_splits_kernel and NAME_merge_kernel, or NAME_pairs_kernel; or for
 // few keys NAME_rank_kernel and NAME_gather_kernel; and
@@ -88,11 +88,11 @@
 #endif
 #endif
 
-#ifndef COARSEN_COUNTED
-#define COARSEN_COUNTED 65536
+#ifndef COARSEN_RANKED
+#define COARSEN_RANKED 65536
 #endif
-static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
-              "coarsen/merge_sort: COARSEN_COUNTED must be from 0 to 65536");
+static_assert(COARSEN_RANKED >= 0 && COARSEN_RANKED <= 65536,
+              "coarsen/merge_sort: COARSEN_RANKED must be from 0 to 65536");
 
 #include "block/copy.h"
 #include "block/merge.h"
@@ -577,7 +577,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 COARSEN_HOST size_t COARSEN_(splits_bytes)(size_t n)
 {
     const size_t splits = coarsen_ceil_div(n, COARSEN_TILE) * 4 * sizeof(unsigned long long);
-    const size_t places = coarsen_ceil_div(coarsen_min(n, COARSEN_COUNTED), 8) * 16;
+    const size_t places = coarsen_ceil_div(coarsen_min(n, COARSEN_RANKED), 8) * 16;
     return splits > places ? splits : places;
 }
 
@@ -617,7 +617,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #else
     const size_t compared = 32768;
 #endif
-    if (n <= COARSEN_(most_ranked)(compared, COARSEN_COUNTED, processors)) {
+    if (n <= COARSEN_(most_ranked)(compared, COARSEN_RANKED, processors)) {
         const cudaLaunchConfig_t config =
             coarsen_launch_config(coarsen_ceil_div(n, 32), COARSEN_(rankers), 0, stream);
         cudaLaunchConfig_t gather = coarsen_launch_config(coarsen_ceil_div(n, COARSEN_(rankers)),
@@ -680,7 +680,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #endif
 
 #undef COARSEN_PAIRS
-#undef COARSEN_COUNTED
+#undef COARSEN_RANKED
 #undef COARSEN_TILE
 #undef COARSEN_ROOM
 #undef COARSEN_TEAM

@@ -38,11 +38,11 @@
 // in: n numbers, or rows of width numbers, in device memory, at any element's alignment (its size, if that divides 16);
 // a row starts pitch numbers after the one before, and what is between them is not read. k: from 0 to 1024, and at most n
 // or width. out: k numbers, or k of each row, one row's after the other's, apart from in. out_indices: as many, or NULL:
-// where each was in the array, or in its row. scratch: device memory, 16-byte aligned. It may hold anything, so
-// NAME_scratch_init is needed only where a launch of another pattern uses it next. It serves any shape and k that it is large
-// enough for. One scratch per launch that may run at the same time.
+// where each was in the array, or in its row. scratch: device memory, 16-byte aligned. It may hold anything,
+// and needs no NAME_scratch_init; another pattern that uses the same memory needs its own one again. It serves any shape and k
+// that it is large enough for. One scratch per launch that may run at the same time.
 // Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, a pitch less than width, too small a
-// scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot tell, with nothing written; those of
+// scratch, a k greater than n, width or 1024, or an index that COARSEN_INDEX cannot represent, with nothing written; those of
 // the runtime's device queries. No rows or a k of 0: nothing.
 // Results are the first k of what sort.h gives: of equal numbers the first come first, so that there is one result.
 // Floating-point numbers are in the order of block/sort.h: NaN is greater than all numbers, negative NaN the greatest,
@@ -69,7 +69,7 @@
 // one, and all have a share of the vectors to look at and of the numbers to place. Reading, looking and placing are three
 // launches, the latter two early. Many rows are a block's each, which sorts what is up to the edge.
 // Price saved: all passes over memory but one, whatever the numbers.
-// Price paid: the k parts are read again; all blocks do what one could; vectors of a warp's tile in shared memory, 6 KiB a
+// Price paid: the k parts are read again; each block searches for the same edge; vectors of a warp's tile in shared memory, 6 KiB a
 // warp of floats, or up to 60 KiB of a block's candidates. Where numbers repeat at a multiple of the distance, candidates
 // may be too many: a block sorts out the first k each time that it has no more room.
 // Cost: each number read once, and some again; keys and places of parts, written and read.

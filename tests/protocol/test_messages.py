@@ -43,6 +43,7 @@ NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
 BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "HISTOGRAM", "IMAGE", "STENCIL"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "IMAGE", "MATMUL", "STENCIL"}  # take COARSE_FACTOR
+FEW = {"REDUCE", "MAP", "SORT"}  # of which each lacks most parameters of the others
 EVERY = BLOCKS | {"MATMUL", "TYPE", "BLOCK", "VALUE"}
 
 
@@ -76,6 +77,8 @@ BASE = {
                                                    for case in both(name, "8")]),
     "BM, BN, BK, TM and TN must be numbers": ({"MATMUL"}, [case for name in ("BM", "BN", "BK", "TM", "TN")
                                                           for case in numbers(name, ["0", "kTile", "64 + 64"])]),
+    "COARSEN_M_TRANSPOSED and _N_TRANSPOSED are defined": ({"MATMUL"}, [
+        {"COARSEN_M_TRANSPOSED": "0"}, {"COARSEN_N_TRANSPOSED": "0"}]),
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
@@ -110,6 +113,29 @@ BASE = {
         {"COARSEN_RED": "1", "COARSEN_GREEN": "2", "COARSEN_BLUE": "3"},
         {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"},
         {"COARSEN_RED": "1 + 65535", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0"}]),
+    "COARSEN_ARGMIN, _ARGMAX and _ATOMIC are for reduce.h": (FEW - {'REDUCE'}, [{"COARSEN_ARGMIN": "1"}, {"COARSEN_ARGMAX": "1"}, {"COARSEN_ATOMIC": "1"}]),
+    "COARSEN_FIXED_TREE is for reduce.h": (FEW - {'REDUCE', 'FUSE'}, [{"COARSEN_FIXED_TREE": "1"}]),
+    "COARSEN_VIEW is for reduce.h": (FEW - {'HISTOGRAM', 'REDUCE'}, [{"COARSEN_VIEW": "1"}]),
+    "COARSEN_COUNTED is for reduce.h": (FEW - {'HISTOGRAM', 'REDUCE', 'MAP'}, [{"COARSEN_COUNTED": "1"}]),
+    "COARSEN_OP and _IDENTITY are for reduce.h": (FEW - {'FUSE', 'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE'}, [{"COARSEN_OP": "1"}, {"COARSEN_IDENTITY": "1"}]),
+    "COARSEN_LIFT is for reduce.h": (FEW - {'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE'}, [{"COARSEN_LIFT": "1"}]),
+    "COARSEN_ACC is for reduce.h": (FEW - {'FUSE', 'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE', 'MATMUL'}, [{"COARSEN_ACC": "1"}]),
+    "COARSEN_EXCLUSIVE is for scan.h": (FEW - {'SCAN', 'SEGSCAN'}, [{"COARSEN_EXCLUSIVE": "1"}]),
+    "COARSEN_FLAG is for scan.h": (FEW - {'SEGSCAN', 'SCAN'}, [{"COARSEN_FLAG": "1"}]),
+    "COARSEN_OFFSET is for scan.h": (FEW - {'SEGSCAN', 'SEGMENTED', 'SORT', 'SCAN'}, [{"COARSEN_OFFSET": "1"}]),
+    "COARSEN_AXIS is for segmented.h": (FEW - {'SEGMENTED'}, [{"COARSEN_AXIS": "1"}]),
+    "COARSEN_KEY is for segmented.h": (FEW - {'SEGMENTED', 'RUNS'}, [{"COARSEN_KEY": "1"}]),
+    "COARSEN_IF and _PARTITION are for select.h": (FEW - {'SELECT'}, [{"COARSEN_IF": "1"}, {"COARSEN_PARTITION": "1"}]),
+    "COARSEN_SAME is for segmented.h": (FEW - {'SEGMENTED', 'RUNS', 'SELECT'}, [{"COARSEN_SAME": "1"}]),
+    "COARSEN_MAP, _INPUTS, _TYPE_B and _TYPE_C are for map.h": (FEW - {'FUSE', 'MAP'}, [{"COARSEN_MAP": "1"}, {"COARSEN_INPUTS": "1"}, {"COARSEN_TYPE_B": "1"}, {"COARSEN_TYPE_C": "1"}]),
+    "COARSEN_OUT is for map.h": (FEW - {'SELECT', 'MAP'}, [{"COARSEN_OUT": "1"}]),
+    "COARSEN_BIN, _COUNT and _WEIGHT are for histogram.h": (FEW - {'HISTOGRAM'}, [{"COARSEN_BIN": "1"}, {"COARSEN_COUNT": "1"}, {"COARSEN_WEIGHT": "1"}]),
+    "COARSEN_RADIUS and _CHANNELS are for image.h": (FEW - {'IMAGE'}, [{"COARSEN_RADIUS": "1"}, {"COARSEN_CHANNELS": "1"}]),
+    "COARSEN_M_TRANSPOSED and _N_TRANSPOSED are for matmul.h": (FEW - {'MATMUL'}, [{"COARSEN_M_TRANSPOSED": "1"}, {"COARSEN_N_TRANSPOSED": "1"}]),
+    "COARSEN_VALUE is for sort.h": (FEW - {'MERGE', 'SORT', 'MERGESORT'}, [{"COARSEN_VALUE": "1"}]),
+    "COARSEN_LESS is for merge.h": (FEW - {'MERGE', 'SORT', 'MERGESORT'}, [{"COARSEN_LESS": "1"}]),
+    "COARSEN_DESCENDING is for sort.h": (FEW - {'SORT', 'MERGESORT'}, [{"COARSEN_DESCENDING": "1"}]),
+    "COARSEN_STENCIL, _COEFFICIENTS, _ORDER, _BOUNDARY and _STEPS are for stencil.h": (FEW - {'STENCIL'}, [{"COARSEN_STENCIL": "1"}, {"COARSEN_COEFFICIENTS": "1"}, {"COARSEN_ORDER": "1"}, {"COARSEN_BOUNDARY": "1"}, {"COARSEN_STEPS": "1"}]),
     "COARSEN_BEGIN must be": (set(), []),  # only a new rung can bring it about
     "C++11 or later": (set(), []),  # TOO_OLD
     "CUDA 11.8 or later": (set(), []),
@@ -171,10 +197,12 @@ def kind_of_histogram(header):
 
 
 def takes(header, name):
-    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first, and what works
-    in place of indices."""
+    """Whether base.h is the one to say something of this parameter: matmul.h speaks of its tiles first, what works
+    in place of indices, and a rung that takes no transposed matrix of that."""
     if any("this rung works in place" in message for message in messages(header)):
         return not name.startswith("COARSEN_ARG")
+    if name.endswith("_TRANSPOSED") and pattern(header) == "MATMUL":
+        return name in parameters(header)
     return header != "coarsen/matmul.h" or name.removeprefix("COARSEN_") in ("NAME", "TYPE", "BLOCK_DIM", "CFACTOR")
 
 

@@ -223,11 +223,20 @@ static void test_files(void)
 static int same(const char *type, const void *got, const void *want, size_t n, size_t item,
                 double tolerance, const char *why)
 {
-    char said[128] = "";
-    const int equal = tune_data_compare(type, got, want, n, item, tolerance, said, sizeof(said));
-    if (!strcmp(said, why))
-        return equal == !*why;
-    tap_diag("\"%s\", not \"%s\"", said, why);
+    tune_problem p = {.buffer = {{.role = TUNE_OUT}}};
+    tune_row row = {.status = TUNE_OK};
+    size_t first;
+    bool real;
+    snprintf(p.buffer[0].type, sizeof(p.buffer[0].type), "%s", type);
+    const int equal = tune_data_compare(type, got, want, n, item, tolerance, &first);
+    if (!equal) {
+        const size_t at = first * tune_data_part(type, item, &real);
+        tune_data_wrong(&p, 0, item, first, (const char *)got + at, (const char *)want + at,
+                        n * item - at, "K=1", "", &row);
+    }
+    if (!strcmp(row.reason, why))
+        return equal == !*why && row.status == (equal ? TUNE_OK : TUNE_WRONG);
+    tap_diag("\"%s\", not \"%s\"", row.reason, why);
     return 0;
 }
 
@@ -262,6 +271,16 @@ static void test_comparison(void)
                same("double", &inf, &one, 1, 8, INFINITY, "[0] is inf, not 1") &&
                same("double", &inf, &down, 1, 8, 1e300, "[0] is inf, not -inf"),
            "so is infinity");
+
+    static const unsigned char left[] = {0xa5, 0xa5, 0xa5, 0xa5}, r[] = {0xa5, 1, 0xa5, 0xa5};
+    tap_ok(same("unsigned char", left, b, 3, 1, 0, "left [0] unwritten") &&
+               same("unsigned char", r, b, 3, 1, 0, "[0] is 165, not 200") &&
+               same("unsigned char", left, b, 1, 1, 0, "[0] is 165, not 200") &&
+               same("int", left, j, 1, 4, 0, "left [0] unwritten"),
+           "what was left unwritten; a byte may have that value");
+    tap_ok(same("int", j, left, 1, 4, 0,
+                "[0] is 1, which the reference, K=1, left unwritten: is the grid right for it?"),
+           "the reference left it so");
 }
 
 int main(void)

@@ -4,10 +4,11 @@
 // without one (test_measured.py): memory is the host's, kernels are those below, and an event's time
 // is made up. What the kernel of one setting does wrong is asked for:
 //
-//     FAKE_FAULT="WHAT FACTOR"    wrong: one element; oob: writes beyond the output; illegal: as the
-//                                 driver reports it; dies: with its process; hangs. Further numbers:
-//                                 only from that process on (1 finds the GPU, 2 measures, 3 measures
-//                                 the leaders again), and only after so many launches of the factor
+//     FAKE_FAULT="WHAT FACTOR"    wrong: one element; leaves: it unwritten; oob: writes beyond the
+//                                 output; illegal: as the driver reports it; dies: with its process;
+//                                 hangs. Further numbers: only from that process on (1 finds the
+//                                 GPU, 2 measures, 3 measures the leaders again), and only after so
+//                                 many launches of the factor
 //     FAKE_PADDED=1               the input is a whole number of blocks
 //     FAKE_LOG=FILE               gets a line for each process, and for each launch its factor
 
@@ -344,7 +345,8 @@ static void scale(const float *x, float *y, size_t n, size_t threads, int factor
         lost = CUDA_ERROR_ILLEGAL_ADDRESS;
     const size_t end = fails("oob", factor) ? threads * factor : n;
     for (size_t i = 0; i < end; i++)
-        y[i] = i < n ? 2 * x[i] : 7;
+        if (i != 3 || !fails("leaves", factor))
+            y[i] = i < n ? 2 * x[i] : 7;
     if (fails("wrong", factor))
         y[3] += 1;
 }

@@ -84,6 +84,7 @@ def test_sweep(gpu):
 
 @pytest.mark.parametrize("what, status, reason, kept", [
     ("wrong", "wrong", r"wrong result: y\[3\] is \S+, not ", True),
+    ("leaves", "wrong", r"wrong result: left y\[3\] unwritten$", True),
     # It is among what others are judged by that it writes, so that none may be judged by that any more.
     ("oob", "wrong", r"wrong result: y\[0\] is \S+, not ", True),
     ("illegal", "crashed", "crashes: an illegal memory access", False),
@@ -134,6 +135,17 @@ def test_another_first_one(gpu):
     assert [status for status, _ in gpu.rows().values()] == ["ok"] + ["wrong"] * 4
     assert gpu.tune(factors="2:16:*2").returncode == 0
     assert gpu.rows() == {factor: RIGHT[factor] for factor in FACTORS[1:]}
+
+
+def test_first_one_leaves_some_unwritten(gpu):
+    """So that no other is known to be right, and none is chosen; nor is that kept."""
+    said = gpu.tune(fault="leaves 1")
+    assert said.returncode == 1 and said.stderr.endswith("or name a right source by --reference FILE\n")
+    assert "none chosen" in said.stdout and set(failures(said)) == {f"COARSE_FACTOR={f}" for f in FACTORS[1:]}
+    assert all(re.match(r"wrong result: y\[3\] is -?[\d.]+, which the reference, COARSE_FACTOR=1, left unwritten: is the "
+                        r"grid right for it\?$", reason) for reason in failures(said).values())
+    gpu.tune(fault="none")
+    assert gpu.rows() == RIGHT
 
 
 def test_padded_input(gpu):

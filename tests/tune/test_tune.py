@@ -647,7 +647,7 @@ MORE_CALLS = {  # the call, and of each setting whether it is right, or why not
     "the larger of one name": (["--kernel", "big::same", *N, *FLOATS, *LINE], {"1": "10240"}),
     "the smaller": (["--kernel", "small::same", *N, *FLOATS, *LINE], {"1": "0"}),
     "nothing is written": (["--kernel", "nothing", *N, "--in", "float x[n]", "--out", "int z[n]", *LINE],
-                           {"1": "0", "2": r"wrong result: z\[0\] is -1515870811, not 0"}),
+                           {"1": "0", "2": r"wrong result: left z\[0\] unwritten \(n = 1000\)$"}),
     "other outputs": (["--kernel", "part", *N, "--in", "float x[n]", "--out", "float y[coarsen_ceil_div(n, CF)]", *LINE],
                       {"2": "0", "1": "does not launch: its outputs have 4000 bytes, and the reference's 2000 "}),
     "launch bounds": (["--kernel", "bounded", *N, *FLOATS, *LINE],
@@ -748,6 +748,42 @@ def test_reference(line, status, message, world, tmp_path):
     rows = rows_of(tmp_path / "x.csv")
     assert said.returncode == (status != "ok") and [row["status"] for row in rows] == [status] * 2
     assert message in said.stdout and "not verified" not in said.stdout
+
+
+UNWRITTEN = """
+__global__ void strips(const float *x, float *y, size_t n)
+{
+    for (int k = 0; k < CF; k++) {
+        const size_t i = ((size_t)blockIdx.x * CF + k) * 64 + threadIdx.x;
+        if (i < n - TAIL)
+            y[i] = x[i] + 2;
+    }
+}
+"""
+
+
+@works
+@pytest.mark.parametrize("factors, tail, chosen, failed", [
+    ("1,2,4", 0, None, {f"CF={factor}": r"wrong result: y\[256\] is \d\S*, which the reference, CF=1 BLOCK_DIM=64, left "
+                                        r"unwritten \(n = 1000\): is the grid right for it\?$" for factor in "24"}),
+    ("4,2", 0, "4", {"CF=2": r"wrong result: left y\[512\] unwritten \(n = 1000\)$"}),
+    ("4,8", 100, "4", {}),  # neither writes the last 100
+])
+def test_left_unwritten(factors, tail, chosen, failed, world, tmp_path):
+    """The grid is right for 4 and more: 1, as the reference, is none to judge others by, whether or not from the
+    cache."""
+    (tmp_path / "strips.cu").write_text(UNWRITTEN)
+    for _ in range(2):
+        said = tune(world, tmp_path, "--source", "strips.cu", "--kernel", "strips", *N, *FLOATS, "--grid",
+                    "coarsen_ceil_div(n, BLOCK_DIM * 4)", "--knob", f"CF={factors}", "--knob", "BLOCK_DIM=64",
+                    f"-DTAIL={tail}", "--cache", "cache", "--csv", "x.csv")
+        rows = rows_of(tmp_path / "x.csv")
+        assert [row["CF"] for row in rows if row["chosen"] == "1"] == ([chosen] if chosen else [])
+        assert ("> chosen" in said.stdout) == bool(chosen) and said.returncode == (not chosen)
+        found = {setting.split()[0]: reason for setting, reason in failures(said).items()}
+        assert found.keys() == failed.keys() and all(re.match(failed[name], found[name]) for name in failed), found
+        assert chosen or said.stderr.endswith("mend the grid, or name a right source by --reference FILE\n")
+        assert not chosen or not said.stderr
 
 
 @works

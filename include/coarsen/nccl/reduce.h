@@ -30,7 +30,8 @@
 //                             void *scratch, size_t scratch_bytes, ncclComm_t comm, cudaStream_t stream)
 // in, out, n, scratch: the rank's own, as for NAME_launch. The n of the ranks may differ, and be 0. first is there only
 // with COARSEN_LIFT, COARSEN_ARGMIN or COARSEN_ARGMAX: the index that LIFT gets with in[0], as how many elements the
-// ranks before have; coarsen_nccl_counts can tell.
+// ranks before have; coarsen_nccl_counts can tell. Where the type of COARSEN_ARGMIN or COARSEN_ARGMAX cannot represent
+// the last index of the rank, or with COARSEN_FIXED_TREE of all, that is cudaErrorInvalidValue, with nothing written.
 // Deterministic: all ranks get the same bits, and for the same devices, n and alignments always the same ones.
 //
 // With COARSEN_FIXED_TREE 1 the bits depend on the elements of all ranks in their order, and not on how many ranks have
@@ -175,7 +176,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_A
     if (status != cudaSuccess)
         return status;
     const size_t local = COARSEN_(local_bytes)(n);
-    if (!COARSEN_(arguments_ok)(in, out, n, scratch, scratch_bytes,
+    if (!COARSEN_(indices_ok)(n > 0 ? first + n : 0) ||
+        !COARSEN_(arguments_ok)(in, out, n, scratch, scratch_bytes,
                                 local + ranks * sizeof(COARSEN_ACC)))
         return cudaErrorInvalidValue;
     COARSEN_ACC *const parts = (COARSEN_ACC *)((char *)scratch + local);
@@ -316,7 +318,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_nccl)(const COARSEN_TYPE *in, COARSEN_A
     if (!counts || !COARSEN_(whole)(counts, ranks, &whole))
         return cudaErrorInvalidValue;
     const COARSEN_(layout) layout = COARSEN_(lay_out)(whole, ranks);
-    if (!COARSEN_(arguments_ok)(in, out, counts[rank], scratch, scratch_bytes, layout.end))
+    if (!COARSEN_(indices_ok)(whole.end) ||
+        !COARSEN_(arguments_ok)(in, out, counts[rank], scratch, scratch_bytes, layout.end))
         return cudaErrorInvalidValue;
     COARSEN_ACC *const parts = (COARSEN_ACC *)((char *)scratch + layout.parts);
     COARSEN_TYPE *const chunk = (COARSEN_TYPE *)((char *)scratch + layout.chunk);

@@ -53,11 +53,12 @@
 // apart from in; the identity if n is 0. scratch: device memory, 16-byte aligned. NAME_scratch_init
 // makes it ready once, by zeros; each launch leaves it ready for the next, for any n. One scratch
 // per launch that may run at the same time. A scratch that was not made ready ends the launch with
-// an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array or
-// too small a scratch, with nothing written; those of the runtime's device queries.
+// an error (__trap). Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, or
+// an index, up to that of the last of n, `most` or rows width elements, that the type of COARSEN_ARGMIN or COARSEN_ARGMAX
+// cannot represent, with nothing written; those of the runtime's device queries.
 // COARSEN_ARGMIN and COARSEN_ARGMAX: struct NAME_at { COARSEN_TYPE value; and an index of the type given, any integer
-// type that can tell n elements and -1 apart }; COARSEN_TYPE is a number. Of equal elements the first counts, and a NaN
-// before all others; of no elements the index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
+// type }; COARSEN_TYPE is a number. Of equal elements the first counts, and a NaN before all others; of no elements the
+// index is -1 of its type. coarsen/arg.h has such pairs for other types of value.
 // Deterministic: on one model of device, an n and an alignment give the same bits always. With COARSEN_FIXED_TREE
 // any device gives them, at any alignment, and so does the CPU device: the array is divided among as many blocks as n
 // (of a view: rows and width) and the knobs say, and not as the device holds. They change with BLOCK_DIM, COARSE_FACTOR, the size of an element
@@ -469,12 +470,22 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(COARSEN_UNUSED const COARSEN_TYPE *in, s
     return status;
 }
 
+// Whether the type of an index can represent those of n elements.
+COARSEN_HOST bool COARSEN_(indices_ok)(COARSEN_UNUSED size_t n)
+{
+#if defined(COARSEN_ARGMIN) || defined(COARSEN_ARGMAX)
+    return n == 0 || (size_t)(COARSEN_(at_index))(n - 1) == n - 1;
+#else
+    return true;
+#endif
+}
+
 COARSEN_HOST bool COARSEN_(arguments_ok)(const COARSEN_TYPE *in, const COARSEN_ACC *out, size_t n,
                                          const void *scratch, size_t scratch_bytes, size_t needed)
 {
     return coarsen_bytes_ok(in, n, sizeof(*in), COARSEN_ITEM_ALIGN(COARSEN_TYPE)) &&
            coarsen_array_ok(out, 1) && coarsen_bytes_ok(scratch, 1, needed, 16) &&
-           scratch_bytes >= needed;
+           scratch_bytes >= needed && COARSEN_(indices_ok)(n);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t n,

@@ -17,7 +17,7 @@
 // | BLOCK_DIM          | 384 or tuned; 512 with values | threads per block: a multiple of 32 from 32 to 1024 |
 // | COARSE_FACTOR      | 28 or tuned; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
-// | COARSEN_COUNTED    | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than 16 blocks sort |
+// | COARSEN_RANKED     | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than 16 blocks sort |
 // | COARSEN_TOGETHER   | 131072           | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
 // tuned: COARSEN_SORT_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune; of keys without values.
 // Defines what block/meeting.h, block/overlap.h, block/rank.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h
@@ -93,14 +93,14 @@
 #ifndef COARSEN_PORTION
 #define COARSEN_PORTION ((size_t)1 << 30)
 #endif
-#ifndef COARSEN_COUNTED
-#define COARSEN_COUNTED 65536
+#ifndef COARSEN_RANKED
+#define COARSEN_RANKED 65536
 #endif
 #ifndef COARSEN_TOGETHER
 #define COARSEN_TOGETHER 131072
 #endif
-static_assert(COARSEN_COUNTED >= 0 && COARSEN_COUNTED <= 65536,
-              "coarsen/sort: COARSEN_COUNTED must be from 0 to 65536");
+static_assert(COARSEN_RANKED >= 0 && COARSEN_RANKED <= 65536,
+              "coarsen/sort: COARSEN_RANKED must be from 0 to 65536");
 static_assert(COARSEN_TOGETHER >= 0 && COARSEN_TOGETHER <= (1 << 24),
               "coarsen/sort: COARSEN_TOGETHER must be from 0 to 2^24");
 static_assert(COARSEN_PORTION >= 1 && COARSEN_PORTION <= (size_t)1 << 31,
@@ -588,7 +588,7 @@ COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
 // keys as for many, and about as long as a block counts 6144.
 COARSEN_HOST size_t COARSEN_(most_counted)(unsigned int passes, size_t processors)
 {
-    return COARSEN_(most_ranked)((size_t)passes * 6144, COARSEN_COUNTED, processors);
+    return COARSEN_(most_ranked)((size_t)passes * 6144, COARSEN_RANKED, processors);
 }
 
 // Keys that are counted are copied there, if they are sorted in place.
@@ -737,7 +737,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_BACK
 #undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
-#undef COARSEN_COUNTED
+#undef COARSEN_RANKED
 
 #define COARSEN_END
 #include "../base.h"
