@@ -119,6 +119,7 @@ FAULTS = {
         ("sort where keys will come", "share.ranks == 1 ? share.out : share.sorted", "share.out"),
         ("merge in one pass", "step < ranks; step *= 2", "step < 2; step *= 2"),
         ("make all parts in one place", "share->out, COARSEN_(before)(share, mine) -", "share->out, COARSEN_(before)(share, first) -"),
+        ("receive while the keys before are merged", "status = cudaStreamWaitEvent(side->stream, side->ready, 0);", "status = cudaSuccess;"),
         ("merge before the keys came", "status = cudaStreamWaitEvent(stream, side->done, 0);", "status = cudaSuccess;"),
         ("believe any splits", " || !COARSEN_(splits_ok)(&share, splits)", ""),
         ("take no side", "!side || ", ""),

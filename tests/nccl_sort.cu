@@ -151,7 +151,8 @@ static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::ve
             // With others, out is not made yet: what else it is used for comes before, in the stream's order.
             if (status == cudaSuccess && counts.size() > 1)
                 status = cudaMemsetAsync(of.to(), 0x55, of.n * sizeof(K), stream);
-            if (status == cudaSuccess)
+            // And once more, which gives the same: what it sends and receives comes after all before it in the stream.
+            for (int f = 0; f < 2 && status == cudaSuccess; f++)
                 status = of.finish(&of.side);
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);

@@ -38,7 +38,7 @@
 //                                  const coarsen_nccl_side *side, ncclComm_t comm, cudaStream_t stream)
 // Each rank calls both, and waits for the stream between them: NCCL takes the sizes of messages from the host, and how
 // many keys go from one rank to another depends on the keys. So the launch leaves that in splits, and a launcher never
-// waits. out, counts and scratch are the same in both.
+// waits. out, counts and scratch are the same in both. finish may be called again, and gives the same.
 // counts: how many keys each rank has, in host memory, the same on all ranks. Each gets as many as it had; it may be 0.
 // in, in_values: counts[rank] elements each in device memory. out, out_values: likewise, apart from those, or the same
 // arrays. splits: NAME_splits_bytes_nccl(comm) bytes of the host's memory, from cudaMallocHost: with other memory
@@ -675,7 +675,7 @@ COARSEN_HOST cudaError_t COARSEN_(finish_nccl)(
     if (!side || !COARSEN_(splits_ok)(&share, splits) ||
         share.n / COARSEN_(merge_tile) > 0x7ffffffe)
         return cudaErrorInvalidValue;
-    // The host has waited for what is sent. But only so a graph that captures stream has the other one, too.
+    // The host has waited for what is sent. But a finish before this one may still merge what it received.
     status = cudaEventRecord(side->ready, stream);
     if (status == cudaSuccess)
         status = cudaStreamWaitEvent(side->stream, side->ready, 0);
