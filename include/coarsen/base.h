@@ -244,6 +244,9 @@
     COARSEN_PATTERN != COARSEN_PATTERN_REDUCE
 #error "coarsen: COARSEN_ARGMIN, _ARGMAX and _ATOMIC are for reduce.h"
 #endif
+#if defined(COARSEN_CHUNK) && COARSEN_PATTERN != COARSEN_PATTERN_REDUCE
+#error "coarsen: COARSEN_CHUNK is for nccl/reduce.h"
+#endif
 #if defined(COARSEN_FIXED_TREE) && COARSEN_PATTERN != COARSEN_PATTERN_REDUCE &&                    \
     COARSEN_PATTERN != COARSEN_PATTERN_FUSE
 #error "coarsen: COARSEN_FIXED_TREE is for reduce.h and fuse.h"
@@ -279,8 +282,9 @@
     COARSEN_PATTERN != COARSEN_PATTERN_SCAN
 #error "coarsen: COARSEN_OFFSET is for scan.h, segmented.h and sort_segments.h"
 #endif
-#if defined(COARSEN_AXIS) && COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
-#error "coarsen: COARSEN_AXIS is for segmented.h"
+#if (defined(COARSEN_AXIS) || defined(COARSEN_FEW_TILES)) &&                                       \
+    COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
+#error "coarsen: COARSEN_AXIS and _FEW_TILES are for segmented.h"
 #endif
 #if defined(COARSEN_KEY) && COARSEN_PATTERN != COARSEN_PATTERN_RUNS &&                             \
     COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
@@ -302,17 +306,24 @@
     COARSEN_PATTERN != COARSEN_PATTERN_SELECT
 #error "coarsen: COARSEN_OUT is for map.h and select.h"
 #endif
-#if (defined(COARSEN_BIN) || defined(COARSEN_COUNT) || defined(COARSEN_WEIGHT)) &&                 \
+#if defined(COARSEN_SCALAR) && COARSEN_PATTERN != COARSEN_PATTERN_MAP &&                           \
+    COARSEN_PATTERN != COARSEN_PATTERN_FUSE && COARSEN_PATTERN != COARSEN_PATTERN_SELECT
+#error "coarsen: COARSEN_SCALAR is for map.h, fuse.h and select.h"
+#endif
+#if (defined(COARSEN_BIN) || defined(COARSEN_COUNT) || defined(COARSEN_WEIGHT) ||                  \
+     defined(COARSEN_BUCKET) || defined(COARSEN_BUCKETS)) &&                                       \
     COARSEN_PATTERN != COARSEN_PATTERN_HISTOGRAM
-#error "coarsen: COARSEN_BIN, _COUNT and _WEIGHT are for histogram.h"
+#error "coarsen: COARSEN_BIN, _COUNT, _WEIGHT, _BUCKET and _BUCKETS are for histogram.h"
 #endif
-#if (defined(COARSEN_RADIUS) || defined(COARSEN_CHANNELS)) &&                                      \
+#if (defined(COARSEN_RADIUS) || defined(COARSEN_CHANNELS) || defined(COARSEN_RED) ||               \
+     defined(COARSEN_GREEN) || defined(COARSEN_BLUE)) &&                                           \
     COARSEN_PATTERN != COARSEN_PATTERN_IMAGE
-#error "coarsen: COARSEN_RADIUS and _CHANNELS are for image.h"
+#error "coarsen: COARSEN_RADIUS, _CHANNELS, _RED, _GREEN and _BLUE are for image.h"
 #endif
-#if (defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)) &&                            \
+#if (defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED) || defined(COARSEN_SLICES) ||  \
+     defined(COARSEN_STAGES) || defined(COARSEN_PANEL)) &&                                         \
     COARSEN_PATTERN != COARSEN_PATTERN_MATMUL
-#error "coarsen: COARSEN_M_TRANSPOSED and _N_TRANSPOSED are for matmul.h"
+#error "coarsen: COARSEN_M_TRANSPOSED, _N_TRANSPOSED, _SLICES, _STAGES and _PANEL are for matmul.h"
 #endif
 #if defined(COARSEN_VALUE) &&                                                                      \
     (COARSEN_PATTERN < COARSEN_PATTERN_MERGE || COARSEN_PATTERN > COARSEN_PATTERN_MERGESORT)
@@ -326,10 +337,25 @@
     COARSEN_PATTERN != COARSEN_PATTERN_MERGESORT
 #error "coarsen: COARSEN_DESCENDING is for sort.h and top_k.h"
 #endif
+#if (defined(COARSEN_INDEX) || defined(COARSEN_PART)) && COARSEN_PATTERN != COARSEN_PATTERN_SORT
+#error "coarsen: COARSEN_INDEX and _PART are for top_k.h"
+#endif
+#if defined(COARSEN_FEW_WAVES) && COARSEN_PATTERN != COARSEN_PATTERN_SORT
+#error "coarsen: COARSEN_FEW_WAVES is for sort_segments.h"
+#endif
+#if (defined(COARSEN_PORTION) || defined(COARSEN_TOGETHER) || defined(COARSEN_RANKED) ||           \
+     defined(COARSEN_PAIRS)) &&                                                                    \
+    COARSEN_PATTERN != COARSEN_PATTERN_SORT && COARSEN_PATTERN != COARSEN_PATTERN_MERGESORT
+#error "coarsen: COARSEN_PORTION, _TOGETHER, _RANKED and _PAIRS are for sort.h and merge_sort.h"
+#endif
 #if (defined(COARSEN_STENCIL) || defined(COARSEN_COEFFICIENTS) || defined(COARSEN_ORDER) ||        \
-     defined(COARSEN_BOUNDARY) || defined(COARSEN_STEPS)) &&                                       \
+     defined(COARSEN_BOUNDARY)) &&                                                                 \
     COARSEN_PATTERN != COARSEN_PATTERN_STENCIL
-#error "coarsen: COARSEN_STENCIL, _COEFFICIENTS, _ORDER, _BOUNDARY and _STEPS are for stencil.h"
+#error "coarsen: COARSEN_STENCIL, _COEFFICIENTS, _ORDER and _BOUNDARY are for stencil.h"
+#endif
+#if (defined(COARSEN_STEPS) || defined(COARSEN_THREAD_ROWS)) &&                                    \
+    COARSEN_PATTERN != COARSEN_PATTERN_STENCIL
+#error "coarsen: COARSEN_STEPS and _THREAD_ROWS are for stencil.h"
 #endif
 #endif
 

@@ -113,6 +113,14 @@ def table(header):
     return re.findall(r"^// \| ([A-Z_]+)(?:\([^)]*\))? *\|", text(header), re.M)
 
 
+@functools.cache
+def foreign():
+    """What base.h says of parameters where the pattern does not take them: how the message begins -> their names."""
+    found = re.findall(r'^#error "coarsen: ((COARSEN_[^"]*) (?:is|are) for )[^:"]+"$', text("coarsen/base.h"), re.M)
+    return {start: [f"COARSEN{name.removeprefix('COARSEN')}" for name in re.findall(r"\b(?:COARSEN)?_\w+", names)]
+            for start, names in found}
+
+
 def parameters(header):
     """The names in the table of parameters: of this header, with those of the headers that it includes if COARSEN_NAME
     is none of them; and of base.h, which are every inclusion's."""

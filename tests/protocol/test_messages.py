@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_each, compile_source, defines, inclusion, parameters, pattern,
-                     text)
+from headers import (CXX, HEADERS, INCLUDE, NO_NVCC, NVCC, SIMT, compile_each, compile_source, defines, foreign, inclusion, parameters,
+                     pattern, text)
 
 # What a message of a rung begins with, after "coarsen/...: " -> the parameters that bring it about.
 CASES = {
@@ -113,33 +113,15 @@ BASE = {
         {"COARSEN_RED": "1", "COARSEN_GREEN": "2", "COARSEN_BLUE": "3"},
         {"COARSEN_RED": "-1", "COARSEN_GREEN": "65537", "COARSEN_BLUE": "0"},
         {"COARSEN_RED": "1 + 65535", "COARSEN_GREEN": "0", "COARSEN_BLUE": "0"}]),
-    "COARSEN_ARGMIN, _ARGMAX and _ATOMIC are for reduce.h": (FEW - {'REDUCE'}, [{"COARSEN_ARGMIN": "1"}, {"COARSEN_ARGMAX": "1"}, {"COARSEN_ATOMIC": "1"}]),
-    "COARSEN_FIXED_TREE is for reduce.h": (FEW - {'REDUCE', 'FUSE'}, [{"COARSEN_FIXED_TREE": "1"}]),
-    "COARSEN_VIEW is for reduce.h": (FEW - {'HISTOGRAM', 'REDUCE'}, [{"COARSEN_VIEW": "1"}]),
-    "COARSEN_COUNTED is for reduce.h": (FEW - {'HISTOGRAM', 'REDUCE', 'MAP'}, [{"COARSEN_COUNTED": "1"}]),
-    "COARSEN_OP and _IDENTITY are for reduce.h": (FEW - {'FUSE', 'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE'}, [{"COARSEN_OP": "1"}, {"COARSEN_IDENTITY": "1"}]),
-    "COARSEN_LIFT is for reduce.h": (FEW - {'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE'}, [{"COARSEN_LIFT": "1"}]),
-    "COARSEN_ACC is for reduce.h": (FEW - {'FUSE', 'SELECT', 'SEGSCAN', 'RUNS', 'SCAN', 'SEGMENTED', 'REDUCE', 'MATMUL'}, [{"COARSEN_ACC": "1"}]),
-    "COARSEN_EXCLUSIVE is for scan.h": (FEW - {'SCAN', 'SEGSCAN'}, [{"COARSEN_EXCLUSIVE": "1"}]),
-    "COARSEN_FLAG is for scan.h": (FEW - {'SEGSCAN', 'SCAN'}, [{"COARSEN_FLAG": "1"}]),
-    "COARSEN_OFFSET is for scan.h": (FEW - {'SEGSCAN', 'SEGMENTED', 'SORT', 'SCAN'}, [{"COARSEN_OFFSET": "1"}]),
-    "COARSEN_AXIS is for segmented.h": (FEW - {'SEGMENTED'}, [{"COARSEN_AXIS": "1"}]),
-    "COARSEN_KEY is for segmented.h": (FEW - {'SEGMENTED', 'RUNS'}, [{"COARSEN_KEY": "1"}]),
-    "COARSEN_IF and _PARTITION are for select.h": (FEW - {'SELECT'}, [{"COARSEN_IF": "1"}, {"COARSEN_PARTITION": "1"}]),
-    "COARSEN_SAME is for segmented.h": (FEW - {'SEGMENTED', 'RUNS', 'SELECT'}, [{"COARSEN_SAME": "1"}]),
-    "COARSEN_MAP, _INPUTS, _TYPE_B and _TYPE_C are for map.h": (FEW - {'FUSE', 'MAP'}, [{"COARSEN_MAP": "1"}, {"COARSEN_INPUTS": "1"}, {"COARSEN_TYPE_B": "1"}, {"COARSEN_TYPE_C": "1"}]),
-    "COARSEN_OUT is for map.h": (FEW - {'SELECT', 'MAP'}, [{"COARSEN_OUT": "1"}]),
-    "COARSEN_BIN, _COUNT and _WEIGHT are for histogram.h": (FEW - {'HISTOGRAM'}, [{"COARSEN_BIN": "1"}, {"COARSEN_COUNT": "1"}, {"COARSEN_WEIGHT": "1"}]),
-    "COARSEN_RADIUS and _CHANNELS are for image.h": (FEW - {'IMAGE'}, [{"COARSEN_RADIUS": "1"}, {"COARSEN_CHANNELS": "1"}]),
-    "COARSEN_M_TRANSPOSED and _N_TRANSPOSED are for matmul.h": (FEW - {'MATMUL'}, [{"COARSEN_M_TRANSPOSED": "1"}, {"COARSEN_N_TRANSPOSED": "1"}]),
-    "COARSEN_VALUE is for sort.h": (FEW - {'MERGE', 'SORT', 'MERGESORT'}, [{"COARSEN_VALUE": "1"}]),
-    "COARSEN_LESS is for merge.h": (FEW - {'MERGE', 'SORT', 'MERGESORT'}, [{"COARSEN_LESS": "1"}]),
-    "COARSEN_DESCENDING is for sort.h": (FEW - {'SORT', 'MERGESORT'}, [{"COARSEN_DESCENDING": "1"}]),
-    "COARSEN_STENCIL, _COEFFICIENTS, _ORDER, _BOUNDARY and _STEPS are for stencil.h": (FEW - {'STENCIL'}, [{"COARSEN_STENCIL": "1"}, {"COARSEN_COEFFICIENTS": "1"}, {"COARSEN_ORDER": "1"}, {"COARSEN_BOUNDARY": "1"}, {"COARSEN_STEPS": "1"}]),
     "COARSEN_BEGIN must be": (set(), []),  # only a new rung can bring it about
     "C++11 or later": (set(), []),  # TOO_OLD
     "CUDA 11.8 or later": (set(), []),
 }
+# Those of parameters of other patterns, for a few patterns that do not take them, nor have another message for them.
+for start, names in foreign().items():
+    BASE[start] = FEW - {pattern(header) for header in HEADERS if set(names) & set(parameters(header))} - {
+        name for patterns, cases in BASE.values() if any(set(names) & case.keys() for case in cases) for name in patterns
+    }, [{name: "1"} for name in names]
 # What a message of base.h begins with, of what it does not work with -> what brings it about, and what is just enough.
 TOO_OLD = {
     "C++11 or later": ("-std=c++98", "-std=c++11"),
@@ -217,6 +199,13 @@ RIGHT = [pytest.param(header, changes, id=label(header, changes))
          for header in HEADERS for message in messages(header) for changes in right(message)
          if header != "coarsen/base.h"]
 CPP = [*CXX, "-x", "c++", "-E", "-D__CUDACC_RTC__", f"-I{INCLUDE}"]  # without the runtime: quick
+
+
+def test_every_parameter_is_an_error_elsewhere():
+    """Else it would do nothing in another pattern, and stay for the next inclusion."""
+    everywhere = {"COARSEN_NAME", "COARSEN_TYPE", "COARSEN_LINKAGE"}
+    taken = {name for header in HEADERS for name in parameters(header) if name.startswith("COARSEN_")}
+    assert taken - everywhere <= {name for names in foreign().values() for name in names}
 
 
 @pytest.mark.parametrize("header", HEADERS)
