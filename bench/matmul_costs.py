@@ -8,8 +8,12 @@
 
 The first command times each random product by every plan that is estimated at no more than three times the best one's
 cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it fits
-the costs in include/coarsen/matmul.h, from which it starts, to the times, and prints them, with the same figures for them.
-With several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
+the costs in include/coarsen/matmul.h, from which it starts, and prints them, with the same figures for them: first to the
+times, and then to what the choice loses, and to how many products are slower than 0.93 of cuBLAS because of it. With
+several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
+
+The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
+one, among small products) before you take it over.
 """
 import argparse
 import csv
@@ -19,132 +23,191 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize
 
-REST = "add", "add_element", "launch", "pack_element", "narrow"
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
+REST = "add", "add_element", "element", "launch", "pack_element"
+STRIPS = "warp", "step", "step_more", "wait"  # of narrow.h, and of flat.h
+GOOD = 0.93  # of cuBLAS's speed
 
 
 def present():
-    """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; and of the rest."""
+    """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; of strips, and
+    the rest. And the shapes' names, how many tiles of each a multiprocessor has at a time, and the number of narrow.h."""
     text = HEADER.read_text()
     shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_little")]
     shapes = re.sub(r"#ifdef COARSEN_M_TRANSPOSED.*?#else", "", shapes, flags=re.S)
-    costs, names = {}, []
-    for name, *numbers in re.findall(r"COARSEN_ROW\((\w+), ([\d.]+), ([\d.]+), ([\d.]+), \w+\)", shapes):
-        names.append(name)
+    number = r"([\d.e]+)"
+    costs, resident = {}, {}
+    for name, *numbers in re.findall(rf"COARSEN_ROW\((\w+), {number}, {number}, {number}, (\d+), \w+\)", shapes):
         costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
-    for name in REST[:-1]:
-        costs[name] = float(re.findall(rf"\b{name} = ([\d.e]+)", text)[-1])
-    costs["narrow"] = 1  # times what NAME_narrow_cost says
-    return costs, names
+        resident[name] = int(numbers[3])
+    for name in REST:
+        costs[name] = float(re.findall(rf"\b{name} = {number}", text)[-1])
+    for what in STRIPS:
+        narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
+        costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}
+    narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+, COARSEN_\(shapes\) = (\d+)", text)[1])
+    return costs, list(resident), np.array(list(resident.values()), float), narrow
 
 
-class Product:
-    """One shape, its plans as features of the cost, and their times."""
+class Products:
+    """Those of a file: all their plans as features of the cost, with their times."""
 
-    def __init__(self, name, rows):
-        words = dict(word.split("=") for word in name.split())
-        self.name, self.inner = name, int(words["inner"])
-        self.by_element = int(words["apart"]) % 4 != 0 or (int(words["cols"]) + int(words["pad"])) % 4 != 0
-        self.plans = [dict(word.split("=") for word in row["knobs"].split()) for row in rows]
-        self.plans = [{key: float(value) for key, value in plan.items()} for plan in self.plans]
-        self.times = np.array([float(row["median_us"]) for row in rows])
-        self.given = np.array([plan["cost"] for plan in self.plans])
+    def __init__(self, path, names, resident, narrow):
+        text = path.read_text()
+        found = re.search(r"(\d+) multiprocessors", text)
+        rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
+        plans = [row for row in rows if row["kernel"] == "coarsen" and row["knobs"]]
+        if not found or not plans:
+            sys.exit(f"{path}: no plans: give the program of the first command lines with plans=3")
+        processors = int(found[1])
+        self.names = list(dict.fromkeys(row["data"] for row in plans))
+        peers = {row["data"]: float(row["median_us"]) for row in rows if row["kernel"] == "cuBLAS"}
+        self.peer = np.array([peers[name] for name in self.names])
+        self.of = np.array([self.names.index(row["data"]) for row in plans])
+        self.times = np.array([float(row["median_us"]) for row in plans])
+        self.knobs = [row["knobs"] for row in plans]
+        self.best = np.full(len(self.names), np.inf)
+        np.minimum.at(self.best, self.of, self.times)
 
-    def costs(self, by, names, processors):
-        """As NAME_plan_of counts them; of narrow.h's, what it said, times a factor."""
-        out = []
-        for plan in self.plans:
-            if plan["shape"] >= len(names) or not plan["rows"]:
-                out.append(plan["cost"] * by["narrow"])
-                continue
-            name, area = names[int(plan["shape"])], plan["rows"] * plan["cols"]
-            cost, begin, lone = (by[f"{name} {what}"] for what in ("cost", "begin", "lone"))
-            if self.by_element and name != "packed":
-                cost, begin = cost * 1.1, begin / 1.1
-            words = dict(word.split("=") for word in self.name.split())
-            tiles = math.ceil(int(words["rows"]) / plan["rows"]) * math.ceil(int(words["cols"]) / plan["cols"])
-            divided = tiles - plan["whole"] if plan["parts"] > 1 else 0
-            whole = math.ceil(plan["whole"] / processors)
+        columns = {what: np.zeros(len(plans)) for what in (
+            "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element", "warps", "steps",
+            "more")}
+        for i, row in enumerate(plans):
+            knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
+            size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
+            now = {"shape": knob["shape"], "cost": knob["cost"], "inner": size["inner"]}
+            if "warps" in knob:
+                now |= {"warps": knob["warps"] / processors, "steps": knob["steps"], "more": knob["few"] > 1}
+            else:
+                tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"])
+                divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
+                aligned = size["apart"] % 4 == 0 and (size["cols"] + size["pad"]) % 4 == 0
+                area = knob["rows"] * knob["cols"]
+                now |= {
+                    "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
+                    "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
+                    "waves": (knob["way"] - 1) % 4 + 1 if divided else 0,
+                    "sums": divided * knob["parts"] * area / processors,
+                    "pack": knob["packed"] * size["inner"] / processors,
+                    "element": not aligned and names[int(knob["shape"])] != "packed"}
+            for what, value in now.items():
+                columns[what][i] = value
+        self.column = columns
+        self.resident = resident
+        self.shape = columns["shape"].astype(int)
+        self.narrow = self.shape == narrow
 
-            def waves(count, depth):
-                return (count + lone) * (depth + begin) * area * cost if count else 0
+    def costs(self, by, names):
+        """As NAME_plan_of and NAME_plan_strips count them."""
+        column, tiles = self.column, self.shape < len(names)
+        shape = np.where(tiles, self.shape, 0)
+        cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
+        slower = np.where(column["element"] > 0, by["element"], 1)
+        cost, begin = cost * slower, begin / slower
 
-            total = waves(whole, self.inner)
-            if divided:
-                sums = divided * plan["parts"]
-                total += waves((plan["way"] - 1) % 4 + 1, plan["depth"])
-                total += by["add"] + sums * area * by["add_element"] / processors
-            if plan["packed"]:
-                total += by["launch"] + plan["packed"] * self.inner * by["pack_element"] / processors
-            out.append(total)
-        return np.array(out)
+        def waves(count, depth):
+            return (count + lone * np.ceil(count / self.resident[shape])) * (depth + begin) * column["area"] * cost
 
+        total = waves(column["whole"], column["inner"]) + waves(column["waves"], column["depth"])
+        total += (column["waves"] > 0) * by["add"] + column["sums"] * by["add_element"]
+        total += column["packed"] * by["launch"] + column["pack"] * by["pack_element"]
 
-def read(path):
-    """The products of a file, and the multiprocessors of its device."""
-    text = path.read_text()
-    found = re.search(r"(\d+) multiprocessors", text)
-    rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
-    products = {}
-    for row in rows:
-        if row["kernel"] == "coarsen" and row["knobs"]:
-            products.setdefault(row["data"], []).append(row)
-    if not found or not products:
-        sys.exit(f"{path}: no plans: give the program of the first command lines with plans=3")
-    return [Product(name, rows) for name, rows in products.items()], int(found[1])
+        def strips(kind):
+            warp, step, more, wait = (by[f"{kind} {what}"] for what in STRIPS)
+            return np.maximum(column["warps"] * (warp + column["steps"] * (step + column["more"] * more)),
+                              column["steps"] * wait)
+
+        return np.where(tiles, total, np.where(self.narrow, strips("narrow"), strips("flat")))
+
+    def chosen(self, costs):
+        """Of each product, the plan of least cost."""
+        order = np.lexsort((costs, self.of))
+        return order[np.unique(self.of[order], return_index=True)[1]]
 
 
 def judge(what, products, costs):
     """How much longer the plans of least cost take than the fastest ones."""
-    ratios = sorted(((p.times[np.argmin(c)] / p.times.min(), p, np.argmin(c)) for p, c in zip(products, costs)),
-                    key=lambda r: -r[0])
-    mean = math.exp(np.mean([math.log(ratio) for ratio, _, _ in ratios]))
-    print(f"\n{what}: {len(products)} products; the choice takes {mean:.3f} times the best's time (geometric mean)")
-    for ratio, p, chosen in ratios[:10]:
-        best = p.plans[p.times.argmin()]
-        print(f"{ratio:8.3f} {p.times.min():10.2f} us  {p.name}: shape {p.plans[chosen]['shape']:.0f} in "
-              f"{p.plans[chosen]['parts']:.0f}, best {best['shape']:.0f} in {best['parts']:.0f} parts")
+    chosen = products.chosen(costs)
+    loss, peer = products.times[chosen] / products.best, products.peer / products.times[chosen]
+    print(f"\n{what}: {len(loss)} products; the choice takes {np.exp(np.log(loss).mean()):.3f} times the best's time (geometric "
+          f"mean);\nbeside cuBLAS {np.exp(np.log(peer).mean()):.3f}, {(peer < 0.9).sum()} below 0.9, and of the best plans "
+          f"{(products.peer / products.best < 0.9).sum()}")
+    for i in np.argsort(-loss)[:10]:
+        best = np.where(products.of == i)[0]
+        best = best[products.times[best].argmin()]
+        print(f"{loss[i]:8.3f} {products.best[i]:10.2f} us  {products.names[i]}:\n{'':21}{products.knobs[chosen[i]]}\n{'':15}"
+              f"best: {products.knobs[best]}")
+
+
+def fit(fitted, by, names):
+    """Costs that are fitted to the times, and then to what the choice loses."""
+    keys = list(by)
+    start = np.log([max(by[key], 1e-3) for key in keys])
+    scale = math.log(np.median(np.concatenate([p.times / p.column["cost"] for p in fitted])))
+
+    def as_costs(x):
+        return dict(zip(keys, np.exp(x)))
+
+    # By the logarithms, so that a short product weighs as much as a long one; slow plans need not be told apart.
+    def wrong(x):
+        out = [0.3 * (x[:-2] - start)]  # what no product tells stays
+        for p in fitted:
+            near = p.times < 1.6 * p.best[p.of]
+            times = p.costs(as_costs(x[:-2]), names) * math.exp(x[-2]) + math.exp(x[-1])
+            out.append(np.log(times / p.times)[near])
+        return np.concatenate(out)
+
+    x = least_squares(wrong, np.concatenate([start, [scale, 1]]), loss="soft_l1", f_scale=0.1).x
+    middle, unit, launch = x[:-2], math.exp(x[-2]), 0.3 * math.exp(x[-1])
+
+    # A choice that is the likelier the less it costs, so that there is a slope.
+    def lost(x, width):
+        sums, count = 0, 0
+        for p in fitted:
+            costs = np.log(p.costs(as_costs(x), names) * unit + launch)
+            least = np.full(len(p.names), np.inf)
+            np.minimum.at(least, p.of, costs)
+            weight = np.exp((least[p.of] - costs) / width)
+            bad = np.log(p.times / p.best[p.of])
+            bad += np.maximum(0, np.log(GOOD * p.times / p.peer[p.of]))
+            bad -= np.maximum(0, np.log(GOOD * p.best / p.peer))[p.of]
+            each = np.bincount(p.of, weight * bad) / np.bincount(p.of, weight)
+            sums, count = sums + each.sum(), count + len(each)
+        return sums / count + 3e-4 * ((x - middle) ** 2).sum()
+
+    x = middle
+    for width in (0.06, 0.03):
+        x = minimize(lost, x, args=(width,), method="L-BFGS-B", options={"maxiter": 150}).x
+    return as_costs(x)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="CSV")
-    files = [read(path) for path in parser.parse_args().files]
-    by, names = present()
-    fitted, (judged, _) = files[:-1] or files, files[-1]
-    for products, processors in files:
-        for p in products:
-            if not np.allclose(p.costs(by, names, processors), p.given, rtol=1e-4):
-                sys.exit(f"{p.name}: other costs than the header's: time the plans again, with this header")
-        judge("as it is", products, [p.given for p in products])
+    by, names, resident, narrow = present()
+    files = [Products(path, names, resident, narrow) for path in parser.parse_args().files]
+    fitted, judged = files[:-1] or files, files[-1]
+    for p in files:
+        off = np.abs(p.costs(by, names) / p.column["cost"] - 1)
+        if off.max() > 1e-3:
+            i = off.argmax()
+            sys.exit(f"{p.names[p.of[i]]}: {p.knobs[i]}: another cost than the header's: time the plans again, with this header")
+        judge("as it is", p, p.column["cost"])
 
-    # By the logarithms, so that a short product weighs as much as a long one; slow plans need not be told apart.
-    keys = list(by)
-    scale = np.median([p.times.min() / p.given.min() for products, _ in fitted for p in products])
-
-    def wrong(x):
-        now, unit, launch = dict(zip(keys, np.exp(x[:-2]))), math.exp(x[-2]), math.exp(x[-1])
-        out = [1e-2 * (x[:-2] - start[:-2])]  # what no product tells stays
-        for products, processors in fitted:
-            for p in products:
-                near = p.times < 2 * p.times.min()
-                out.append(np.log((p.costs(now, names, processors)[near] * unit + launch) / p.times[near]))
-        return np.concatenate(out)
-
-    start = np.log([max(by[key], 1e-3) for key in keys] + [scale, 2])
-    found = least_squares(wrong, start, loss="soft_l1", f_scale=0.1)
-    now = dict(zip(keys, np.exp(found.x[:-2])))
+    now = fit(fitted, by, names)
     unit = now["large cost"]  # costs are relative to the large shape's
-    for key in keys:
-        if key.endswith(" cost") or key in REST:
+    for key in now:
+        if not key.endswith((" begin", " lone")) and key != "element":
             now[key] /= unit
     print("\nfitted:")
-    for name in names:
-        print(f"    COARSEN_ROW({name}, " + ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone")) + ", ...),")
+    for name, tiles in zip(names, resident):
+        numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone"))
+        print(f"    COARSEN_ROW({name}, {numbers}, {tiles:.0f}, ...),")
     print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in REST))
-    judge("fitted", judged, [p.costs(now, names, files[-1][1]) for p in judged])
+    print("    " + ", ".join(f"{what} = narrow ? {now[f'narrow {what}']:.2g} : {now[f'flat {what}']:.2g}" for what in STRIPS))
+    judge("fitted", judged, judged.costs(now, names))
 
 
 if __name__ == "__main__":

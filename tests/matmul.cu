@@ -137,6 +137,20 @@
 
 #endif
 
+#if TESTED(flat)
+
+#define COARSEN_NAME flat_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/flat.h>
+
+#define COARSEN_NAME  flat_i64
+#define COARSEN_TYPE  long long
+#define COARSE_FACTOR 3
+#define COARSEN_M_TRANSPOSED
+#include <coarsen/matmul/flat.h>
+
+#endif
+
 #if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
@@ -336,6 +350,11 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul.h>
 
+#define COARSEN_NAME m_turned_i64
+#define COARSEN_TYPE long long
+#define COARSEN_M_TRANSPOSED
+#include <coarsen/matmul.h>
+
 #define COARSEN_NAME turned_i32
 #define COARSEN_TYPE int
 #define COARSEN_M_TRANSPOSED
@@ -345,6 +364,26 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
 WHOLE(matmul_f32, float, float)
 WHOLE(n_turned_f64, double, double)
 WHOLE(turned_i32, int, int)
+
+// What matmul.h makes by narrow.h or flat.h, however many rows and columns there are.
+#define STRIPS(name, as, T, number)                                                                \
+    static cudaError_t name##_by_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,    \
+                                               const T *m, size_t ldm, const T *n, size_t ldn,     \
+                                               T beta, T *p, size_t ldp, cudaStream_t stream)      \
+    {                                                                                              \
+        name##_plan plan = {};                                                                     \
+        plan.shape = name##_shapes + number;                                                       \
+        return rows == 0 || cols == 0                                                              \
+                   ? cudaSuccess                                                                   \
+                   : name##_launch_plan(plan, rows, cols, alpha == 0 ? 0 : inner, alpha, m, ldm,   \
+                                        n, ldn, beta, p, ldp, NULL, stream);                       \
+    }
+STRIPS(matmul_f32, narrow, float, 0)
+STRIPS(matmul_f32, flat, float, 1)
+STRIPS(n_turned_f64, narrow, double, 0)
+STRIPS(m_turned_i64, flat, long long, 1)
+STRIPS(turned_i32, narrow, int, 0)
+STRIPS(turned_i32, flat, int, 1)
 
 #endif
 #endif
@@ -814,10 +853,38 @@ static void check_plans_16(void)
 #endif
 
 #if TESTED(pipelined) && !defined(TEST_FIRST)
+// Which products are made by narrow.h, and which by flat.h.
+static void check_strips(void)
+{
+    const size_t many = 100000, inner = 8;
+    const matmul_f32_problem tall = {1, many, 1, inner, true, true, 0},
+                             wide = {1, 1, many, inner, true, true, 0},
+                             many_columns = {1, many, 40, inner, true, true, 0};
+    const turned_i32_problem turned_tall = {1, many, 1, inner, true, true, 0},
+                             turned_wide = {1, 1, many, inner, true, true, 0};
+    cudaError_t status = cudaSuccess;
+    const auto plan = [&](matmul_f32_problem of) {
+        return matmul_f32_make_plan(of, &status).shape;
+    };
+    const auto turned = [&](turned_i32_problem of) {
+        return turned_i32_make_plan(of, &status).shape;
+    };
+    const size_t f32 = matmul_f32_shapes, i32 = turned_i32_shapes;
+    bool ok = plan(many_columns) < f32;
+#ifdef SIMT // a device of few multiprocessors
+    ok &= plan(tall) == f32 && plan(wide) == f32 + 1;
+    ok &= turned(turned_tall) == i32 + 1 && turned(turned_wide) == i32;
+#else
+    ok &= plan(tall) <= f32 + 1 && turned(turned_wide) <= i32 + 1;
+    (void)wide, (void)turned_tall;
+#endif
+    tap_ok(ok && status == cudaSuccess, "one column, or one row, is made without tiles");
+}
+
 // A product for which the launcher packs N.
 static void check_packed(void)
 {
-    const size_t rows = 832, cols = 128, inner = 192;
+    const size_t rows = 832, cols = 96, inner = 512;
     cudaError_t status = cudaSuccess;
     const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX};
     const turned_i32_plan plan = turned_i32_make_plan(of, &status);
@@ -1053,6 +1120,7 @@ static void check_large_float(void)
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
+        RUNG(flat_f32, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -1138,6 +1206,13 @@ int main(void)
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
+#if TESTED(flat)
+    check_errors(RUNG(flat_f32, float, 4, 32, 1));
+    check(RUNG(flat_f32, float, 4, 128, 256));
+    check(RUNG(flat_f32, float, 2, 1024, 10)); // more threads across, and fewer deep
+    check(TURNED(flat_i64, long long, true, false));
+    check_rounding(RUNG(flat_f32, float, 4, 32, 256));
+#endif
 #if TESTED(tensor16) || TESTED(launch)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
@@ -1203,6 +1278,13 @@ int main(void)
     check_random(RUNG(matmul_f32_scratch, float, 0, 0, 0));
     check_random(TURNED(turned_i32_scratch, int, true, true));
     check_random(TURNED(n_turned_f64_scratch, double, false, true));
+    check(RUNG(matmul_f32_by_narrow, float, 32, 16, 32));
+    check(RUNG(matmul_f32_by_flat, float, 32, 16, 32));
+    check(TURNED(n_turned_f64_by_narrow, double, false, true));
+    check(TURNED(m_turned_i64_by_flat, long long, true, false));
+    check(TURNED(turned_i32_by_narrow, int, true, true));
+    check(TURNED(turned_i32_by_flat, int, true, true));
+    check_strips();
     check_batch();
     check_packed();
     check_plans();

@@ -27,6 +27,7 @@ static cublasHandle_t cublas;
 struct way {
     product_plan plan;
     size_t number; // of the ways of its shape
+    product_strips strips;
 };
 
 // All plans up to so many times the cost of the best one.
@@ -44,13 +45,13 @@ static std::vector<way> plans_of(const product_problem &of, double most)
         for (size_t w = 0; w < product_ways; w++) {
             const product_plan plan = product_plan_of(of, s, w, processors);
             if (plan.cost > 0 && plan.cost <= most * least)
-                plans.push_back({plan, w});
+                plans.push_back({plan, w, {}});
         }
-    product_plan narrow = {};
-    narrow.shape = product_shapes;
-    narrow.cost = product_narrow_cost(of.rows, of.cols, of.inner, processors);
-    if (narrow.cost <= most * least)
-        plans.push_back({narrow, 0});
+    for (size_t s = product_shapes; s < product_shapes + 2; s++) {
+        const product_plan plan = product_plan_strips(of, s, processors);
+        if (plan.cost <= most * least)
+            plans.push_back({plan, 0, product_strips_of(of, s, processors)});
+    }
     return plans;
 }
 
@@ -59,13 +60,17 @@ static std::string text_of(const way &w)
 {
     char text[256];
     const product_plan &plan = w.plan;
-    const bool narrow = plan.shape == product_shapes;
-    const product_shape shape = product_shape_of(narrow ? 0 : plan.shape);
-    snprintf(
-        text, sizeof(text),
-        "shape=%zu rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu cost=%.6g",
-        plan.shape, narrow ? 0 : shape.rows, narrow ? 0 : shape.cols, w.number, plan.whole,
-        plan.parts, plan.depth, plan.pack_m + plan.pack_n, plan.cost);
+    if (plan.shape < product_shapes) {
+        const product_shape shape = product_shape_of(plan.shape);
+        snprintf(text, sizeof(text),
+                 "shape=%zu rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu "
+                 "cost=%.6g",
+                 plan.shape, shape.rows, shape.cols, w.number, plan.whole, plan.parts, plan.depth,
+                 plan.pack_m + plan.pack_n, plan.cost);
+    } else {
+        snprintf(text, sizeof(text), "shape=%zu warps=%zu steps=%zu few=%zu cost=%.6g", plan.shape,
+                 w.strips.warps, w.strips.steps, w.strips.few, plan.cost);
+    }
     return text;
 }
 

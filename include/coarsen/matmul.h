@@ -59,6 +59,7 @@
 //     tensor.h           + tensor cores multiply, if COARSEN_TYPE is double
 //     tensor16.h         the same, if it is __half or __nv_bfloat16
 //     narrow.h           beside it, for few columns: no tiles, M read once
+//     flat.h             the same for few rows: N read once
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
 // What this adds to pipelined.h and tensor.h is the choice of the grain. The largest tile of P that a block can make is
@@ -221,46 +222,52 @@ static_assert(
 
 #define COARSEN_SHAPE _narrow
 #include "matmul/narrow.h"
+
+#define COARSEN_SHAPE _flat
+#include "matmul/flat.h"
 #endif
 
-// Whether narrow.h is to take the rows of M as its long rows; or else the columns of N, where these are stored one after
-// the other. It takes whichever there are more of. Where neither is stored so, there is no such macro.
+// Whether narrow.h is to read M once, or else N; and flat.h. The former takes an operand whose neighbours in memory are
+// neighbours in depth, the latter one whose neighbours are not. Of two such operands it takes the one with more rows or
+// columns. Where there is none, there is no such macro.
 #ifdef COARSEN_IS_16
-#elif !defined(COARSEN_N_TRANSPOSED)
-#ifndef COARSEN_M_TRANSPOSED
-#define COARSEN_LONG_ROWS(rows, cols) true
-#endif
-#define COARSEN_N_STEPS(ld) ld, 1
+#elif !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
+#define COARSEN_NARROW_OF_M(rows, cols) true
+#define COARSEN_FLAT_OF_M(rows, cols)   false
+#elif defined(COARSEN_M_TRANSPOSED) && defined(COARSEN_N_TRANSPOSED)
+#define COARSEN_NARROW_OF_M(rows, cols) false
+#define COARSEN_FLAT_OF_M(rows, cols)   true
 #elif defined(COARSEN_M_TRANSPOSED)
-#define COARSEN_LONG_ROWS(rows, cols) false
-#define COARSEN_N_STEPS(ld)           1, ld
+#define COARSEN_FLAT_OF_M(rows, cols) (rows >= cols)
 #else
-#define COARSEN_LONG_ROWS(rows, cols) (rows >= cols)
-#define COARSEN_N_STEPS(ld)           1, ld
+#define COARSEN_NARROW_OF_M(rows, cols) (rows >= cols)
 #endif
 // Whether neighbours in memory are neighbours in depth.
 #ifdef COARSEN_M_TRANSPOSED
-#define COARSEN_M_STEPS(ld) ld, 1
+#define COARSEN_M_STEPS(ld) ld, 1 // from one depth to the next, and from one row to the next
 #define COARSEN_M_ACROSS    false
 #else
 #define COARSEN_M_STEPS(ld) 1, ld
 #define COARSEN_M_ACROSS    true
 #endif
 #ifdef COARSEN_N_TRANSPOSED
-#define COARSEN_N_ACROSS true
+#define COARSEN_N_STEPS(ld) 1, ld
+#define COARSEN_N_ACROSS    true
 #else
-#define COARSEN_N_ACROSS false
+#define COARSEN_N_STEPS(ld) ld, 1
+#define COARSEN_N_ACROSS    false
 #endif
 
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
-// as so much more depth. lone: a multiprocessor's first tile costs so much more, as tiles hide each other's waiting. All
-// fitted to the times of 280 random products on an H200, each in all shapes; of 16 bits, to those of docs/matmul.md, by
-// hand.
+// as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
+// that of `lone` tiles. Fitted to the times of 1200 random products on an H200, each by all plans that may be good
+// (bench/matmul_costs.py); of 16 bits, to those of docs/matmul.md, by hand.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
+    size_t resident;
     bool packed;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_ACC, const COARSEN_TYPE *, size_t,
                           const COARSEN_TYPE *, size_t, COARSEN_ACC, COARSEN_TYPE *, size_t, size_t,
@@ -270,38 +277,39 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     static const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW(shape, cost, begin, lone, packed)                                              \
+#define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
      COARSEN_(shape##_shared_bytes),                                                               \
      cost,                                                                                         \
      begin,                                                                                        \
      lone,                                                                                         \
+     resident,                                                                                     \
      packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
 #ifdef COARSEN_IS_16
-        COARSEN_ROW(square, 0.151, 460, 1, false),
-        COARSEN_ROW(large, 0.113, 640, 0, false),
+        COARSEN_ROW(square, 0.151, 460, 1, 65536, false),
+        COARSEN_ROW(large, 0.113, 640, 0, 65536, false),
 #else
-        COARSEN_ROW(tiny, 1.89, 72, 0.3, false),
-        COARSEN_ROW(thin, 1.75, 54, 0.65, false),
-        COARSEN_ROW(little, 1.3, 34, 3, false),
-        COARSEN_ROW(small, 1.28, 58, 0.2, false),
-        COARSEN_ROW(square, 1.02, 40, 1, false),
-        COARSEN_ROW(deep, 1.04, 44, 0.15, false),
-        COARSEN_ROW(medium, 1.02, 38, 0.2, false),
+        COARSEN_ROW(tiny, 2.5, 65.9, 0.837, 7, false),
+        COARSEN_ROW(thin, 2, 57.8, 0.632, 1, false),
+        COARSEN_ROW(little, 1.61, 34.3, 4.47, 14, false),
+        COARSEN_ROW(small, 1.51, 72.7, 0.271, 2, false),
+        COARSEN_ROW(square, 0.82, 46.6, 2.49, 6, false),
+        COARSEN_ROW(deep, 1.1, 113, 0.147, 1, false),
+        COARSEN_ROW(medium, 0.781, 49, 0.98, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.09, 38, 0, false),
-        COARSEN_ROW(shallow, 1.09, 22, 0.4, false),
+        COARSEN_ROW(large, 1.09, 39.9, 0.02, 1, false),
+        COARSEN_ROW(shallow, 0.894, 25.7, 1.56, 4, false),
 #else
-        COARSEN_ROW(large, 1, 38, 0, false),
-        COARSEN_ROW(shallow, 1, 22, 0.4, false),
+        COARSEN_ROW(large, 1, 39.9, 0.02, 1, false),
+        COARSEN_ROW(shallow, 0.82, 25.7, 1.56, 4, false),
 #endif
-        COARSEN_ROW(low, 1.15, 20, 0.5, false),
-        COARSEN_ROW(packed, 0.95, 36, 0.2, true),
-        COARSEN_ROW(tensor_little, 0.69, 40, 0.5, false),
-        COARSEN_ROW(tensor_square, 0.55, 40, 0.1, false),
-        COARSEN_ROW(tensor_large, 0.42, 38, 0, false),
+        COARSEN_ROW(low, 1.17, 31.6, 0.677, 5, false),
+        COARSEN_ROW(packed, 0.789, 60.1, 0.399, 3, true),
+        COARSEN_ROW(tensor_little, 0.69, 40, 0.5, 65536, false),
+        COARSEN_ROW(tensor_square, 0.55, 40, 0.1, 65536, false),
+        COARSEN_ROW(tensor_large, 0.42, 38, 0, 65536, false),
 #endif
 #undef COARSEN_ROW
     };
@@ -337,8 +345,8 @@ typedef struct {
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
-    double cost;                // in multiplications of a multiprocessor by the large shape
-    size_t shape;               // or COARSEN_(shapes): by narrow.h, or register_tiled.h
+    double cost;  // in multiplications of a multiprocessor by the large shape
+    size_t shape; // or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
     size_t pack_bytes, scratch_bytes;
@@ -347,27 +355,10 @@ typedef struct {
 // The cost of so many tiles per multiprocessor, of so much depth.
 COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t depth)
 {
-    return waves == 0 ? 0
-                      : ((double)waves + shape.lone) * ((double)depth + shape.begin) *
-                            (double)(shape.rows * shape.cols) * shape.cost;
+    const double waits = shape.lone * (double)coarsen_ceil_div(waves, shape.resident);
+    return ((double)waves + waits) * ((double)depth + shape.begin) *
+           (double)(shape.rows * shape.cols) * shape.cost;
 }
-
-#ifdef COARSEN_LONG_ROWS
-// The cost by narrow.h: of a warp, of each of its steps through the depth, and of the columns beyond the first; but each
-// step waits for memory, and that is all that few warps do.
-COARSEN_HOST double COARSEN_(narrow_cost)(size_t rows, size_t cols, size_t inner, size_t processors)
-{
-    const double warp = 1.2e4, step = 2.3e4, columns = cols > 1 ? 9e3 : 0, wait = 3.5e5;
-    COARSEN_(narrow_product) of = {};
-    of.rows = rows, of.cols = cols, of.inner = inner;
-    COARSEN_(narrow_divide)(&of, processors);
-    const double steps = (double)coarsen_ceil_div(inner, of.threads * (16 / sizeof(COARSEN_TYPE)));
-    const size_t warps = coarsen_ceil_div(rows, of.take) *
-                         coarsen_ceil_div(cols, COARSEN_(narrow_tile_cols)) * (of.threads / 32);
-    const double all = (double)warps / (double)processors * (warp + steps * (step + columns));
-    return all > steps * wait ? all : steps * wait;
-}
-#endif
 
 #ifndef COARSEN_IS_16
 // What is to be packed for a shape that takes packed operands: those that are not as it takes them. The cost; or 0 if
@@ -377,7 +368,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, size_t processo
 {
     // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
     // multiprocessors.
-    const double launch = 4e5, pack_element = 60;
+    const double launch = 1.7e6, pack_element = 151;
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     if (COARSEN_M_ACROSS || !of.m_aligned)
         plan->pack_m = items * coarsen_ceil_div(of.rows, items);
@@ -399,12 +390,12 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
     // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
-    const double add = 2.2e5;
+    const double add = 7.7e5;
 #ifdef COARSEN_IS_16
     const double add_element = 50, element = 5.6;
     const bool by_element = !of.m_aligned || !of.n_aligned;
 #else
-    const double add_element = 26, element = 1.1;
+    const double add_element = 56.4, element = 1.13;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
 #endif
     const COARSEN_(plan) none = {};
@@ -446,6 +437,69 @@ COARSEN_HOST COARSEN_(plan)
     return plan;
 }
 
+#ifndef COARSEN_IS_16
+// What there is to do for narrow.h, if s is COARSEN_(shapes), or else for flat.h: so many warps, each with so many steps
+// through the depth, for so many few rows or columns. For more of these than two tiles have, or than of the others, nothing.
+typedef struct {
+    size_t warps, steps, few;
+} COARSEN_(strips);
+
+COARSEN_HOST COARSEN_(strips)
+    COARSEN_(strips_of)(COARSEN_(problem) problem, size_t s, size_t processors)
+{
+    const size_t rows = problem.rows, cols = problem.cols, items = 16 / sizeof(COARSEN_TYPE);
+    COARSEN_(strips) strips = {};
+#ifdef COARSEN_NARROW_OF_M
+    const bool narrow_of_m = COARSEN_NARROW_OF_M(rows, cols);
+    COARSEN_(narrow_product) narrow = {};
+    narrow.rows = narrow_of_m ? rows : cols, narrow.cols = narrow_of_m ? cols : rows;
+    narrow.inner = problem.inner;
+    if (s == COARSEN_(shapes) && narrow.cols <= 2 * COARSEN_(narrow_tile_cols) &&
+        narrow.cols <= narrow.rows) {
+        COARSEN_(narrow_divide)(&narrow, processors);
+        const size_t groups = coarsen_ceil_div(narrow.rows, narrow.take) *
+                              coarsen_ceil_div(narrow.cols, COARSEN_(narrow_tile_cols));
+        strips.warps = coarsen_ceil_div(groups * narrow.threads, 32);
+        strips.steps = coarsen_ceil_div(narrow.inner, narrow.threads * items);
+        strips.few = narrow.cols;
+    }
+#endif
+#ifdef COARSEN_FLAT_OF_M
+    const bool flat_of_m = COARSEN_FLAT_OF_M(rows, cols);
+    COARSEN_(flat_product) flat = {};
+    flat.rows = flat_of_m ? cols : rows, flat.cols = flat_of_m ? rows : cols;
+    flat.inner = problem.inner;
+    if (s > COARSEN_(shapes) && flat.rows <= 2 * COARSEN_(flat_tile_rows) &&
+        flat.rows <= flat.cols) {
+        COARSEN_(flat_divide)(&flat, processors);
+        const size_t threads = COARSEN_(flat_threads);
+        const size_t blocks = coarsen_ceil_div(flat.cols, flat.across * items) *
+                              coarsen_ceil_div(flat.rows, COARSEN_(flat_tile_rows));
+        strips.warps = blocks * threads / 32;
+        strips.steps = coarsen_ceil_div(flat.inner, threads / flat.across * COARSEN_(flat_take));
+        strips.few = flat.rows;
+    }
+#endif
+    return strips;
+}
+
+// The plan for them, if any. It costs what the warps do, to begin and end, and in each step; or, if these are few, what
+// each step waits for memory.
+COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
+{
+    const bool narrow = s == COARSEN_(shapes);
+    const double warp = narrow ? 1.6e4 : 1.2e4, step = narrow ? 3.7e4 : 2.8e4,
+                 step_more = narrow ? 6e3 : 2.4e4, wait = narrow ? 3.8e5 : 5.2e5;
+    const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
+    const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
+    const double all = (double)strips.warps / (double)processors * (warp + steps * each);
+    COARSEN_(plan) plan = {};
+    plan.shape = s;
+    plan.cost = all > steps * wait ? all : steps * wait;
+    return plan;
+}
+#endif
+
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
 {
@@ -471,14 +525,9 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
         for (size_t way = 0; way < COARSEN_(ways); way++)
             if (s == 0 || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
                 COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
-#ifdef COARSEN_LONG_ROWS
-    const bool of_m = COARSEN_LONG_ROWS(of.rows, of.cols);
-    COARSEN_(plan) plan = {};
-    plan.shape = COARSEN_(shapes);
-    plan.cost = COARSEN_(narrow_cost)(of_m ? of.rows : of.cols, of_m ? of.cols : of.rows, of.inner,
-                                      processors);
-    if (of.count == 1)
-        COARSEN_(consider)(plan, &best);
+#ifndef COARSEN_IS_16
+    for (size_t s = COARSEN_(shapes); of.count == 1 && s < COARSEN_(shapes) + 2; s++)
+        COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
 #endif
     return best;
 }
@@ -509,15 +558,23 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
                                                COARSEN_TYPE *p, size_t ldp, void *scratch,
                                                cudaStream_t stream)
 {
-#ifdef COARSEN_LONG_ROWS
+#ifdef COARSEN_NARROW_OF_M
     if (plan.shape == COARSEN_(shapes)) {
-        COARSEN_(narrow_product)
-        of = {rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
-        const COARSEN_(narrow_product) swapped = {
+        const COARSEN_(narrow_product) of_m = {
+            rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
+        const COARSEN_(narrow_product) of_n = {
             cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
-        if (!COARSEN_LONG_ROWS(rows, cols))
-            of = swapped;
-        return COARSEN_(narrow_launch_product)(of, stream);
+        return COARSEN_(narrow_launch_product)(COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n,
+                                               stream);
+    }
+#endif
+#ifdef COARSEN_FLAT_OF_M
+    if (plan.shape == COARSEN_(shapes) + 1) {
+        const COARSEN_(flat_product)
+            of_m = {cols, rows, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, 1, ldp, 0};
+        const COARSEN_(flat_product)
+            of_n = {rows, cols, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, ldp, 1, 0};
+        return COARSEN_(flat_launch_product)(COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n, stream);
     }
 #endif
 #ifdef COARSEN_PLAIN
@@ -645,7 +702,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
 
 #undef COARSEN_IS_16
 #undef COARSEN_PLAIN
-#undef COARSEN_LONG_ROWS
+#undef COARSEN_NARROW_OF_M
+#undef COARSEN_FLAT_OF_M
 #undef COARSEN_M_STEPS
 #undef COARSEN_N_STEPS
 #undef COARSEN_M_ACROSS

@@ -33,6 +33,7 @@ CASES = {
        for name in ("COARSEN_CHUNK", "COARSEN_PANEL", "COARSEN_PART")},
     "segments are for coarsen/scan.h": [{"COARSEN_FLAG": "int"}, {"COARSEN_OFFSET": "int"}],
     "COARSEN_M_TRANSPOSED goes": [{"COARSEN_M_TRANSPOSED": ""}],
+    "COARSEN_N_TRANSPOSED goes": [{"COARSEN_N_TRANSPOSED": ""}],
     "matmul.h chooses its tiles: BM": [{name: "64"} for name in (
         "BM", "BN", "BK", "TM", "TN", "COARSEN_BM", "COARSEN_TN", "COARSEN_SLICES", "COARSEN_STAGES")],
     "matmul.h chooses its tiles: TILE_WIDTH": [{name: "16"} for name in (

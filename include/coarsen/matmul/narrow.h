@@ -25,7 +25,7 @@
 // Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
 // of four, and M is read once per four columns, 16 bytes per load (if its rows begin at multiples of 16 bytes),
 // straight to registers: nothing of it is used twice. COARSE_FACTOR rows share what is loaded of N.
-// As many threads as the device needs to be full, or as the depth has work for, make the same rows: from a warp to a block.
+// As many threads as the device needs to be full, or as the depth has work for, make the same rows: from 4 to a block.
 // Price paid: every block reads all of N, from the caches; and the threads' sums must be added up. From 8 columns on tiles
 // are faster.
 // Source: the gemv of BLAS, level 2 (J. Dongarra et al., 1988).
@@ -48,10 +48,11 @@
 #ifndef COARSEN_SHAPE // a part of the names, as in pipelined.h
 #define COARSEN_SHAPE
 #endif
-#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
-#define COARSEN_THREADS      256
-#define COARSEN_FEW          4 // columns
-#define COARSEN_SUMS         (COARSE_FACTOR * COARSEN_FEW)
+#define COARSEN_SHAPE_(what)  COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
+#define COARSEN_THREADS       256
+#define COARSEN_FEW           4 // columns
+#define COARSEN_SUMS          (COARSE_FACTOR * COARSEN_FEW)
+#define COARSEN_LEAST_THREADS 4 // threads for the same rows
 
 static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
               "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes");
@@ -73,7 +74,7 @@ typedef struct {
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
 {
-    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / 32 * COARSEN_SUMS);
+    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_SUMS);
     const unsigned int group = threadIdx.x / of.threads, thread = threadIdx.x % of.threads;
     const size_t row = (blockIdx.x * (size_t)(COARSEN_THREADS / of.threads) + group) * of.take;
     const size_t first = coarsen_min(row, of.rows - 1), col = blockIdx.y * COARSEN_FEW;
@@ -83,27 +84,30 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
 
     COARSEN_TYPE sum[COARSEN_SUMS] = {};
-    const size_t step = (size_t)of.threads * COARSEN_ITEMS;
-    for (size_t k = thread * COARSEN_ITEMS; k < of.inner; k += step) {
+    // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads take neighbours.
+    const size_t apart = vectors ? 1 : of.threads, step = (size_t)of.threads * COARSEN_ITEMS;
+    for (size_t k = vectors ? thread * COARSEN_ITEMS : thread; k < of.inner; k += step) {
         const bool whole = vectors && k + COARSEN_ITEMS <= of.inner;
         COARSEN_(vector) of_m[COARSE_FACTOR], of_few[COARSEN_FEW] = {};
 #pragma unroll
         for (unsigned int i = 0; i < COARSE_FACTOR; i++) {
-            // Rows that are not there are loaded as the last one is, and not written.
-            const COARSEN_TYPE *const from = m + coarsen_min(i, rows - 1) * of.ldm + k;
+            of_m[i] = {};
+            if (i >= rows)
+                continue; // nobody writes what comes of it
+            const COARSEN_TYPE *const from = m + i * of.ldm + k;
             if (whole)
                 of_m[i] = COARSEN_(load_once)((const COARSEN_(vector) *)from);
             else
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    of_m[i].item[q] = k + q < of.inner ? from[q] : (COARSEN_TYPE)0;
+                    of_m[i].item[q] = k + q * apart < of.inner ? from[q * apart] : (COARSEN_TYPE)0;
         }
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_FEW; j++)
 #pragma unroll
             for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                if (j < cols && k + q < of.inner)
-                    of_few[j].item[q] = few[(k + q) * of.step_k + j * of.step_j];
+                if (j < cols && k + q * apart < of.inner)
+                    of_few[j].item[q] = few[(k + q * apart) * of.step_k + j * of.step_j];
 #pragma unroll
         for (unsigned int i = 0; i < COARSE_FACTOR; i++)
 #pragma unroll
@@ -114,38 +118,43 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     }
 
     // The lanes' sums are added up. In each step a lane gives half of what it has away, and adds what another lane has of
-    // the other half. So all take 31 shuffles, for 32 sums, and not 32 times 5. (Loops of constant length: else the
+    // the other half. So a warp takes 31 shuffles, for 32 sums, and not 32 times 5. (Loops of constant length: else the
     // compiler keeps the sums in memory.)
-    unsigned int have = COARSEN_SUMS, place = 0,
-                 copies = 0; // sums, where they begin, lanes that have the same
+    // A lane's sums, where they begin, and lanes that have the same ones. left: as have, but constant in each step.
+    unsigned int have = COARSEN_SUMS, place = 0, copies = 0, left = COARSEN_SUMS;
 #pragma unroll
-    for (unsigned int lanes = 16; lanes > 0; lanes /= 2) {
-        const bool upper = threadIdx.x & lanes, halves = have % 2 == 0;
-        have = halves ? have / 2 : have;
-        place += halves && upper ? have : 0;
+    for (unsigned int lanes = 1; lanes < 32; lanes *= 2) {
+        const bool upper = threadIdx.x & lanes, halves = left % 2 == 0;
+        left = halves ? left / 2 : left;
+        if (lanes >= of.threads) // the same for all
+            continue;
+        have = left;
+        place += halves && upper ? left : 0;
         copies |= halves ? 0 : lanes;
 #pragma unroll
         for (unsigned int e = 0; e < COARSEN_SUMS; e++)
-            if (e < have) {
-                const COARSEN_TYPE other = halves ? sum[(have + e) % COARSEN_SUMS] : sum[e];
+            if (e < left) {
+                const COARSEN_TYPE other = halves ? sum[(left + e) % COARSEN_SUMS] : sum[e];
                 const COARSEN_TYPE give = upper ? sum[e] : other, keep = upper ? other : sum[e];
                 sum[e] = keep + __shfl_xor_sync(0xffffffff, give, (int)lanes);
             }
     }
+    const unsigned int together = coarsen_min(of.threads, 32); // whose sums are one now
     if ((threadIdx.x & copies) == 0)
 #pragma unroll
         for (unsigned int e = 0; e < COARSEN_SUMS; e++)
             if (e < have)
-                sums[threadIdx.x / 32 * COARSEN_SUMS + place + e] = sum[e];
+                sums[threadIdx.x / together * COARSEN_SUMS + place + e] = sum[e];
     __syncthreads();
     if (row >= of.rows)
         return;
-    const COARSEN_TYPE *const of_warps = sums + group * (of.threads / 32) * COARSEN_SUMS;
+    const unsigned int parts = of.threads / together;
+    const COARSEN_TYPE *const of_parts = sums + group * parts * COARSEN_SUMS;
     for (unsigned int e = thread; e < COARSEN_SUMS; e += of.threads) {
         const unsigned int i = e / COARSEN_FEW, j = e % COARSEN_FEW;
         COARSEN_TYPE all = 0;
-        for (unsigned int warp = 0; warp < of.threads / 32; warp++)
-            all += of_warps[warp * COARSEN_SUMS + e];
+        for (unsigned int part = 0; part < parts; part++)
+            all += of_parts[part * COARSEN_SUMS + e];
         COARSEN_TYPE *const to = of.p + (first + i) * of.step_row + (col + j) * of.step_col;
         if (i < rows && j < cols)
             *to = of.beta == (COARSEN_TYPE)0 ? of.alpha * all : of.alpha * all + of.beta * *to;
@@ -153,8 +162,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 }
 
 #ifndef __CUDACC_RTC__
-// How many threads make the same rows: half as many, as long as they have work of their own in the depth, or as they take
-// few steps through it and there would be two blocks per multiprocessor. And how many rows: half as many, as long as there
+// How many threads make the same rows: half as many, as long as not all have work in the depth; or down to a warp, as they
+// take few steps through it and there would be two blocks per multiprocessor. And how many rows: half as many, as long as there
 // are less than two blocks per multiprocessor.
 COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t processors)
 {
@@ -163,9 +172,10 @@ COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t pr
     of->take = COARSE_FACTOR;
     of->threads = COARSEN_THREADS;
     const size_t groups = coarsen_ceil_div(of->rows, of->take) * cols;
-    while (of->threads > 32 &&
+    while (of->threads > COARSEN_LEAST_THREADS &&
            (of->inner <= of->threads / 2 * COARSEN_ITEMS ||
-            (of->inner < of->threads * 4 * COARSEN_ITEMS && groups * (of->threads / 2) >= wanted)))
+            (of->threads > 32 && of->inner < of->threads * 4 * COARSEN_ITEMS &&
+             groups * (of->threads / 2) >= wanted)))
         of->threads /= 2;
     while (of->take > 1 && coarsen_ceil_div(of->rows, of->take) * cols * of->threads < wanted)
         of->take /= 2;
@@ -220,6 +230,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #undef COARSEN_THREADS
 #undef COARSEN_FEW
 #undef COARSEN_SUMS
+#undef COARSEN_LEAST_THREADS
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE
 #undef COARSE_FACTOR
