@@ -168,7 +168,7 @@ FAULTS = {
         ("take large tiles for little work", "COARSEN_ROW(square, 0.151,", "COARSEN_ROW(square, 9,"),
         ("forget where the next product begins", "n_step = n_step, work.p_step = p_step;", "n_step = n_step;"),
         ("take the narrow product of N for that of M", "COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n", "of_n"),
-        ("take the flat product of N for that of M", "COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n", "of_n"),
+        ("take the flat product of M for that of N", "COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n", "of_m"),
         ("make many columns as if they were few", "narrow.cols <= 2 * COARSEN_(narrow_tile_cols) &&", "narrow.cols <= 32 * COARSEN_(narrow_tile_cols) &&"),
     ]),
     "matmul/register_tiled.h": ("matmul", [
