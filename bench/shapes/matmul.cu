@@ -49,7 +49,7 @@ static std::vector<way> plans_of(const product_problem &of, double most)
         }
     for (size_t s = product_shapes; s < product_shapes + 2; s++) {
         const product_plan plan = product_plan_strips(of, s, processors);
-        if (plan.cost <= most * least)
+        if (plan.cost > 0 && plan.cost <= most * least)
             plans.push_back({plan, 0, product_strips_of(of, s, processors)});
     }
     return plans;

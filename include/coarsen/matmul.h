@@ -261,7 +261,7 @@ static_assert(
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
-// that of `lone` tiles. Fitted to the times of 1200 random products on an H200, each by all plans that may be good
+// that of `lone` tiles. Fitted to the times of 1294 random products on an H200, each by all plans that may be good
 // (bench/matmul_costs.py); of 16 bits, to those of docs/matmul.md, by hand.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
@@ -291,22 +291,22 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(square, 0.151, 460, 1, 65536, false),
         COARSEN_ROW(large, 0.113, 640, 0, 65536, false),
 #else
-        COARSEN_ROW(tiny, 2.5, 65.9, 0.837, 7, false),
-        COARSEN_ROW(thin, 2, 57.8, 0.632, 1, false),
-        COARSEN_ROW(little, 1.61, 34.3, 4.47, 14, false),
-        COARSEN_ROW(small, 1.51, 72.7, 0.271, 2, false),
-        COARSEN_ROW(square, 0.82, 46.6, 2.49, 6, false),
-        COARSEN_ROW(deep, 1.1, 113, 0.147, 1, false),
-        COARSEN_ROW(medium, 0.781, 49, 0.98, 3, false),
+        COARSEN_ROW(tiny, 2.42, 64.2, 0.864, 7, false),
+        COARSEN_ROW(thin, 1.94, 54.6, 0.642, 1, false),
+        COARSEN_ROW(little, 1.52, 32.4, 4.9, 14, false),
+        COARSEN_ROW(small, 1.43, 79.2, 0.299, 2, false),
+        COARSEN_ROW(square, 0.78, 42.4, 2.7, 6, false),
+        COARSEN_ROW(deep, 1.09, 111, 0.148, 1, false),
+        COARSEN_ROW(medium, 0.742, 44.8, 1.03, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.09, 39.9, 0.02, 1, false),
-        COARSEN_ROW(shallow, 0.894, 25.7, 1.56, 4, false),
+        COARSEN_ROW(large, 1.09, 39.1, 0.0201, 1, false),
+        COARSEN_ROW(shallow, 0.856, 23.7, 1.6, 4, false),
 #else
-        COARSEN_ROW(large, 1, 39.9, 0.02, 1, false),
-        COARSEN_ROW(shallow, 0.82, 25.7, 1.56, 4, false),
+        COARSEN_ROW(large, 1, 39.1, 0.0201, 1, false),
+        COARSEN_ROW(shallow, 0.786, 23.7, 1.6, 4, false),
 #endif
-        COARSEN_ROW(low, 1.17, 31.6, 0.677, 5, false),
-        COARSEN_ROW(packed, 0.789, 60.1, 0.399, 3, true),
+        COARSEN_ROW(low, 1.13, 28.3, 0.727, 5, false),
+        COARSEN_ROW(packed, 0.828, 44.8, 0.379, 3, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, 65536, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, 65536, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, 65536, false),
@@ -368,7 +368,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, size_t processo
 {
     // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
     // multiprocessors.
-    const double launch = 1.7e6, pack_element = 151;
+    const double launch = 1.5e6, pack_element = 133;
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     if (COARSEN_M_ACROSS || !of.m_aligned)
         plan->pack_m = items * coarsen_ceil_div(of.rows, items);
@@ -390,12 +390,12 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
     // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
-    const double add = 7.7e5;
+    const double add = 6.1e5;
 #ifdef COARSEN_IS_16
     const double add_element = 50, element = 5.6;
     const bool by_element = !of.m_aligned || !of.n_aligned;
 #else
-    const double add_element = 56.4, element = 1.13;
+    const double add_element = 65.8, element = 1.14;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
 #endif
     const COARSEN_(plan) none = {};
@@ -488,8 +488,8 @@ COARSEN_HOST COARSEN_(strips)
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
 {
     const bool narrow = s == COARSEN_(shapes);
-    const double warp = narrow ? 1.6e4 : 1.2e4, step = narrow ? 3.7e4 : 2.8e4,
-                 step_more = narrow ? 6e3 : 2.4e4, wait = narrow ? 3.8e5 : 5.2e5;
+    const double warp = narrow ? 1.1e4 : 1.3e4, step = narrow ? 1.1e4 : 3.5e4,
+                 step_more = narrow ? 2.9e4 : 1.7e4, wait = narrow ? 2.2e5 : 4.3e5;
     const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
     const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
     const double all = (double)strips.warps / (double)processors * (warp + steps * each);

@@ -14,9 +14,9 @@
 // |----------------------|-----------|-------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                           |
 // | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
-// | COARSE_FACTOR        | 8         | rows of P per warp or block at the most, from 1 to 16       |
+// | COARSE_FACTOR        | 8         | rows of P at a time, at the most, from 1 to 16; of one column, half as many |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
-// Defines NAME_kernel (256 threads), what block/vector.h defines, and
+// Defines NAME_kernel and NAME_one_kernel (256 threads), what block/vector.h defines, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
@@ -52,6 +52,7 @@
 #define COARSEN_THREADS       256
 #define COARSEN_FEW           4 // columns
 #define COARSEN_SUMS          (COARSE_FACTOR * COARSEN_FEW)
+#define COARSEN_HALF          ((COARSE_FACTOR + 1) / 2)
 #define COARSEN_LEAST_THREADS 4 // threads for the same rows
 
 static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
@@ -71,110 +72,126 @@ typedef struct {
     unsigned int threads, take; // that make the same rows, and how many rows; NAME_divide sets them
 } COARSEN_SHAPE_(product);
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
-    COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
+// What a block does, for so many rows and columns at the most, which are constants.
+COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COARSEN_TYPE *sums,
+                                         unsigned int most_rows, unsigned int most_cols)
 {
-    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_SUMS);
-    const unsigned int group = threadIdx.x / of.threads, thread = threadIdx.x % of.threads;
-    const size_t row = (blockIdx.x * (size_t)(COARSEN_THREADS / of.threads) + group) * of.take;
-    const size_t first = coarsen_min(row, of.rows - 1), col = blockIdx.y * COARSEN_FEW;
-    const unsigned int rows = (unsigned int)coarsen_min(of.rows - first, of.take);
-    const unsigned int cols = (unsigned int)coarsen_min(of.cols - col, COARSEN_FEW);
-    const COARSEN_TYPE *const m = of.m + first * of.ldm, *const few = of.few + col * of.step_j;
-    const bool vectors = ((size_t)of.m | of.ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
+    const unsigned int count = most_rows * most_cols;
+    const unsigned int group = threadIdx.x / of->threads, thread = threadIdx.x % of->threads;
+    const size_t row = (blockIdx.x * (size_t)(COARSEN_THREADS / of->threads) + group) * of->take;
+    const size_t first = coarsen_min(row, of->rows - 1), col = blockIdx.y * most_cols;
+    const unsigned int rows = (unsigned int)coarsen_min(of->rows - first, of->take);
+    const unsigned int cols = (unsigned int)coarsen_min(of->cols - col, most_cols);
+    const COARSEN_TYPE *const m = of->m + first * of->ldm, *const few = of->few + col * of->step_j;
+    const bool vectors = ((size_t)of->m | of->ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
 
     COARSEN_TYPE sum[COARSEN_SUMS] = {};
-    // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads take neighbours.
-    const size_t apart = vectors ? 1 : of.threads, step = (size_t)of.threads * COARSEN_ITEMS;
-    for (size_t k = vectors ? thread * COARSEN_ITEMS : thread; k < of.inner; k += step) {
-        const bool whole = vectors && k + COARSEN_ITEMS <= of.inner;
+    // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads most_rows neighbours.
+    const size_t apart = vectors ? 1 : of->threads, step = (size_t)of->threads * COARSEN_ITEMS;
+    for (size_t k = vectors ? thread * COARSEN_ITEMS : thread; k < of->inner; k += step) {
+        const bool whole = vectors && k + COARSEN_ITEMS <= of->inner;
         COARSEN_(vector) of_m[COARSE_FACTOR], of_few[COARSEN_FEW] = {};
 #pragma unroll
-        for (unsigned int i = 0; i < COARSE_FACTOR; i++) {
+        for (unsigned int i = 0; i < most_rows; i++) {
             of_m[i] = {};
             if (i >= rows)
                 continue; // nobody writes what comes of it
-            const COARSEN_TYPE *const from = m + i * of.ldm + k;
+            const COARSEN_TYPE *const from = m + i * of->ldm + k;
             if (whole)
                 of_m[i] = COARSEN_(load_once)((const COARSEN_(vector) *)from);
             else
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    of_m[i].item[q] = k + q * apart < of.inner ? from[q * apart] : (COARSEN_TYPE)0;
+                    of_m[i].item[q] = k + q * apart < of->inner ? from[q * apart] : (COARSEN_TYPE)0;
         }
 #pragma unroll
-        for (unsigned int j = 0; j < COARSEN_FEW; j++)
+        for (unsigned int j = 0; j < most_cols; j++)
 #pragma unroll
             for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                if (j < cols && k + q * apart < of.inner)
-                    of_few[j].item[q] = few[(k + q * apart) * of.step_k + j * of.step_j];
+                if (j < cols && k + q * apart < of->inner)
+                    of_few[j].item[q] = few[(k + q * apart) * of->step_k + j * of->step_j];
 #pragma unroll
-        for (unsigned int i = 0; i < COARSE_FACTOR; i++)
+        for (unsigned int i = 0; i < most_rows; i++)
 #pragma unroll
-            for (unsigned int j = 0; j < COARSEN_FEW; j++)
+            for (unsigned int j = 0; j < most_cols; j++)
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    sum[i * COARSEN_FEW + j] += of_m[i].item[q] * of_few[j].item[q];
+                    sum[i * most_cols + j] += of_m[i].item[q] * of_few[j].item[q];
     }
 
     // The lanes' sums are added up. In each step a lane gives half of what it has away, and adds what another lane has of
     // the other half. So a warp takes 31 shuffles, for 32 sums, and not 32 times 5. (Loops of constant length: else the
     // compiler keeps the sums in memory.)
     // A lane's sums, where they begin, and lanes that have the same ones. left: as have, but constant in each step.
-    unsigned int have = COARSEN_SUMS, place = 0, copies = 0, left = COARSEN_SUMS;
+    unsigned int have = count, place = 0, copies = 0, left = count;
 #pragma unroll
     for (unsigned int lanes = 1; lanes < 32; lanes *= 2) {
         const bool upper = threadIdx.x & lanes, halves = left % 2 == 0;
         left = halves ? left / 2 : left;
-        if (lanes >= of.threads) // the same for all
+        if (lanes >= of->threads) // the same for all
             continue;
         have = left;
         place += halves && upper ? left : 0;
         copies |= halves ? 0 : lanes;
 #pragma unroll
-        for (unsigned int e = 0; e < COARSEN_SUMS; e++)
+        for (unsigned int e = 0; e < count; e++)
             if (e < left) {
-                const COARSEN_TYPE other = halves ? sum[(left + e) % COARSEN_SUMS] : sum[e];
+                const COARSEN_TYPE other = halves ? sum[(left + e) % count] : sum[e];
                 const COARSEN_TYPE give = upper ? sum[e] : other, keep = upper ? other : sum[e];
                 sum[e] = keep + __shfl_xor_sync(0xffffffff, give, (int)lanes);
             }
     }
-    const unsigned int together = coarsen_min(of.threads, 32); // whose sums are one now
+    const unsigned int together = coarsen_min(of->threads, 32); // whose sums are one now
     if ((threadIdx.x & copies) == 0)
 #pragma unroll
-        for (unsigned int e = 0; e < COARSEN_SUMS; e++)
+        for (unsigned int e = 0; e < count; e++)
             if (e < have)
-                sums[threadIdx.x / together * COARSEN_SUMS + place + e] = sum[e];
+                sums[threadIdx.x / together * count + place + e] = sum[e];
     __syncthreads();
-    if (row >= of.rows)
+    if (row >= of->rows)
         return;
-    const unsigned int parts = of.threads / together;
-    const COARSEN_TYPE *const of_parts = sums + group * parts * COARSEN_SUMS;
-    for (unsigned int e = thread; e < COARSEN_SUMS; e += of.threads) {
-        const unsigned int i = e / COARSEN_FEW, j = e % COARSEN_FEW;
+    const unsigned int parts = of->threads / together;
+    const COARSEN_TYPE *const of_parts = sums + group * parts * count;
+    for (unsigned int e = thread; e < count; e += of->threads) {
+        const unsigned int i = e / most_cols, j = e % most_cols;
         COARSEN_TYPE all = 0;
         for (unsigned int part = 0; part < parts; part++)
-            all += of_parts[part * COARSEN_SUMS + e];
-        COARSEN_TYPE *const to = of.p + (first + i) * of.step_row + (col + j) * of.step_col;
+            all += of_parts[part * count + e];
+        COARSEN_TYPE *const to = of->p + (first + i) * of->step_row + (col + j) * of->step_col;
         if (i < rows && j < cols)
-            *to = of.beta == (COARSEN_TYPE)0 ? of.alpha * all : of.alpha * all + of.beta * *to;
+            *to = of->beta == (COARSEN_TYPE)0 ? of->alpha * all : of->alpha * all + of->beta * *to;
     }
 }
 
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
+{
+    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_SUMS);
+    COARSEN_SHAPE_(make)(&of, sums, COARSE_FACTOR, COARSEN_FEW);
+}
+
+// For one column. Half as many rows leave room for more threads, which wait for memory at the same time.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+    COARSEN_SHAPE_(one_kernel)(COARSEN_SHAPE_(product) of)
+{
+    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_HALF);
+    COARSEN_SHAPE_(make)(&of, sums, COARSEN_HALF, 1);
+}
+
 #ifndef __CUDACC_RTC__
-// How many threads make the same rows: half as many, as long as not all have work in the depth; or down to a warp, as they
-// take few steps through it and there would be two blocks per multiprocessor. And how many rows: half as many, as long as there
+// How many threads make the same rows: half as many, as long as not all have work in the depth; or down to 8, as they take
+// few steps through it and there would be two blocks per multiprocessor. And how many rows: half as many, as long as there
 // are less than two blocks per multiprocessor.
 COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t processors)
 {
     const size_t cols = coarsen_ceil_div(of->cols, COARSEN_FEW),
                  wanted = 2 * processors * COARSEN_THREADS;
-    of->take = COARSE_FACTOR;
+    of->take = of->cols > 1 ? COARSE_FACTOR : COARSEN_HALF;
     of->threads = COARSEN_THREADS;
     const size_t groups = coarsen_ceil_div(of->rows, of->take) * cols;
     while (of->threads > COARSEN_LEAST_THREADS &&
            (of->inner <= of->threads / 2 * COARSEN_ITEMS ||
-            (of->threads > 32 && of->inner < of->threads * 4 * COARSEN_ITEMS &&
+            (of->threads > 8 && of->inner < of->threads * 2 * COARSEN_ITEMS &&
              groups * (of->threads / 2) >= wanted)))
         of->threads /= 2;
     while (of->take > 1 && coarsen_ceil_div(of->rows, of->take) * cols * of->threads < wanted)
@@ -196,7 +213,8 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) 
     for (size_t cols = of.cols; cols > 0 && status == cudaSuccess; cols -= of.cols) {
         of.cols = coarsen_min(cols, most);
         config.gridDim.y = (unsigned int)coarsen_ceil_div(of.cols, COARSEN_FEW);
-        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of);
+        status = of.cols > 1 ? cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of)
+                             : cudaLaunchKernelEx(&config, COARSEN_SHAPE_(one_kernel), of);
         of.few += of.cols * of.step_j;
         of.p += of.cols * of.step_col;
     }
@@ -230,6 +248,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #undef COARSEN_THREADS
 #undef COARSEN_FEW
 #undef COARSEN_SUMS
+#undef COARSEN_HALF
 #undef COARSEN_LEAST_THREADS
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE
