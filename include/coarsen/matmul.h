@@ -62,13 +62,14 @@
 //     flat.h             the same for few rows: N read once
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
-// What this adds to pipelined.h and tensor.h is the choice of the grain. The largest tile of P that a block can make is
+// What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
 // it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eleven shapes of tiles,
 // or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
-// after row first, if they are not so, which costs the less the more each element is used.
+// after row first, if they are not so, which costs the less the more each element is used. Up to eight rows or columns are
+// made without tiles, if that costs less.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
@@ -227,9 +228,9 @@ static_assert(
 #include "matmul/flat.h"
 #endif
 
-// Whether narrow.h is to read M once, or else N; and flat.h. The former takes an operand whose neighbours in memory are
-// neighbours in depth, the latter one whose neighbours are not. Of two such operands it takes the one with more rows or
-// columns. Where there is none, there is no such macro.
+// Which operand narrow.h, or flat.h, reads once: M, or else N. narrow.h takes one whose neighbours in memory are neighbours
+// in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows or columns. Where
+// neither is, there is no such macro.
 #ifdef COARSEN_IS_16
 #elif !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_NARROW_OF_M(rows, cols) true

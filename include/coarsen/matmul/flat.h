@@ -138,12 +138,13 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 2)
         place = {first + threadIdx.x % of.across * step, apart, threadIdx.x / of.across, deep};
     of.few += row * of.step_i;
     COARSEN_(vector) sum[COARSEN_FEW] = {};
-    if (rows == 1)
+    if (rows == 1) {
         COARSEN_SHAPE_(add)(sum, &of, place, 1, 1);
-    else
+    } else {
         COARSEN_SHAPE_(add)(sum, &of, place, COARSEN_FEW, rows);
+    }
 
-        // The sums of threads with the same columns are added up, in order.
+    // The sums of threads with the same columns are added up, in order.
 #pragma unroll
     for (unsigned int i = 0; i < COARSEN_FEW; i++)
         if (i < rows)

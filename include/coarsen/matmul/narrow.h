@@ -14,7 +14,7 @@
 // |----------------------|-----------|-------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                           |
 // | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
-// | COARSE_FACTOR        | 8         | rows of P at a time, at the most, from 1 to 16; of one column, half as many |
+// | COARSE_FACTOR        | 8         | rows of P at a time, at the most, from 1 to 16              |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
 // Defines NAME_kernel and NAME_one_kernel (256 threads), what block/vector.h defines, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
@@ -25,6 +25,7 @@
 // Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
 // of four, and M is read once per four columns, 16 bytes per load (if its rows begin at multiples of 16 bytes),
 // straight to registers: nothing of it is used twice. COARSE_FACTOR rows share what is loaded of N.
+// One column is made by half as many rows at a time, which leaves room for more threads.
 // As many threads as the device needs to be full, or as the depth has work for, make the same rows: from 4 to a block.
 // Price paid: every block reads all of N, from the caches; and the threads' sums must be added up. From 8 columns on tiles
 // are faster.
