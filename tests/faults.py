@@ -282,7 +282,7 @@ FAULTS = {
         ("take ragged rows for aligned", "const bool vectors = ((size_t)of->m | of->ldm * sizeof(COARSEN_TYPE)) % 16 == 0;",
          "const bool vectors = true;"),
         ("lose a warp's sums", "part = 0; part < parts", "part = 1; part < parts"),
-        ("make all columns as if there were one", "of.cols > 1 ? cudaLaunch", "false ? cudaLaunch"),
+        ("make all columns as if there were one", "one ? cudaLaunch", "true ? cudaLaunch"),
         ("leave gaps in ragged rows", "vectors ? thread * COARSEN_ITEMS : thread; k", "thread * COARSEN_ITEMS; k"),
         ("add up the sums of other rows", "if (lanes >= of->threads)", "if (lanes > of->threads)"),
         ("leave the sums where another group's are", "threadIdx.x / together *", "threadIdx.x / 32 *"),

@@ -1081,9 +1081,10 @@ static void check_counts(void)
 // ---- Only on a GPU ------------------------------------------------------------------------------
 
 // Each rung against the first one of the list, which has no tiles to get wrong, in whole numbers: all bits must agree.
-template <class T> static void check_large(const std::vector<rung<T>> &all)
+template <class T>
+static void check_large(const std::vector<rung<T>> &all, size_t rows = 1543, size_t cols = 1031,
+                        size_t inner = 769)
 {
-    const size_t rows = 1543, cols = 1031, inner = 769;
     matrix<T> m(rows, inner, 3), n(inner, cols, 1), p(rows, cols, 0), q = p;
     m.fill(1, small<T>);
     n.fill(2, small<T>);
@@ -1123,6 +1124,12 @@ static void check_large_float(void)
         RUNG(matmul_f32_low, float, 1, 1, 1),
         RUNG(matmul_f32_large, float, 1, 1, 1),
     });
+    // More few columns, or rows, than a launch takes, and one in the last launch.
+    const size_t many = 65535 * 4 + 1;
+    check_large<float>({RUNG(flat_f32, float, 1, 1, 1), RUNG(narrow_f32, float, 1, 1, 1)}, 7, many,
+                       3);
+    check_large<float>({RUNG(narrow_f32, float, 1, 1, 1), RUNG(flat_f32, float, 1, 1, 1)}, many, 7,
+                       3);
 }
 
 static void check_large_double(void)

@@ -261,9 +261,11 @@ static_assert(
 
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
-// as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
-// that of `lone` tiles. Fitted to the times of 1294 random products on an H200, each by all plans that may be good
-// (bench/matmul_costs.py); of 16 bits, to those of docs/matmul.md, by hand.
+// as so much more depth. resident: so many tiles a multiprocessor makes at a time (65536: not known, so all of them), which
+// hide each other's waiting, but for that of `lone` tiles.
+// Fitted to the times of 1294 random products on an H200, each by all plans that may be good (bench/matmul_costs.py),
+// except the large shape's, which small products do not tell; of doubles on tensor cores and of 16 bits, to those of
+// docs/matmul.md, by hand.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;

@@ -87,7 +87,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
     const bool vectors = ((size_t)of->m | of->ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
 
     COARSEN_TYPE sum[COARSEN_SUMS] = {};
-    // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads most_rows neighbours.
+    // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads take neighbours.
     const size_t apart = vectors ? 1 : of->threads, step = (size_t)of->threads * COARSEN_ITEMS;
     for (size_t k = vectors ? thread * COARSEN_ITEMS : thread; k < of->inner; k += step) {
         const bool whole = vectors && k + COARSEN_ITEMS <= of->inner;
@@ -211,11 +211,12 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) 
     if (blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
+    const bool one = of.cols == 1; // of all columns: how many rows are taken depends on it
     for (size_t cols = of.cols; cols > 0 && status == cudaSuccess; cols -= of.cols) {
         of.cols = coarsen_min(cols, most);
         config.gridDim.y = (unsigned int)coarsen_ceil_div(of.cols, COARSEN_FEW);
-        status = of.cols > 1 ? cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of)
-                             : cudaLaunchKernelEx(&config, COARSEN_SHAPE_(one_kernel), of);
+        status = one ? cudaLaunchKernelEx(&config, COARSEN_SHAPE_(one_kernel), of)
+                     : cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of);
         of.few += of.cols * of.step_j;
         of.p += of.cols * of.step_col;
     }
