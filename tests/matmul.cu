@@ -381,6 +381,7 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
 
 WHOLE(matmul_f32, float, float)
 WHOLE(n_turned_f64, double, double)
+WHOLE(m_turned_i64, long long, long long)
 WHOLE(turned_i32, int, int)
 
 STRIPS(n_turned_f64, narrow, double, 0)
@@ -1269,6 +1270,8 @@ int main(void)
     check(RUNG(matmul_f32_scratch, float, 32, 16, 32));
     check(RUNG(matmul_f32_bare, float, 32, 16, 32));
     check(TURNED(n_turned_f64_scratch, double, false, true));
+    check(TURNED(m_turned_i64_scratch, long long, true, false));
+    check(TURNED(m_turned_i64_bare, long long, true, false));
     check(TURNED(turned_i32_scratch, int, true, true));
     check(TURNED(n_turned_f64_medium, double, false, true));
     check(TURNED(n_turned_f64_small, double, false, true));
