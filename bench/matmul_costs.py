@@ -33,13 +33,16 @@ GOOD = 0.93  # of cuBLAS's speed
 
 def present():
     """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; of strips, and
-    the rest. And the shapes' names, how many tiles of each a multiprocessor has at a time, and the number of narrow.h."""
+    the rest. And the shapes' names, those of tall.h last; how many tiles of each a multiprocessor has at a time; how many
+    of them are of tall.h; and the number of narrow.h."""
     text = HEADER.read_text()
     shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_little")]
     shapes = re.sub(r"#ifdef COARSEN_M_TRANSPOSED.*?#else", "", shapes, flags=re.S)
     number = r"([\d.e]+)"
     costs, resident = {}, {}
-    for name, *numbers in re.findall(rf"COARSEN_ROW\((\w+), {number}, {number}, {number}, (\d+), \w+\)", shapes):
+    row = rf"\((\w+), {number}, {number}, {number}, (\d+)"
+    tall = re.findall(rf"COARSEN_TALL{row}\)", text)
+    for name, *numbers in re.findall(rf"COARSEN_ROW{row}, \w+\)", shapes) + tall:
         costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
         resident[name] = int(numbers[3])
     for name in REST:
@@ -48,13 +51,13 @@ def present():
         narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
         costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}
     narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+, COARSEN_\(shapes\) = (\d+)", text)[1])
-    return costs, list(resident), np.array(list(resident.values()), float), narrow
+    return costs, list(resident), np.array(list(resident.values()), float), len(tall), narrow
 
 
 class Products:
     """Those of a file: all their plans as features of the cost, with their times."""
 
-    def __init__(self, path, names, resident, narrow):
+    def __init__(self, path, names, resident, tall, narrow):
         text = path.read_text()
         found = re.search(r"(\d+) multiprocessors", text)
         rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
@@ -72,13 +75,17 @@ class Products:
         np.minimum.at(self.best, self.of, self.times)
 
         columns = {what: np.zeros(len(plans)) for what in (
-            "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element", "warps", "steps",
-            "more")}
+            "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element", "warps",
+            "steps", "more")}
         for i, row in enumerate(plans):
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
             now = {"shape": knob["shape"], "cost": knob["cost"], "inner": size["inner"]}
-            if "warps" in knob:
+            if knob["shape"] > narrow + 1:  # by tall.h: the name's place
+                now |= {
+                    "shape": len(names) - tall + knob["shape"] - narrow - 2, "area": knob["rows"] * knob["cols"],
+                    "whole": math.ceil(knob["whole"] / processors), "tiles": True}
+            elif "warps" in knob:
                 now |= {"warps": knob["warps"] / processors, "steps": knob["steps"], "more": knob["few"] > 1}
             else:
                 tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"])
@@ -86,7 +93,7 @@ class Products:
                 aligned = size["apart"] % 4 == 0 and (size["cols"] + size["pad"]) % 4 == 0
                 area = knob["rows"] * knob["cols"]
                 now |= {
-                    "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
+                    "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
                     "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
                     "waves": (knob["way"] - 1) % 4 + 1 if divided else 0,
                     "sums": divided * knob["parts"] * area / processors,
@@ -97,11 +104,12 @@ class Products:
         self.column = columns
         self.resident = resident
         self.shape = columns["shape"].astype(int)
+        self.tiles = columns["tiles"] > 0
         self.narrow = self.shape == narrow
 
     def costs(self, by, names):
-        """As NAME_plan_of and NAME_plan_strips count them."""
-        column, tiles = self.column, self.shape < len(names)
+        """As NAME_plan_of, NAME_plan_strips and NAME_plan_tall count them."""
+        column, tiles = self.column, self.tiles
         shape = np.where(tiles, self.shape, 0)
         cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
         slower = np.where(column["element"] > 0, by["element"], 1)
@@ -186,8 +194,8 @@ def fit(fitted, by, names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="CSV")
-    by, names, resident, narrow = present()
-    files = [Products(path, names, resident, narrow) for path in parser.parse_args().files]
+    by, names, resident, tall, narrow = present()
+    files = [Products(path, names, resident, tall, narrow) for path in parser.parse_args().files]
     fitted, judged = files[:-1] or files, files[-1]
     for p in files:
         off = np.abs(p.costs(by, names) / p.column["cost"] - 1)
@@ -202,9 +210,10 @@ def main():
         if not key.endswith((" begin", " lone")) and key != "element":
             now[key] /= unit
     print("\nfitted:")
-    for name, tiles in zip(names, resident):
+    for i, (name, tiles) in enumerate(zip(names, resident)):
         numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone"))
-        print(f"    COARSEN_ROW({name}, {numbers}, {tiles:.0f}, ...),")
+        print(f"    COARSEN_ROW({name}, {numbers}, {tiles:.0f}, ...)," if i < len(names) - tall else
+              f"    COARSEN_TALL({name}, {numbers}, {tiles:.0f}),")
     print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in REST))
     print("    " + ", ".join(f"{what} = narrow ? {now[f'narrow {what}']:.2g} : {now[f'flat {what}']:.2g}" for what in STRIPS))
     judge("fitted", judged, judged.costs(now, names))

@@ -353,12 +353,17 @@ static share make_sort(const rank &at, size_t whole, size_t parts)
     made.together = [=] {
         cudaError_t status = sorted_launch_nccl(in.get(), out.get(), counts.data(), host.get(),
                                                 scratch.get(), bytes, *at.comm(), at.stream);
-        if (status == cudaSuccess)
+        while (status == cudaSuccess) {
             status = coarsen_nccl_wait(at.comm(), at.stream, 60);
-        return status == cudaSuccess
-                   ? sorted_finish_nccl(out.get(), counts.data(), host.get(), scratch.get(), bytes,
-                                        beside.get(), *at.comm(), at.stream)
-                   : status;
+            if (status != cudaSuccess)
+                break;
+            status = sorted_finish_nccl(in.get(), out.get(), counts.data(), host.get(),
+                                        scratch.get(), bytes, beside.get(), *at.comm(), at.stream);
+            if (status != cudaErrorNotReady)
+                break;
+            status = cudaSuccess;
+        }
+        return status;
     };
     made.right = [=] {
         const auto wrong = device_array<unsigned long long>(5);

@@ -106,8 +106,13 @@ static void work(int device, ncclComm_t comm)
     CHECK(cudaMallocHost(&splits, sort_splits_bytes_nccl(comm) + 1));
     check(sort_scratch_init_nccl(scratch, bytes, stream), comm);
     check(sort_launch_nccl(in, out, counts.data(), splits, scratch, bytes, comm, stream), comm);
-    check(coarsen_nccl_wait(&comm, stream, SECONDS), comm);
-    check(sort_finish_nccl(out, counts.data(), splits, scratch, bytes, &side, comm, stream), comm);
+    cudaError_t status;
+    do { // the host has to know what goes where
+        check(coarsen_nccl_wait(&comm, stream, SECONDS), comm);
+        status =
+            sort_finish_nccl(in, out, counts.data(), splits, scratch, bytes, &side, comm, stream);
+    } while (status == cudaErrorNotReady);
+    check(status, comm);
     get(ends, out, 4);
     get(ends + 1, out + n - 1, 4);
     check(product_launch_nccl(own, SIDE, rows.data(), 1, matrix, SIDE, matrix, SIDE, 0, square,

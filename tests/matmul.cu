@@ -151,6 +151,48 @@
 
 #endif
 
+#if TESTED(tall)
+
+#define COARSEN_NAME tall_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/tall.h>
+
+#define COARSEN_NAME   tall_u32
+#define COARSEN_TYPE   unsigned int
+#define BM             32
+#define BN             8
+#define BK             32
+#define TM             2
+#define TN             4
+#define COARSEN_SLICES 2
+#define COARSEN_STAGES 2
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/tall.h>
+
+#define COARSEN_NAME   tall_i32
+#define COARSEN_TYPE   int
+#define BM             64
+#define BN             32
+#define BK             16
+#define TM             4
+#define TN             4
+#define COARSEN_SLICES 1
+#define COARSEN_STAGES 4
+#include <coarsen/matmul/tall.h>
+
+// Few rows, and N stored column after column: the product of N by M, as matmul.h has it.
+static cudaError_t tall_mirrored_launch(size_t rows, size_t cols, size_t inner, float alpha,
+                                        const float *m, size_t ldm, const float *n, size_t ldn,
+                                        float beta, float *p, size_t ldp, cudaStream_t stream)
+{
+    return rows == 0 || cols == 0
+               ? cudaSuccess
+               : tall_f32_launch_steps(cols, rows, alpha == 0 ? 0 : inner, alpha, n, ldn, m, 1, ldm,
+                                       beta, p, 1, ldp, stream);
+}
+
+#endif
+
 #if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
@@ -274,7 +316,7 @@
 #define COARSEN_TYPE float
 #include <coarsen/matmul.h>
 
-// What matmul.h makes by narrow.h or flat.h, however many rows and columns there are.
+// What matmul.h makes by narrow.h, flat.h or tall.h, however many rows and columns there are.
 #define STRIPS(name, as, T, number)                                                                \
     static cudaError_t name##_by_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,    \
                                                const T *m, size_t ldm, const T *n, size_t ldn,     \
@@ -289,9 +331,19 @@
     }
 STRIPS(matmul_f32, narrow, float, 0)
 STRIPS(matmul_f32, flat, float, 1)
+STRIPS(matmul_f32, tall_8, float, 2)
+STRIPS(matmul_f32, tall_24, float, 4)
+STRIPS(matmul_f32, tall_32, float, 5)
 #endif
 
 #if TESTED(matmul)
+
+#define COARSEN_NAME n_turned_f32
+#define COARSEN_TYPE float
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul.h>
+
+STRIPS(n_turned_f32, tall_16, float, 3)
 
 #define COARSEN_NAME matmul_f16
 #define COARSEN_TYPE __half
@@ -388,6 +440,7 @@ STRIPS(n_turned_f64, narrow, double, 0)
 STRIPS(m_turned_i64, flat, long long, 1)
 STRIPS(turned_i32, narrow, int, 0)
 STRIPS(turned_i32, flat, int, 1)
+STRIPS(turned_i32, tall_16, int, 3)
 
 #endif
 #endif
@@ -857,22 +910,33 @@ static void check_plans_16(void)
 #endif
 
 #if TESTED(matmul)
-// Which products are made by narrow.h, and which by flat.h.
+// Which products are made by narrow.h, by flat.h and by tall.h.
 static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
-    const auto plan = [&](size_t rows, size_t cols) {
-        const matmul_f32_problem of = {1, rows, cols, 8, true, true, 0};
+    const auto plan = [&](size_t rows, size_t cols, size_t inner = 8) {
+        const matmul_f32_problem of = {1, rows, cols, inner, true, true, 0};
         return matmul_f32_make_plan(of, &status).shape;
     };
+    const auto mirrored = [&](size_t rows, size_t cols, size_t inner) {
+        const n_turned_f32_problem of = {1, rows, cols, inner, true, true, 0};
+        return n_turned_f32_make_plan(of, &status).shape - n_turned_f32_shapes;
+    };
     const size_t narrow = matmul_f32_shapes, flat = narrow + 1, many = 100000;
-    bool ok = plan(many, 12) < narrow && plan(12, many) < narrow;
+    bool ok = plan(12, many) < narrow && plan(many, 12) != narrow;
 #ifdef SIMT // a device of few multiprocessors
     ok &= plan(many, 1) == narrow && plan(1, many) == flat;
 #else
     ok &= plan(many, 1) != flat && plan(1, many) != narrow;
 #endif
     tap_ok(ok && status == cudaSuccess, "one column, or one row, is made without tiles");
+    // In tiles as wide as P. Few rows need N to be stored column after column.
+    ok = plan(many, 16, 2000) == flat + 2 && plan(many, 24, 2000) == flat + 3;
+    ok &= plan(many, 8, 2000) == flat + 1 && plan(many, 32, 2000) == flat + 4;
+    ok &= plan(16, many, 2000) < narrow && plan(many, 97, 2000) < narrow;
+    ok &= mirrored(16, many, 2000) == 3 && mirrored(many, 16, 2000) == 3;
+    tap_ok(ok && status == cudaSuccess,
+           "few columns are made by tall.h, and few rows if N is transposed");
 }
 #endif
 
@@ -1118,6 +1182,10 @@ static void check_large_float(void)
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
         RUNG(flat_f32, float, 1, 1, 1),
+        RUNG(tall_f32, float, 1, 1, 1),
+        RUNG(matmul_f32_by_tall_8, float, 1, 1, 1),
+        RUNG(matmul_f32_by_tall_24, float, 1, 1, 1),
+        RUNG(matmul_f32_by_tall_32, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -1209,6 +1277,16 @@ int main(void)
     check(TURNED(narrow_i64, long long, false, true));
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
+#if TESTED(tall)
+    check_errors(RUNG(tall_f32, float, 32, 16, 64));
+    check(RUNG(tall_f32, float, 32, 16, 64));
+    check(RUNG(tall_i32, int, 64, 32, 16));
+    check(TURNED(tall_u32, unsigned int, false, true));
+    check(TURNED(tall_mirrored, float, false, true));
+    check_random(RUNG(tall_f32, float, 0, 0, 0));
+    check_random(TURNED(tall_u32, unsigned int, false, true));
+    check_rounding(RUNG(tall_f32, float, 32, 16, 64));
+#endif
 #if TESTED(flat)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));
     check(RUNG(flat_f32, float, 4, 128, 256));
@@ -1227,6 +1305,10 @@ int main(void)
 #if TESTED(matmul)
     check(RUNG(matmul_f32_by_narrow, float, 32, 16, 32));
     check(RUNG(matmul_f32_by_flat, float, 32, 16, 32));
+    check(RUNG(matmul_f32_by_tall_8, float, 32, 8, 64));
+    check(RUNG(matmul_f32_by_tall_24, float, 64, 24, 64));
+    check(RUNG(matmul_f32_by_tall_32, float, 32, 32, 64));
+    check(TURNED(n_turned_f32_by_tall_16, float, false, true));
     check_strips();
     check_plans_16();
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
@@ -1290,6 +1372,7 @@ int main(void)
     check(TURNED(m_turned_i64_by_flat, long long, true, false));
     check(TURNED(turned_i32_by_narrow, int, true, true));
     check(TURNED(turned_i32_by_flat, int, true, true));
+    check(TURNED(turned_i32_by_tall_16, int, true, true));
     check_batch();
     check_packed();
     check_plans();

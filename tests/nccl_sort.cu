@@ -8,10 +8,13 @@
 #include "ranks.h"
 #include "sorts.h"
 
-#define COARSEN_NAME  pairs
-#define COARSEN_TYPE  int
-#define COARSEN_VALUE unsigned int
-#define COARSEN_PART  3000 // parts as of a large array
+#define COARSEN_NAME    pairs
+#define COARSEN_TYPE    int
+#define COARSEN_VALUE   unsigned int
+#define COARSEN_PART    3000 // parts as of a large array
+#define COARSEN_DIVIDED 256
+#define BLOCK_DIM       64
+#define COARSE_FACTOR   3
 #include <coarsen/nccl/sort.h>
 
 #define COARSEN_NAME       falling
@@ -19,6 +22,8 @@
 #define COARSEN_DESCENDING 1
 #define BLOCK_DIM          96
 #define COARSE_FACTOR      5
+#define COARSEN_DIVIDED    300
+#define COARSEN_PORTION    200
 #include <coarsen/nccl/sort.h>
 
 #define COARSEN_NAME  bytes
@@ -29,14 +34,20 @@
 
 #define COARSEN_NAME                                                                               \
     shorts // whose parts, and their values, begin anywhere between two multiples of 16 bytes
-#define COARSEN_TYPE  unsigned short
-#define COARSEN_VALUE unsigned char
-#define COARSEN_PART  40
+#define COARSEN_TYPE    unsigned short
+#define COARSEN_VALUE   unsigned char
+#define COARSEN_PART    40
+#define COARSEN_DIVIDED 256
+#define BLOCK_DIM       128
+#define COARSE_FACTOR   4
 #include <coarsen/nccl/sort.h>
 
-#define COARSEN_NAME doubles
-#define COARSEN_TYPE double
-#define COARSEN_PART 100
+#define COARSEN_NAME    doubles
+#define COARSEN_TYPE    double
+#define COARSEN_PART    100
+#define COARSEN_DIVIDED 400
+#define BLOCK_DIM       32
+#define COARSE_FACTOR   8
 #include <coarsen/nccl/sort.h>
 
 // A sort's functions. Without values, V is char.
@@ -48,8 +59,8 @@ template <class K, class V> struct sorter {
     size_t (*splits_bytes)(ncclComm_t);
     cudaError_t (*launch)(const K *, K *, const V *, V *, const size_t *, unsigned long long *,
                           void *, size_t, ncclComm_t, cudaStream_t);
-    cudaError_t (*finish)(K *, V *, const size_t *, const unsigned long long *, void *, size_t,
-                          const coarsen_nccl_side *, ncclComm_t, cudaStream_t);
+    cudaError_t (*finish)(const K *, K *, const V *, V *, const size_t *, unsigned long long *,
+                          void *, size_t, const coarsen_nccl_side *, ncclComm_t, cudaStream_t);
 };
 #define SORTER(name, descending, values)                                                           \
 #name, descending, values, name##_scratch_bytes_nccl, name##_scratch_init_nccl,                \
@@ -60,9 +71,11 @@ template <class K, class V> struct sorter {
        cudaStream_t stream) {                                                                      \
         return name##_launch_nccl(in, out, counts, splits, scratch, bytes, comm, stream);          \
     },                                                                                             \
-        [](K *out, char *, const size_t *counts, const unsigned long long *splits, void *scratch,  \
-           size_t bytes, const coarsen_nccl_side *side, ncclComm_t comm, cudaStream_t stream) {    \
-            return name##_finish_nccl(out, counts, splits, scratch, bytes, side, comm, stream);    \
+        [](const K *in, K *out, const char *, char *, const size_t *counts,                        \
+           unsigned long long *splits, void *scratch, size_t bytes, const coarsen_nccl_side *side, \
+           ncclComm_t comm, cudaStream_t stream) {                                                 \
+            return name##_finish_nccl(in, out, counts, splits, scratch, bytes, side, comm,         \
+                                      stream);                                                     \
         }
 static const sorter<int, unsigned int> of_pairs = {SORTER(pairs, false, true), pairs_launch_nccl,
                                                    pairs_finish_nccl};
@@ -118,15 +131,17 @@ template <class K, class V> struct rank_sort {
     }
     cudaError_t finish(const coarsen_nccl_side *beside) const
     {
-        return s.finish(to(), to_values(), counts.data(), splits, scratch.get(), scratch.bytes,
-                        beside, *comm, stream);
+        return s.finish((const K *)in.get(), to(), (const V *)in_values.get(), to_values(),
+                        counts.data(), splits, scratch.get(), scratch.bytes, beside, *comm, stream);
     }
 };
 
-// What is wrong with a sort of the keys x, or "".
+// What is wrong with a sort of the keys x, or "". waits: how often finish is to say that the host has to wait again, if not
+// any number of times.
 template <class K, class V>
 static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::vector<K> &x,
-                         const std::vector<size_t> &counts, size_t offset, int in_place, int times)
+                         const std::vector<size_t> &counts, size_t offset, int in_place, int times,
+                         int waits = -1)
 {
     std::vector<V> v(x.size());
     std::vector<size_t> order(x.size()), starts(counts.size());
@@ -149,10 +164,18 @@ static std::string wrong(const sorter<K, V> &s, test_ranks &ranks, const std::ve
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);
             // With others, out is not made yet: what else it is used for comes before, in the stream's order.
-            if (status == cudaSuccess && counts.size() > 1)
+            if (status == cudaSuccess && counts.size() > 1 && !(in_place & 1))
                 status = cudaMemsetAsync(of.to(), 0x55, of.n * sizeof(K), stream);
+            for (int again = 0; status == cudaSuccess; again++) {
+                status = of.finish(&of.side);
+                if (status == cudaSuccess && waits >= 0 && again != waits)
+                    said[rank] = "waits " + std::to_string(again);
+                if (status != cudaErrorNotReady)
+                    break;
+                status = coarsen_nccl_wait(comm, stream, 60);
+            }
             // And once more, which gives the same: what it sends and receives comes after all before it in the stream.
-            for (int f = 0; f < 2 && status == cudaSuccess; f++)
+            if (status == cudaSuccess)
                 status = of.finish(&of.side);
             if (status == cudaSuccess)
                 status = coarsen_nccl_wait(comm, stream, 60);
@@ -228,7 +251,41 @@ static void check_moves(const std::vector<size_t> &rank_counts)
     }
 }
 
-// More keys on each, and in a part, than a tile of the merge has.
+// So many on each that they may be divided first: where buckets are even, and where they are not, so that it is tried in
+// vain; and where one rank's result is all of some buckets, or a few keys of two.
+static void check_divided(const std::vector<size_t> &rank_counts)
+{
+    for (size_t count : rank_counts) {
+        test_ranks ranks(count);
+        std::vector<size_t> counts(count, count < 8 ? 700 : 1100);
+        counts[0] -= 100;
+        counts[count - 1] += 203;
+        size_t n = 0;
+        for (size_t of_rank : counts)
+            n += of_rank;
+        std::string why;
+        std::vector<int> any(n), backwards(n);
+        for (size_t i = 0; i < n; i++) {
+            any[i] = (int)(unsigned int)test_random(count, i);
+            backwards[i] = (int)((n - i) * (0x100000000 / (n + 1)) - 0x80000000); // all keys move
+        }
+        const auto pairs_of = [&](const std::vector<int> &x, int in_place, int times, int waits) {
+            if (why.empty())
+                why = wrong(of_pairs, ranks, x, counts, 1, in_place, times, waits);
+        };
+        pairs_of(any, 3, count < 8 ? 2 : 1, 0);
+        if (count < 8) // which take longer than all the others
+            pairs_of(backwards, 0, 1, 0);
+        pairs_of(make<int>(FEW, n, n), 0, 1, 1);
+        if (why.empty())
+            why = wrong(of_doubles, ranks, make<double>(RANDOM, n, n), counts, 1, 1, 1);
+        if (why.empty())
+            why = wrong(of_shorts, ranks, make<unsigned short>(RANDOM, n, n), counts, 2, 0, 1);
+        tap_ok(why.empty(), "%zu ranks: right where keys are divided first %s", count, why.c_str());
+    }
+}
+
+// More keys on each, in a part, and in a bucket, than a tile has.
 static void check_tiles(void)
 {
     if (test_rank_counts().size() < 2)
@@ -238,6 +295,11 @@ static void check_tiles(void)
     std::string why = wrong(of_pairs, ranks, make<int>(RANDOM, 11103, 1), counts, 0, 0, 1);
     if (why.empty())
         why = wrong(of_falling, ranks, make<float>(FEW, 11103, 2), counts, 1, 1, 1);
+    std::vector<int> some(11103); // of as few high digits as may be: buckets of several tiles
+    for (size_t i = 0; i < some.size(); i++)
+        some[i] = (int)(test_random(3, i) % (48u << 24));
+    if (why.empty())
+        why = wrong(of_pairs, ranks, some, counts, 1, 0, 1);
     tap_ok(why.empty(), "2 ranks: right in tiles %s", why.c_str());
 }
 
@@ -307,6 +369,7 @@ int main(void)
     check(of_shorts, 900, every);
     check(of_doubles, 700, some);
     check_moves(some);
+    check_divided(some);
     check_tiles();
     check_errors();
     return tap_done();

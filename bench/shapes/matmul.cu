@@ -52,6 +52,11 @@ static std::vector<way> plans_of(const product_problem &of, double most)
         if (plan.cost > 0 && plan.cost <= most * least)
             plans.push_back({plan, 0, product_strips_of(of, s, processors)});
     }
+    for (size_t s = product_shapes + 2; s < product_shapes + 2 + product_tall_shapes; s++) {
+        const product_plan plan = product_plan_tall(of, s, processors);
+        if (plan.cost > 0 && plan.cost <= most * least)
+            plans.push_back({plan, 0, {}});
+    }
     return plans;
 }
 
@@ -67,6 +72,10 @@ static std::string text_of(const way &w)
                  "cost=%.6g",
                  plan.shape, shape.rows, shape.cols, w.number, plan.whole, plan.parts, plan.depth,
                  plan.pack_m + plan.pack_n, plan.cost);
+    } else if (plan.shape > product_shapes + 1) {
+        const product_shape shape = product_tall_of(plan.shape - product_shapes - 2).shape;
+        snprintf(text, sizeof(text), "shape=%zu rows=%zu cols=%zu whole=%zu cost=%.6g", plan.shape,
+                 shape.rows, shape.cols, plan.whole, plan.cost);
     } else {
         snprintf(text, sizeof(text), "shape=%zu warps=%zu steps=%zu few=%zu cost=%.6g", plan.shape,
                  w.strips.warps, w.strips.steps, w.strips.few, plan.cost);

@@ -60,6 +60,7 @@
 //     tensor16.h         the same, if it is __half or __nv_bfloat16
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //     flat.h             the same for few rows: N read once
+//     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
@@ -69,7 +70,7 @@
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. Up to eight rows or columns are
-// made without tiles, if that costs less.
+// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
@@ -226,9 +227,40 @@ static_assert(
 
 #define COARSEN_SHAPE _flat
 #include "matmul/flat.h"
+
+// Few columns, or rows. Each operand that tall.h takes, narrow.h takes, too.
+#if !defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
+#define COARSEN_SHAPE _tall_8
+#define BM            32
+#define BN            8
+#define TM            2
+#define TN            4
+#include "matmul/tall.h"
+
+#define COARSEN_SHAPE _tall_16
+#define BM            32
+#define BN            16
+#define TM            4
+#define TN            4
+#include "matmul/tall.h"
+
+#define COARSEN_SHAPE _tall_24
+#define BM            64
+#define BN            24
+#define TM            4
+#define TN            12
+#include "matmul/tall.h"
+
+#define COARSEN_SHAPE _tall_32
+#define BM            32
+#define BN            32
+#define TM            4
+#define TN            8
+#include "matmul/tall.h"
+#endif
 #endif
 
-// Which operand narrow.h, or flat.h, reads once: M, or else N. narrow.h takes one whose neighbours in memory are neighbours
+// Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. narrow.h and tall.h take one whose neighbours in memory are neighbours
 // in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows or columns. Where
 // neither is, there is no such macro.
 #ifdef COARSEN_IS_16
@@ -319,7 +351,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     return shapes[s];
 }
 #ifndef COARSEN_IS_16
-enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14 };
+enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14, COARSEN_(tall_shapes) = 4 };
 #elif defined(COARSEN_PLAIN)
 enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes) = 2 };
 #else
@@ -348,8 +380,9 @@ typedef struct {
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
-    double cost;  // in multiplications of a multiprocessor by the large shape
-    size_t shape; // or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h
+    double cost; // in multiplications of a multiprocessor by the large shape
+    // Or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h; or from two more on: by tall.h.
+    size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
     size_t pack_bytes, scratch_bytes;
@@ -501,6 +534,51 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
     plan.cost = all > steps * wait ? all : steps * wait;
     return plan;
 }
+
+#ifdef COARSEN_NARROW_OF_M
+// A shape of tall.h, whose costs are counted as those of the other shapes, and what launches it. They are fitted to 889
+// products, as those.
+typedef struct {
+    COARSEN_(shape) shape;
+    bool takes_type;
+    cudaError_t (*launch)(size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *, size_t,
+                          const COARSEN_TYPE *, size_t, size_t, COARSEN_TYPE, COARSEN_TYPE *,
+                          size_t, size_t, cudaStream_t);
+} COARSEN_(tall);
+
+COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
+{
+    static const COARSEN_(tall) shapes[] = {
+#define COARSEN_TALL(name, cost, begin, lone, resident)                                            \
+    {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
+      begin, lone, resident, false, NULL},                                                         \
+     COARSEN_(name##_takes_type),                                                                  \
+     COARSEN_(name##_launch_steps)}
+        COARSEN_TALL(tall_8, 3.0, 127, 0.833, 5),
+        COARSEN_TALL(tall_16, 1.66, 179, 0.984, 5),
+        COARSEN_TALL(tall_24, 1.53, 199, 0.497, 3),
+        COARSEN_TALL(tall_32, 1.5, 216, 0.524, 3),
+#undef COARSEN_TALL
+    };
+    return shapes[t];
+}
+
+// The plan for shape s - COARSEN_(shapes) - 2 of tall.h, if any. If there are several tiles across, the long operand is
+// read as often, but from the L2 cache.
+COARSEN_HOST COARSEN_(plan) COARSEN_(plan_tall)(COARSEN_(problem) of, size_t s, size_t processors)
+{
+    COARSEN_(plan) plan = {};
+    const COARSEN_(tall) tall = COARSEN_(tall_of)(s - COARSEN_(shapes) - 2);
+    const bool long_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
+    const size_t rows = long_m ? of.rows : of.cols, few = long_m ? of.cols : of.rows, most = 96;
+    if (!tall.takes_type || few > most)
+        return plan;
+    plan.shape = s;
+    plan.whole = coarsen_ceil_div(rows, tall.shape.rows) * coarsen_ceil_div(few, tall.shape.cols);
+    plan.cost = COARSEN_(cost)(tall.shape, coarsen_ceil_div(plan.whole, processors), of.inner);
+    return plan;
+}
+#endif
 #endif
 
 // Keeps the better of two plans: the first one, if it costs less.
@@ -531,6 +609,12 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
 #ifndef COARSEN_IS_16
     for (size_t s = COARSEN_(shapes); of.count == 1 && s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
+#ifdef COARSEN_NARROW_OF_M
+    for (size_t t = 0; of.count == 1 && t < COARSEN_(tall_shapes); t++)
+        if (COARSEN_(tall_of)(t).shape.shared_bytes <= shared_limit)
+            COARSEN_(consider)
+    (COARSEN_(plan_tall)(of, COARSEN_(shapes) + 2 + t, processors), &best);
+#endif
 #endif
     return best;
 }
@@ -569,6 +653,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
             cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
         return COARSEN_(narrow_launch_product)(COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n,
                                                stream);
+    }
+#endif
+#ifdef COARSEN_NARROW_OF_M
+    if (plan.shape > COARSEN_(shapes) + 1) {
+        const COARSEN_(tall) tall = COARSEN_(tall_of)(plan.shape - COARSEN_(shapes) - 2);
+        return COARSEN_NARROW_OF_M(rows, cols)
+                   ? (*tall.launch)(rows, cols, inner, alpha, m, ldm, n, COARSEN_N_STEPS(ldn), beta,
+                                    p, ldp, 1, stream)
+                   : (*tall.launch)(cols, rows, inner, alpha, n, ldn, m, COARSEN_M_STEPS(ldm), beta,
+                                    p, 1, ldp, stream);
     }
 #endif
 #ifdef COARSEN_FLAT_OF_M

@@ -30,7 +30,7 @@ CASES = {
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED go": [{"COARSEN_M_TRANSPOSED": ""}, {"COARSEN_N_TRANSPOSED": ""}],
     "COARSEN_ACC goes": [{"COARSEN_ACC": "double"}],
     **{f"{name} must be a number": [{name: value} for value in ("0", "kChunk", "1024 * 1024", "1 << 8")]
-       for name in ("COARSEN_CHUNK", "COARSEN_PANEL", "COARSEN_PART")},
+       for name in ("COARSEN_CHUNK", "COARSEN_PANEL", "COARSEN_PART", "COARSEN_DIVIDED")},
     "segments are for coarsen/scan.h": [{"COARSEN_FLAG": "int"}, {"COARSEN_OFFSET": "int"}],
     "COARSEN_M_TRANSPOSED goes": [{"COARSEN_M_TRANSPOSED": ""}],
     "COARSEN_N_TRANSPOSED goes": [{"COARSEN_N_TRANSPOSED": ""}],

@@ -147,17 +147,111 @@ COARSEN_HOST_DEVICE unsigned int COARSEN_(width_of)(unsigned int p, unsigned int
     return width - 8 * p < 8 ? width - 8 * p : 8;
 }
 
-// counts: the lane's copy.
-COARSEN_DEVICE void COARSEN_(tally)(unsigned int *counts, COARSEN_TYPE key, unsigned int first,
+// The same number, but the compiler does not know that.
+COARSEN_INLINE unsigned int COARSEN_(opaque)(unsigned int number)
+{
+#if COARSEN_PTX
+    asm volatile("" : "+r"(number));
+#endif
+    return number;
+}
+
+// The address of counts, in shared memory where there is such a thing, in a register: the compiler would make it anew for each
+// key, which takes longer than to count one.
+COARSEN_INLINE size_t COARSEN_(address_of)(unsigned int *counts)
+{
+#if COARSEN_PTX
+    return COARSEN_(opaque)((unsigned int)__cvta_generic_to_shared(counts));
+#else
+    return (size_t)counts;
+#endif
+}
+
+COARSEN_INLINE void COARSEN_(add_one)(size_t address)
+{
+#if COARSEN_PTX
+    asm volatile("red.shared.add.u32 [%0], 1;" : : "r"((unsigned int)address) : "memory");
+#else
+    atomicAdd((unsigned int *)address, 1u);
+#endif
+}
+
+// counts: the address of the lane's copy.
+COARSEN_DEVICE void COARSEN_(tally)(size_t counts, COARSEN_TYPE key, unsigned int first,
                                     unsigned int width)
 {
     const unsigned long long all = ~0ull >> (64 - width), bits = COARSEN_(bits)(key) >> first & all;
 #pragma unroll
     for (unsigned int p = 0; p < COARSEN_PASSES; p++)
         if (8 * p < width)
-            atomicAdd(counts +
-                          (p * COARSEN_RADIX + (bits >> 8 * p) % COARSEN_RADIX) * COARSEN_COPIES,
-                      1u);
+            COARSEN_(add_one)
+    (counts +
+     (p * COARSEN_RADIX + (bits >> 8 * p) % COARSEN_RADIX) * COARSEN_COPIES * sizeof(unsigned int));
+}
+
+// Adds up a thread's share of n keys, of which so many threads, whole blocks, each have one.
+COARSEN_DEVICE void COARSEN_(tally_all)(unsigned int *counts, const COARSEN_TYPE *in, size_t n,
+                                        size_t thread, size_t threads, unsigned int first,
+                                        unsigned int width)
+{
+    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
+    const size_t copy = COARSEN_(address_of)(counts + threadIdx.x % COARSEN_COPIES);
+    for (size_t v = thread; v < parts.vectors; v += 4 * threads) {
+        COARSEN_(vector) load[4];
+#pragma unroll
+        for (unsigned int k = 0; k < 4; k++)
+            if (v + k * threads < parts.vectors)
+                load[k] = parts.first[v + k * threads];
+#pragma unroll
+        for (unsigned int k = 0; k < 4; k++)
+            if (v + k * threads < parts.vectors)
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    COARSEN_(tally)(copy, load[k].item[j], first, width);
+    }
+    if (thread - threadIdx.x + BLOCK_DIM == threads && threadIdx.x < parts.rest)
+        COARSEN_(tally)(copy, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
+}
+
+// Adds a block's copies of the counts to those of all blocks.
+COARSEN_DEVICE void COARSEN_(add_tally)(const unsigned int *counts, unsigned int bins,
+                                        unsigned long long *sums)
+{
+    for (unsigned int bin = threadIdx.x; bin < bins; bin += BLOCK_DIM) {
+        unsigned int sum = 0;
+        for (unsigned int c = 0; c < COARSEN_COPIES; c++)
+            sum += counts[bin * COARSEN_COPIES + (c + threadIdx.x) % COARSEN_COPIES];
+        if (sum > 0)
+            atomicAdd(sums + bin, (unsigned long long)sum);
+    }
+}
+
+// A warp leaves where the first key of each digit goes, of n keys that begin at `begin`, and says whether all have one
+// digit. The counts become 0, unless the starts take their place.
+COARSEN_DEVICE bool COARSEN_(start)(volatile unsigned long long *counts, unsigned long long *starts,
+                                    unsigned long long begin, unsigned long long n)
+{
+    const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32; // neighbours
+    unsigned long long sum[COARSEN_RADIX / 32], total = 0;
+    bool all = false;
+#pragma unroll
+    for (unsigned int j = 0; j < each; j++) {
+        const unsigned long long its = counts[lane * each + j];
+        sum[j] = total;
+        total += its;
+        all |= its == n;
+        counts[lane * each + j] = 0; // for the next launch
+    }
+    unsigned long long upto = total;
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2) {
+        const unsigned long long below = __shfl_up_sync(0xffffffff, upto, delta);
+        upto += lane >= delta ? below : 0;
+    }
+#pragma unroll
+    for (unsigned int j = 0; j < each; j++)
+        starts[lane * each + j] = begin + upto - total + sum[j];
+    return __any_sync(0xffffffff, all);
 }
 
 // Of passes, those in which not all keys have one digit, as bits. The others leave all keys in their places, and are not
@@ -181,73 +275,29 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     __shared__ unsigned int live;
     __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
     const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
-    const unsigned int copy = threadIdx.x % COARSEN_COPIES;
     for (unsigned int i = threadIdx.x; i < bins * COARSEN_COPIES; i += BLOCK_DIM)
         counts[i] = 0;
     __syncthreads();
 
-    const COARSEN_(parts) parts = COARSEN_(split)(in, n);
     const size_t threads = (size_t)gridDim.x * BLOCK_DIM;
     const size_t thread = (size_t)blockIdx.x * BLOCK_DIM + threadIdx.x;
     // An earlier launch, of fewer keys, may have left keys there, and these may look like slots that have a value.
     for (size_t s = COARSEN_SLOTS + thread; s < slots_end; s += threads)
         scratch[s] = 0;
-    for (size_t v = thread; v < parts.vectors; v += 4 * threads) {
-        COARSEN_(vector) load[4];
-#pragma unroll
-        for (unsigned int k = 0; k < 4; k++)
-            if (v + k * threads < parts.vectors)
-                load[k] = parts.first[v + k * threads];
-#pragma unroll
-        for (unsigned int k = 0; k < 4; k++)
-            if (v + k * threads < parts.vectors)
-#pragma unroll
-                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-                    COARSEN_(tally)(counts + copy, load[k].item[j], first, width);
-    }
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < parts.rest)
-        COARSEN_(tally)(counts + copy, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
+    COARSEN_(tally_all)(counts, in, n, thread, threads, first, width);
     __syncthreads();
-
-    for (unsigned int bin = threadIdx.x; bin < bins; bin += BLOCK_DIM) {
-        unsigned int sum = 0;
-        for (unsigned int c = 0; c < COARSEN_COPIES; c++)
-            sum += counts[bin * COARSEN_COPIES + (c + threadIdx.x) % COARSEN_COPIES];
-        if (sum > 0)
-            atomicAdd(scratch + COARSEN_COUNTS + bin, (unsigned long long)sum);
-    }
+    COARSEN_(add_tally)(counts, bins, scratch + COARSEN_COUNTS);
     if (!COARSEN_(last_block)((unsigned int *)(scratch + 1)))
         return;
     if (threadIdx.x == 0)
         live = 0;
     __syncthreads();
-    // A warp per pass, in which each lane scans some neighbours.
-    const unsigned int lane = threadIdx.x % 32, each = COARSEN_RADIX / 32;
-    for (unsigned int bin = threadIdx.x / 32 * COARSEN_RADIX; bin < bins;
-         bin += BLOCK_DIM / 32 * COARSEN_RADIX) {
-        volatile unsigned long long *const mine = scratch + COARSEN_COUNTS + bin + lane * each;
-        unsigned long long sum[COARSEN_RADIX / 32], total = 0;
-        bool all = false;
-#pragma unroll
-        for (unsigned int j = 0; j < each; j++) {
-            const unsigned long long its = mine[j];
-            sum[j] = total;
-            total += its;
-            all |= its == n;
-            mine[j] = 0; // for the next launch
-        }
-        if (!__any_sync(0xffffffff, all) && lane == 0)
+    for (unsigned int bin = threadIdx.x / 32 * COARSEN_RADIX; bin < bins; // a warp per pass
+         bin += BLOCK_DIM / 32 * COARSEN_RADIX)
+        if (!COARSEN_(start)(scratch + COARSEN_COUNTS + bin, scratch + COARSEN_STARTS + bin, 0,
+                             n) &&
+            threadIdx.x % 32 == 0)
             atomicOr(&live, 1u << bin / COARSEN_RADIX);
-        unsigned long long upto = total;
-#pragma unroll
-        for (unsigned int delta = 1; delta < 32; delta *= 2) {
-            const unsigned long long below = __shfl_up_sync(0xffffffff, upto, delta);
-            upto += lane >= delta ? below : 0;
-        }
-#pragma unroll
-        for (unsigned int j = 0; j < each; j++)
-            scratch[COARSEN_STARTS + bin + lane * each + j] = upto - total + sum[j];
-    }
     __syncthreads();
     if (threadIdx.x == 0)
         scratch[COARSEN_LIVE] = COARSEN_(live_of)(live, bins / COARSEN_RADIX, in_place);
@@ -280,29 +330,23 @@ COARSEN_DEVICE unsigned int COARSEN_(look_back)(unsigned long long *slots, unsig
     return before;
 }
 
-// The same number, but the compiler does not know that.
-COARSEN_INLINE unsigned int COARSEN_(opaque)(unsigned int number)
-{
-#if COARSEN_PTX
-    asm volatile("" : "+r"(number));
-#endif
-    return number;
-}
-
 typedef struct {
     COARSEN_(ranking) ranking;
     unsigned long long offsets[COARSEN_RADIX]; // from places in the tile to those in the array
     unsigned long long ticket;
-    unsigned int tile;
-    bool live;               // whether the pass is to be done
-    COARSEN_(arrays) arrays; // of this pass
+    unsigned int tile;                // of those that look back at each other
+    bool last;                        // of these
+    bool live;                        // whether the pass is to be done
+    COARSEN_(arrays) arrays;          // of this pass
+    const unsigned long long *starts; // where the next key of each digit goes
+    unsigned long long *next;         // where to leave that for the keys behind these, or NULL
+    unsigned long long *slots;        // of tile 0
 } COARSEN_(shared);
 
 // A tile of `count` keys, which begins with key `begin`. whole: all of its rows are, and there are COARSE_FACTOR.
 COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsigned int count,
                                    unsigned int rows, bool whole, unsigned int first,
-                                   unsigned int width, const unsigned long long *starts,
-                                   unsigned long long *next, unsigned long long *slots)
+                                   unsigned int width)
 {
     COARSEN_(ranking) *const ranking = &shared->ranking;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
@@ -326,10 +370,10 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     COARSEN_(totals)(ranking);
 
     // A slot's flag is even if it has the keys of one tile, and odd if it has those of all tiles up to it.
-    const unsigned int tile = shared->tile, tiles = gridDim.x;
+    const unsigned int tile = shared->tile;
     const unsigned int flag = ((unsigned int)(shared->ticket >> 32) % 0x7fffffff + 1) * 2;
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
-        unsigned long long *const slot = slots + (size_t)tile * COARSEN_RADIX + d;
+        unsigned long long *const slot = shared->slots + (size_t)tile * COARSEN_RADIX + d;
         COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
     }
     const bool one = COARSEN_(alike)(ranking, count); // then they stay in their order
@@ -366,10 +410,11 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     }
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         const unsigned int mine = ranking->totals[d];
-        const unsigned long long at = starts[d] + COARSEN_(look_back)(slots + d, tile, flag, mine);
+        const unsigned long long at =
+            shared->starts[d] + COARSEN_(look_back)(shared->slots + d, tile, flag, mine);
         shared->offsets[d] = at - (one ? 0 : ranking->begin[d]);
-        if (tile == tiles - 1)
-            next[d] = at + mine;
+        if (shared->last)
+            shared->next[d] = at + mine;
     }
     __syncthreads();
 
@@ -419,24 +464,27 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         arrays.out_values = ends ? arrays.out_values : spare.out_values;
 #endif
         shared.live = live >> p & 1;
+        shared.starts = starts;
+        shared.next = next;
+        shared.slots = scratch + COARSEN_SLOTS;
         shared.arrays = arrays;
     }
     if (threadIdx.x == 0) {
         shared.ticket = COARSEN_(take)(scratch);
         shared.tile = COARSEN_(tile_of)(scratch, shared.ticket, gridDim.x);
+        shared.last = shared.tile == gridDim.x - 1;
     }
     __syncthreads();
     if (!shared.live)
         return;
     const size_t begin = (size_t)shared.tile * rows * BLOCK_DIM;
     const unsigned int count = (unsigned int)coarsen_min(n - begin, rows * BLOCK_DIM);
-    unsigned long long *const slots = scratch + COARSEN_SLOTS;
     if (count == COARSE_FACTOR * BLOCK_DIM) {
         COARSEN_(pass)
-        (&shared, begin, count, COARSE_FACTOR, true, first, width, starts, next, slots);
+        (&shared, begin, count, COARSE_FACTOR, true, first, width);
     } else {
         COARSEN_(pass)
-        (&shared, begin, count, rows, false, first, width, starts, next, slots);
+        (&shared, begin, count, rows, false, first, width);
     }
 }
 
@@ -607,6 +655,70 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     return spare > others ? spare : others;
 }
 
+// Of many keys; words: the scratch; most: rows of a tile.
+COARSEN_HOST cudaError_t COARSEN_(launch_counts)(COARSEN_(arrays) arrays, size_t n,
+                                                 unsigned int first, unsigned int width,
+                                                 unsigned long long *words, size_t most,
+                                                 cudaStream_t stream)
+{
+    cudaError_t status;
+    const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
+    const cudaLaunchConfig_t counts = coarsen_launch_config(
+        coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
+        stream);
+    return status != cudaSuccess
+               ? status
+               : cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), arrays.in, n, first, width,
+                                    COARSEN_(in_place)(arrays),
+                                    COARSEN_(slots_bytes)(n, most) / sizeof(*words), words);
+}
+
+// After launch_counts with the same arguments.
+COARSEN_HOST cudaError_t COARSEN_(launch_passes)(COARSEN_(arrays) arrays, size_t n,
+                                                 unsigned int first, unsigned int width,
+                                                 unsigned long long *words, size_t most,
+                                                 cudaStream_t stream)
+{
+    void *const spare = (char *)words + COARSEN_(slots_bytes)(n, most);
+    const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
+    const size_t rows = COARSEN_(rows_of)(n, most), bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
+    cudaError_t status =
+        coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
+    if (status == cudaSuccess)
+        status = COARSEN_(begin)(arrays, spare, n, passes, stream);
+    COARSEN_(arrays) from = arrays, others = arrays;
+    others.out = (COARSEN_TYPE *)spare;
+#ifdef COARSEN_VALUE
+    others.out_values = (COARSEN_VALUE *)((char *)spare + COARSEN_(spare_bytes)(n, false));
+#endif
+    if (COARSEN_(in_place)(arrays) && passes % 2 == 1) {
+        from.in = others.out;
+#ifdef COARSEN_VALUE
+        from.in_values = others.out_values;
+#endif
+    }
+    for (unsigned int p = 0; p < passes; p++) {
+        unsigned long long *starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
+        unsigned long long *next = starts + (size_t)COARSEN_PASSES * COARSEN_RADIX;
+        for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
+            const size_t here = coarsen_min(n - done, COARSEN_PORTION);
+            cudaLaunchConfig_t config = coarsen_launch_config(
+                coarsen_ceil_div(here, rows * BLOCK_DIM), BLOCK_DIM, bytes, stream);
+            cudaLaunchAttribute attribute;
+            status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(pass_kernel));
+            if (status == cudaSuccess)
+                status = cudaLaunchKernelEx(&config, COARSEN_(pass_kernel), from, others, done,
+                                            here, (unsigned int)rows, p, first + 8 * p,
+                                            COARSEN_(width_of)(p, width),
+                                            (const unsigned long long *)starts, next, words);
+            unsigned long long *const used = starts;
+            starts = next, next = used;
+        }
+    }
+    return status;
+}
+
 COARSEN_HOST cudaError_t
 COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                       COARSEN_TYPE *out COARSEN_ALSO(const COARSEN_VALUE *in_values)
@@ -663,50 +775,10 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                    : cudaLaunchKernelEx(&config, COARSEN_(together_kernel), arrays, (unsigned int)n,
                                         (unsigned int)rows, first, width, words);
     }
-    void *const spare = (char *)scratch + COARSEN_(slots_bytes)(n, most);
-    const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
-    const cudaLaunchConfig_t counts = coarsen_launch_config(
-        coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
-        stream);
-    const size_t rows = COARSEN_(rows_of)(n, most), bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
-    if (status == cudaSuccess)
-        status = coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
-    if (status == cudaSuccess) // before in is overwritten
-        status = cudaLaunchKernelEx(&counts, COARSEN_(counts_kernel), in, n, first, width,
-                                    COARSEN_(in_place)(arrays),
-                                    COARSEN_(slots_bytes)(n, most) / sizeof(*words), words);
-    if (status == cudaSuccess)
-        status = COARSEN_(begin)(arrays, spare, n, passes, stream);
-    COARSEN_(arrays) from = arrays, others = arrays;
-    others.out = (COARSEN_TYPE *)spare;
-#ifdef COARSEN_VALUE
-    others.out_values = (COARSEN_VALUE *)((char *)spare + COARSEN_(spare_bytes)(n, false));
-#endif
-    if (COARSEN_(in_place)(arrays) && passes % 2 == 1) {
-        from.in = others.out;
-#ifdef COARSEN_VALUE
-        from.in_values = others.out_values;
-#endif
-    }
-    for (unsigned int p = 0; p < passes; p++) {
-        unsigned long long *starts = words + COARSEN_STARTS + (size_t)p * COARSEN_RADIX;
-        unsigned long long *next = starts + (size_t)COARSEN_PASSES * COARSEN_RADIX;
-        for (size_t done = 0; done < n && status == cudaSuccess; done += COARSEN_PORTION) {
-            const size_t here = coarsen_min(n - done, COARSEN_PORTION);
-            cudaLaunchConfig_t config = coarsen_launch_config(
-                coarsen_ceil_div(here, rows * BLOCK_DIM), BLOCK_DIM, bytes, stream);
-            cudaLaunchAttribute attribute;
-            status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_(pass_kernel));
-            if (status == cudaSuccess)
-                status = cudaLaunchKernelEx(&config, COARSEN_(pass_kernel), from, others, done,
-                                            here, (unsigned int)rows, p, first + 8 * p,
-                                            COARSEN_(width_of)(p, width),
-                                            (const unsigned long long *)starts, next, words);
-            unsigned long long *const used = starts;
-            starts = next, next = used;
-        }
-    }
-    return status;
+    status = COARSEN_(launch_counts)(arrays, n, first, width, words, most, stream);
+    return status != cudaSuccess
+               ? status
+               : COARSEN_(launch_passes)(arrays, n, first, width, words, most, stream);
 }
 
 COARSEN_HOST cudaError_t
@@ -720,6 +792,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 }
 #endif
 
+#ifndef COARSEN_BUCKETS // buckets.h needs them, and ends them
 #undef COARSEN_WORDS
 #undef COARSEN_THREADS
 #undef COARSEN_MANY
@@ -738,6 +811,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
 #undef COARSEN_RANKED
+#endif
 
 #define COARSEN_END
 #include "../base.h"
