@@ -8,7 +8,7 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/tall.h>
 //
-//     tall_f32_launch(n, 16, 640, 1, in, 640, weights, 16, 0, out, 16, stream); // n rows times 640 x 16
+//     tall_f32_launch(n, 16, 640, 1, in, 640, in, 16, 0, out, 16, stream); // n rows times 640 x 16
 //
 // | parameter            | default   | meaning                                                             |
 // |----------------------|-----------|---------------------------------------------------------------------|

@@ -17,6 +17,7 @@
 //     coarsen_nccl_side_create(&side);
 //     // as often as you like; out may be in
 //     sort_f32_launch_nccl(in, out, counts, splits, scratch, bytes, comm, stream);
+//     cudaError_t status;
 //     do { // until the host knows how many keys go where: once or twice
 //         coarsen_nccl_wait(&comm, stream, 10);
 //         status = sort_f32_finish_nccl(in, out, counts, splits, scratch, bytes, &side, comm, stream);
@@ -85,7 +86,7 @@
 
 #define COARSEN_BEGIN COARSEN_PATTERN_SORT
 #include "../base.h"
-#define COARSEN_BUCKETS // follow
+#define COARSEN_WITH_BUCKETS // follow
 #include "../sort.h"
 #include "../sort/buckets.h"
 

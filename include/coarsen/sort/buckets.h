@@ -14,7 +14,7 @@
 // Price paid: the last tile of each piece has fewer keys.
 
 #include "../base.h"
-#ifdef COARSEN_BUCKETS
+#ifdef COARSEN_WITH_BUCKETS
 
 enum { COARSEN_(most_pieces) = 64 };
 
@@ -307,5 +307,5 @@ COARSEN_HOST cudaError_t COARSEN_(sort_buckets)(COARSEN_(pieces) pieces, unsigne
 #undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
 #undef COARSEN_RANKED
-#undef COARSEN_BUCKETS
+#undef COARSEN_WITH_BUCKETS
 #endif

@@ -792,7 +792,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 }
 #endif
 
-#ifndef COARSEN_BUCKETS // buckets.h needs them, and ends them
+#ifndef COARSEN_WITH_BUCKETS // buckets.h needs them, and ends them
 #undef COARSEN_WORDS
 #undef COARSEN_THREADS
 #undef COARSEN_MANY
