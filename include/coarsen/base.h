@@ -344,7 +344,7 @@
 #error "coarsen: COARSEN_FEW_WAVES is for sort_segments.h"
 #endif
 #if (defined(COARSEN_PORTION) || defined(COARSEN_TOGETHER) || defined(COARSEN_RANKED) ||           \
-     defined(COARSEN_DIVIDED) || defined(COARSEN_PAIRS)) &&                                                                    \
+     defined(COARSEN_DIVIDED) || defined(COARSEN_PAIRS)) &&                                        \
     COARSEN_PATTERN != COARSEN_PATTERN_SORT && COARSEN_PATTERN != COARSEN_PATTERN_MERGESORT
 #error "coarsen: COARSEN_PORTION, _TOGETHER, _RANKED, _DIVIDED, _PAIRS are for sort.h, merge_sort.h"
 #endif
