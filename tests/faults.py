@@ -145,7 +145,6 @@ FAULTS = {
         ("sort a shared bucket to the result", "group.shared ? share->spare : ", "false ? share->spare : "),
         ("take a shared bucket from its first key", "COARSEN_(behind)(sorted, from - first);", "sorted;"),
         ("copy a shared bucket to the first place", "COARSEN_(behind)(share->out, from - begin);", "share->out;"),
-        ("have no room for shared buckets", "n + 2 * share->most_of_bucket;", "n;"),
     ]),
     "sort/buckets.h": ("nccl_sort", [
         ("take the first piece's tiles for all", "        if (pieces->piece[middle].tile <= tile)", "        if (false)"),

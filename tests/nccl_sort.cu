@@ -295,9 +295,14 @@ static void check_tiles(void)
     std::string why = wrong(of_pairs, ranks, make<int>(RANDOM, 11103, 1), counts, 0, 0, 1);
     if (why.empty())
         why = wrong(of_falling, ranks, make<float>(FEW, 11103, 2), counts, 1, 1, 1);
-    std::vector<int> some(11103); // of as few high digits as may be: buckets of several tiles
-    for (size_t i = 0; i < some.size(); i++)
-        some[i] = (int)(test_random(3, i) % (48u << 24));
+    std::vector<int> some(
+        11103); // most with one of 44 high digits: buckets of several tiles; and many of one key
+    for (size_t i = 0; i < some.size(); i++) {
+        const uint64_t any = test_random(3, i), high = i < 100   ? i
+                                                       : i < 212 ? i + 44
+                                                                 : 100 + (any >> 32) % 44;
+        some[i] = (int)((unsigned int)(high << 24 | any % (1 << 24)) ^ 0x80000000);
+    }
     if (why.empty())
         why = wrong(of_pairs, ranks, some, counts, 1, 0, 1);
     tap_ok(why.empty(), "2 ranks: right in tiles %s", why.c_str());
@@ -345,10 +350,12 @@ static void check_errors(void)
             const bool sound =
                 of.launch() == cudaSuccess && coarsen_nccl_wait(comm, stream, 60) == cudaSuccess;
             told &= sound && of.finish(NULL) == cudaErrorInvalidValue; // on all ranks
-            memset(of.splits, 0, pairs_splits_bytes_nccl(*comm));
-            told &= of.finish(&of.side) == cudaErrorInvalidValue; // which no launch left
-            memset(of.splits, 255, pairs_splits_bytes_nccl(*comm));
-            told &= of.finish(&of.side) == cudaErrorInvalidValue;
+            for (int first : {1, 0}) // splits that no launch left: all but what it did, and all
+                for (int byte : {0, 255}) {
+                    memset(of.splits + first, byte,
+                           pairs_splits_bytes_nccl(*comm) - 8 * (size_t)first);
+                    told &= of.finish(&of.side) == cudaErrorInvalidValue;
+                }
         }
         CHECK(cudaStreamSynchronize(stream));
         ok[rank] = told && of.out.untouched() && of.out_values.untouched() && scratch.untouched();
