@@ -129,7 +129,7 @@ FAULTS = {
         ("put all ranks' counts in one place", "share.tops + share.rank * COARSEN_(digits),\n                                 COARSEN_(bucket_starts)", "share.tops,\n                                 COARSEN_(bucket_starts)"),
         ("divide keys that are not even", "if (counted && !COARSEN_(even)(&share, found))", "if (false)"),
         ("sort the keys of uneven buckets for nothing", "        if (status == cudaSuccess)\n            status = COARSEN_(find_splits)(&share, splits, comm, stream);\n", ""),
-        ("divide keys again that are divided", "        splits[0] = COARSEN_(buckets_are_there);\n", ""),
+        ("divide keys again that are divided", "        if (status == cudaSuccess)\n            splits[0] = COARSEN_(buckets_are_there);\n", ""),
         ("believe any counts of digits", "!COARSEN_(tops_ok)(&share, found)", "false"),
         ("send a group before it is divided", "status = cudaStreamWaitEvent(side->stream, side->ready, 0);\n    COARSEN_(group)", "status = cudaSuccess;\n    COARSEN_(group)"),
         ("sort a group before it came", "        if (more && status == cudaSuccess)\n            status = cudaStreamWaitEvent(stream, side->done, 0);", "        ;"),

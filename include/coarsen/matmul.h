@@ -260,9 +260,9 @@ static_assert(
 #endif
 #endif
 
-// Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. narrow.h and tall.h take one whose neighbours in memory are neighbours
-// in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows or columns. Where
-// neither is, there is no such macro.
+// Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. narrow.h and tall.h take one whose neighbours in
+// memory are neighbours in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows
+// or columns. Where neither is, there is no such macro.
 #ifdef COARSEN_IS_16
 #elif !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_NARROW_OF_M(rows, cols) true

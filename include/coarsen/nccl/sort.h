@@ -62,7 +62,8 @@
 // gather the counts. One pass of the sort divides a rank's keys by that digit, and so into 256 buckets. A rank's result
 // begins and ends in some bucket; it gets all keys of those between, and of these two as well, some of which it sorts for
 // nothing. They come in groups: while one is sorted by the digits that are left (sort/buckets.h), the next one comes. So all
-// keys are read and written as often as by one GPU alone, and messages take no time but for the first.
+// keys are written as often as by one GPU alone, and read once more, to count the other digits; and only the first group,
+// a small one, is waited for.
 // If one bucket has more than a 16th of a rank's keys (few different ones, or small numbers), or there are more than 32 ranks,
 // or fewer keys, it goes as follows.
 // Each rank sorts its keys. What divides the ranks' parts of the result are keys, and such a key is found exactly, 8 bits at a
@@ -389,7 +390,7 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(COARSEN_(share) * share, const size_t 
     const size_t spare = coarsen_ceil_div(COARSEN_(spare_bytes)(n, true), 16) * 16;
     if (share->sort_bytes >= (size_t)-1 / 8 || spare >= (size_t)-1 / 8 || share->most_rows == 0)
         return cudaErrorInvalidValue; // there are no such arrays
-    if (share->divided) {             // as launch_counts and launch_passes need, for any n
+    if (share->divided) {             // as count_buckets and launch_buckets need, for any n
         const size_t slots = COARSEN_(slots_bytes)(n, share->most_rows);
         share->sort_bytes = slots + spare > share->sort_bytes ? slots + spare : share->sort_bytes;
         share->slots_bytes = COARSEN_(bucket_slots_bytes)(
@@ -460,8 +461,7 @@ COARSEN_HOST cudaError_t COARSEN_(scratch_init_nccl)(void *scratch, size_t scrat
 enum {
     COARSEN_(counts_are_there) = 1, // where each rank's keys of each highest digit are to begin
     COARSEN_(buckets_are_there),    // the same, and they are there
-    COARSEN_(
-        ends_are_there) // for each split, how many of a rank's keys are below its key, and not above
+    COARSEN_(ends_are_there)        // how many of its keys are below each split, and not above it
 };
 
 COARSEN_HOST size_t COARSEN_(splits_bytes_nccl)(ncclComm_t comm)
@@ -973,7 +973,8 @@ COARSEN_HOST cudaError_t COARSEN_(finish_nccl)(
         status = COARSEN_(launch_buckets)(share.in, share.sorted, share.n,
                                           share.tops + share.rank * COARSEN_(digits), share.words,
                                           share.most_rows, stream);
-        splits[0] = COARSEN_(buckets_are_there);
+        if (status == cudaSuccess)
+            splits[0] = COARSEN_(buckets_are_there);
     }
     if (!ends)
         return status == cudaSuccess ? COARSEN_(finish_divided)(&share, found, side, comm, stream)
