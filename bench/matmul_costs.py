@@ -50,7 +50,7 @@ def present():
     for what in STRIPS:
         narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
         costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}
-    narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+, COARSEN_\(shapes\) = (\d+)", text)[1])
+    narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+,\s+COARSEN_\(shapes\) = (\d+)", text)[1])
     return costs, list(resident), np.array(list(resident.values()), float), len(tall), narrow
 
 
@@ -76,12 +76,14 @@ class Products:
 
         columns = {what: np.zeros(len(plans)) for what in (
             "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element", "warps",
-            "steps", "more")}
+            "steps", "more", "given")}
         for i, row in enumerate(plans):
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
             now = {"shape": knob["shape"], "cost": knob["cost"], "inner": size["inner"]}
-            if knob["shape"] > narrow + 1:  # by tall.h: the name's place
+            if knob["shape"] == narrow + 2 + tall:  # by streamed.h, which counts its costs itself: they are left as they are
+                now["given"] = knob["cost"]
+            elif knob["shape"] > narrow + 1:  # by tall.h: the name's place
                 now |= {
                     "shape": len(names) - tall + knob["shape"] - narrow - 2, "area": knob["rows"] * knob["cols"],
                     "whole": math.ceil(knob["whole"] / processors), "tiles": True}
@@ -127,7 +129,8 @@ class Products:
             return np.maximum(column["warps"] * (warp + column["steps"] * (step + column["more"] * more)),
                               column["steps"] * wait)
 
-        return np.where(tiles, total, np.where(self.narrow, strips("narrow"), strips("flat")))
+        counted = np.where(tiles, total, np.where(self.narrow, strips("narrow"), strips("flat")))
+        return np.where(column["given"] > 0, column["given"], counted)
 
     def chosen(self, costs):
         """Of each product, the plan of least cost."""

@@ -193,6 +193,49 @@ static cudaError_t tall_mirrored_launch(size_t rows, size_t cols, size_t inner, 
 
 #endif
 
+#if TESTED(streamed)
+
+#define COARSEN_NAME streamed_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/streamed.h>
+
+#define COARSEN_NAME   streamed_u32
+#define COARSEN_TYPE   unsigned int
+#define TM             1
+#define COARSEN_STAGES 2
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/streamed.h>
+
+#define COARSEN_NAME streamed_i32
+#define COARSEN_TYPE int
+#define TM           2
+#include <coarsen/matmul/streamed.h>
+
+// As one multiprocessor would have it: large tiles, and many of them per block.
+static cudaError_t streamed_by_one_launch(size_t rows, size_t cols, size_t inner, int alpha,
+                                          const int *m, size_t ldm, const int *n, size_t ldn,
+                                          int beta, int *p, size_t ldp, cudaStream_t stream)
+{
+    streamed_i32_product of = {};
+    of.rows = rows, of.cols = cols, of.inner = alpha == 0 ? 0 : inner;
+    of.m = m, of.few = n, of.ldm = ldm, of.step_k = ldn, of.step_j = 1;
+    of.alpha = alpha, of.beta = beta, of.p = p, of.step_row = ldp, of.step_col = 1;
+    return rows == 0 || cols == 0 ? cudaSuccess : streamed_i32_launch_on(1, 60000, of, stream);
+}
+
+// Few rows, and N stored column after column: the product of N by M, as matmul.h has it.
+static cudaError_t streamed_mirrored_launch(size_t rows, size_t cols, size_t inner, float alpha,
+                                            const float *m, size_t ldm, const float *n, size_t ldn,
+                                            float beta, float *p, size_t ldp, cudaStream_t stream)
+{
+    return rows == 0 || cols == 0
+               ? cudaSuccess
+               : streamed_f32_launch_steps(cols, rows, alpha == 0 ? 0 : inner, alpha, n, ldn, m, 1,
+                                           ldm, beta, p, 1, ldp, stream);
+}
+
+#endif
+
 #if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
@@ -316,7 +359,7 @@ static cudaError_t tall_mirrored_launch(size_t rows, size_t cols, size_t inner, 
 #define COARSEN_TYPE float
 #include <coarsen/matmul.h>
 
-// What matmul.h makes by narrow.h, flat.h or tall.h, however many rows and columns there are.
+// What matmul.h makes by narrow.h, flat.h, tall.h or streamed.h, however many rows and columns there are.
 #define STRIPS(name, as, T, number)                                                                \
     static cudaError_t name##_by_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,    \
                                                const T *m, size_t ldm, const T *n, size_t ldn,     \
@@ -334,6 +377,7 @@ STRIPS(matmul_f32, flat, float, 1)
 STRIPS(matmul_f32, tall_8, float, 2)
 STRIPS(matmul_f32, tall_24, float, 4)
 STRIPS(matmul_f32, tall_32, float, 5)
+STRIPS(matmul_f32, streamed, float, 6)
 #endif
 
 #if TESTED(matmul)
@@ -344,6 +388,7 @@ STRIPS(matmul_f32, tall_32, float, 5)
 #include <coarsen/matmul.h>
 
 STRIPS(n_turned_f32, tall_16, float, 3)
+STRIPS(n_turned_f32, streamed, float, 6)
 
 #define COARSEN_NAME matmul_f16
 #define COARSEN_TYPE __half
@@ -441,6 +486,7 @@ STRIPS(m_turned_i64, flat, long long, 1)
 STRIPS(turned_i32, narrow, int, 0)
 STRIPS(turned_i32, flat, int, 1)
 STRIPS(turned_i32, tall_16, int, 3)
+STRIPS(turned_i32, streamed, int, 6)
 
 #endif
 #endif
@@ -910,7 +956,7 @@ static void check_plans_16(void)
 #endif
 
 #if TESTED(matmul)
-// Which products are made by narrow.h, by flat.h and by tall.h.
+// Which products are made by narrow.h, by flat.h, by tall.h and by streamed.h.
 static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
@@ -937,6 +983,9 @@ static void check_strips(void)
     ok &= mirrored(16, many, 2000) == 3 && mirrored(many, 16, 2000) == 3;
     tap_ok(ok && status == cudaSuccess,
            "few columns are made by tall.h, and few rows if N is transposed");
+    ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 40, 30) == matmul_f32_streamed;
+    ok &= mirrored(16, many, 20) == 6 && mirrored(many, 16, 20) == 6;
+    tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
 }
 #endif
 
@@ -1287,6 +1336,17 @@ int main(void)
     check_random(TURNED(tall_u32, unsigned int, false, true));
     check_rounding(RUNG(tall_f32, float, 32, 16, 64));
 #endif
+#if TESTED(streamed)
+    check_errors(RUNG(streamed_f32, float, 32, 16, 64));
+    check(RUNG(streamed_f32, float, 32, 16, 64));
+    check(TURNED(streamed_u32, unsigned int, false, true));
+    check(TURNED(streamed_mirrored, float, false, true));
+    check(RUNG(streamed_by_one, int, 64, 16, 32));
+    check_random(RUNG(streamed_by_one, int, 0, 0, 0));
+    check_random(RUNG(streamed_f32, float, 0, 0, 0));
+    check_random(TURNED(streamed_u32, unsigned int, false, true));
+    check_rounding(RUNG(streamed_f32, float, 32, 16, 64));
+#endif
 #if TESTED(flat)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));
     check(RUNG(flat_f32, float, 4, 128, 256));
@@ -1309,6 +1369,8 @@ int main(void)
     check(RUNG(matmul_f32_by_tall_24, float, 64, 24, 64));
     check(RUNG(matmul_f32_by_tall_32, float, 32, 32, 64));
     check(TURNED(n_turned_f32_by_tall_16, float, false, true));
+    check(RUNG(matmul_f32_by_streamed, float, 32, 16, 32));
+    check(TURNED(n_turned_f32_by_streamed, float, false, true));
     check_strips();
     check_plans_16();
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
@@ -1373,6 +1435,7 @@ int main(void)
     check(TURNED(turned_i32_by_narrow, int, true, true));
     check(TURNED(turned_i32_by_flat, int, true, true));
     check(TURNED(turned_i32_by_tall_16, int, true, true));
+    check(TURNED(turned_i32_by_streamed, int, true, true));
     check_batch();
     check_packed();
     check_plans();

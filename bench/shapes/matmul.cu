@@ -57,6 +57,11 @@ static std::vector<way> plans_of(const product_problem &of, double most)
         if (plan.cost > 0 && plan.cost <= most * least)
             plans.push_back({plan, 0, {}});
     }
+    int limit = 0; // of shared memory per block
+    BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    const product_plan plan = product_plan_streamed(of, processors, (size_t)limit);
+    if (plan.cost > 0 && plan.cost <= most * least)
+        plans.push_back({plan, 0, {}});
     return plans;
 }
 
@@ -72,6 +77,8 @@ static std::string text_of(const way &w)
                  "cost=%.6g",
                  plan.shape, shape.rows, shape.cols, w.number, plan.whole, plan.parts, plan.depth,
                  plan.pack_m + plan.pack_n, plan.cost);
+    } else if (plan.shape == product_streamed) {
+        snprintf(text, sizeof(text), "shape=%zu cost=%.6g", plan.shape, plan.cost);
     } else if (plan.shape > product_shapes + 1) {
         const product_shape shape = product_tall_of(plan.shape - product_shapes - 2).shape;
         snprintf(text, sizeof(text), "shape=%zu rows=%zu cols=%zu whole=%zu cost=%.6g", plan.shape,

@@ -61,6 +61,7 @@
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //     flat.h             the same for few rows: N read once
 //     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
+//     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
@@ -70,7 +71,7 @@
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. Up to eight rows or columns are
-// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h.
+// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h, or by streamed.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
@@ -228,7 +229,7 @@ static_assert(
 #define COARSEN_SHAPE _flat
 #include "matmul/flat.h"
 
-// Few columns, or rows. Each operand that tall.h takes, narrow.h takes, too.
+// Few columns, or rows. Each operand that tall.h and streamed.h take, narrow.h takes, too.
 #if !defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_SHAPE _tall_8
 #define BM            32
@@ -257,10 +258,13 @@ static_assert(
 #define TM            4
 #define TN            8
 #include "matmul/tall.h"
+
+#define COARSEN_SHAPE _streamed
+#include "matmul/streamed.h"
 #endif
 #endif
 
-// Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. narrow.h and tall.h take one whose neighbours in
+// Which operand narrow.h, tall.h and streamed.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
 // memory are neighbours in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows
 // or columns. Where neither is, there is no such macro.
 #ifdef COARSEN_IS_16
@@ -351,7 +355,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     return shapes[s];
 }
 #ifndef COARSEN_IS_16
-enum { COARSEN_(shapes_without_tensor) = 11, COARSEN_(shapes) = 14, COARSEN_(tall_shapes) = 4 };
+enum {
+    COARSEN_(shapes_without_tensor) = 11,
+    COARSEN_(shapes) = 14,
+    COARSEN_(tall_shapes) = 4,
+    COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes)
+};
 #elif defined(COARSEN_PLAIN)
 enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes) = 2 };
 #else
@@ -381,7 +390,8 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost; // in multiplications of a multiprocessor by the large shape
-    // Or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h; or from two more on: by tall.h.
+    // Or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h; or from two more on: by tall.h; or
+    // COARSEN_(streamed): by streamed.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
@@ -578,6 +588,24 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_tall)(COARSEN_(problem) of, size_t s, 
     plan.cost = COARSEN_(cost)(tall.shape, coarsen_ceil_div(plan.whole, processors), of.inner);
     return plan;
 }
+
+// The plan for streamed.h, if any. P is taken to be aligned as N is.
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_streamed)(COARSEN_(problem) of, size_t processors, size_t shared_limit)
+{
+    const bool long_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
+    COARSEN_(plan) plan = {};
+    COARSEN_(streamed_product) product = {};
+    product.rows = long_m ? of.rows : of.cols, product.cols = long_m ? of.cols : of.rows;
+    product.inner = of.inner;
+    product.shifted = long_m ? !of.m_aligned : !of.n_aligned;
+    product.wide = long_m && of.n_aligned && of.cols * sizeof(COARSEN_TYPE) % 16 == 0;
+    product.step_row = long_m ? of.cols : 1, product.step_col = long_m ? 1 : of.rows;
+    plan.shape = COARSEN_(streamed);
+    if (COARSEN_(streamed_takes_type) && product.cols <= product.rows)
+        plan.cost = COARSEN_(streamed_divide)(&product, processors, shared_limit);
+    return plan;
+}
 #endif
 #endif
 
@@ -614,6 +642,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
         if (COARSEN_(tall_of)(t).shape.shared_bytes <= shared_limit)
             COARSEN_(consider)
     (COARSEN_(plan_tall)(of, COARSEN_(shapes) + 2 + t, processors), &best);
+    if (of.count == 1)
+        COARSEN_(consider)(COARSEN_(plan_streamed)(of, processors, shared_limit), &best);
 #endif
 #endif
     return best;
@@ -657,12 +687,14 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
 #endif
 #ifdef COARSEN_NARROW_OF_M
     if (plan.shape > COARSEN_(shapes) + 1) {
-        const COARSEN_(tall) tall = COARSEN_(tall_of)(plan.shape - COARSEN_(shapes) - 2);
+        const size_t t = plan.shape - COARSEN_(shapes) - 2;
+        const auto launch = plan.shape == COARSEN_(streamed) ? COARSEN_(streamed_launch_steps)
+                                                             : COARSEN_(tall_of)(t).launch;
         return COARSEN_NARROW_OF_M(rows, cols)
-                   ? (*tall.launch)(rows, cols, inner, alpha, m, ldm, n, COARSEN_N_STEPS(ldn), beta,
-                                    p, ldp, 1, stream)
-                   : (*tall.launch)(cols, rows, inner, alpha, n, ldn, m, COARSEN_M_STEPS(ldm), beta,
-                                    p, 1, ldp, stream);
+                   ? (*launch)(rows, cols, inner, alpha, m, ldm, n, COARSEN_N_STEPS(ldn), beta, p,
+                               ldp, 1, stream)
+                   : (*launch)(cols, rows, inner, alpha, n, ldn, m, COARSEN_M_STEPS(ldm), beta, p,
+                               1, ldp, stream);
     }
 #endif
 #ifdef COARSEN_FLAT_OF_M
