@@ -209,7 +209,7 @@ FAULTS = {
         ("take the narrow product of N for that of M", "COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n", "of_n"),
         ("take the flat product of M for that of N", "COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n", "of_m"),
         ("take the tall product of N for that of M", "return COARSEN_NARROW_OF_M(rows, cols)\n", "return false\n"),
-        ("write few rows as if they were columns", "p, 1, ldp, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M", "p, ldp, 1, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M"),
+        ("write few rows as if they were columns", " 1, ldp, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M", " ldp, 1, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M"),
         ("take tall tiles that are too wide", "COARSEN_TALL(tall_24, 1.", "COARSEN_TALL(tall_24, 9."),
         ("leave tall products to other tiles", "t < COARSEN_(tall_shapes); t++", "t < 0; t++"),
         ("leave products of little depth to tiles", "COARSEN_(streamed_takes_type) && product.cols", "false && product.cols"),
