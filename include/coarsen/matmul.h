@@ -546,14 +546,18 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
 }
 
 #ifdef COARSEN_NARROW_OF_M
+// What launches tall.h or streamed.h.
+typedef cudaError_t (*COARSEN_(launch_steps))(size_t, size_t, size_t, COARSEN_TYPE,
+                                              const COARSEN_TYPE *, size_t, const COARSEN_TYPE *,
+                                              size_t, size_t, COARSEN_TYPE, COARSEN_TYPE *, size_t,
+                                              size_t, cudaStream_t);
+
 // A shape of tall.h, whose costs are counted as those of the other shapes, and what launches it. They are fitted to 889
 // products, as those.
 typedef struct {
     COARSEN_(shape) shape;
     bool takes_type;
-    cudaError_t (*launch)(size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *, size_t,
-                          const COARSEN_TYPE *, size_t, size_t, COARSEN_TYPE, COARSEN_TYPE *,
-                          size_t, size_t, cudaStream_t);
+    COARSEN_(launch_steps) launch;
 } COARSEN_(tall);
 
 COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
@@ -688,8 +692,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
 #ifdef COARSEN_NARROW_OF_M
     if (plan.shape > COARSEN_(shapes) + 1) {
         const size_t t = plan.shape - COARSEN_(shapes) - 2;
-        const auto launch = plan.shape == COARSEN_(streamed) ? COARSEN_(streamed_launch_steps)
-                                                             : COARSEN_(tall_of)(t).launch;
+        const COARSEN_(launch_steps) launch = plan.shape == COARSEN_(streamed)
+                                                  ? COARSEN_(streamed_launch_steps)
+                                                  : COARSEN_(tall_of)(t).launch;
         return COARSEN_NARROW_OF_M(rows, cols)
                    ? (*launch)(rows, cols, inner, alpha, m, ldm, n, COARSEN_N_STEPS(ldn), beta, p,
                                ldp, 1, stream)
