@@ -126,16 +126,16 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_few)(const COARSEN_SHAPE_(product) * of,
     }
 }
 
-// What a thread copies of M, a vector of every so manyth row of a stage: from where, of the tile's first one; which rows
-// of the tile; and where to, and where the next stage is.
+// What a thread copies of M next: a vector of each `abreast`th row of the next stage, from row r of its tile on.
+// k: the depth where the vector begins, and first_k where that of a tile's first stage does: by the rows' phase below 0.
+// to: bytes in shared memory, where the first vector goes in a stage at 0. stage: where the next one is.
 typedef struct {
-    const COARSEN_TYPE *line;
-    size_t row;  // of P, where the tile begins
-    size_t step; // elements from row to row that it copies
-    int k,
-        first_k; // depth of the vector in the next stage, and in a tile's first one: from the row's phase below 0 on
-    unsigned int vector;     // which one that is of all
-    unsigned int r, abreast; // the first row, and how far apart they are
+    const COARSEN_TYPE *line; // row r
+    size_t row;               // of M, where the tile begins
+    size_t step;              // elements from a row to the next one
+    int k, first_k;
+    unsigned int vector; // which one that is of its row's
+    unsigned int r, abreast;
     unsigned int to, to_step, stage;
 } COARSEN_SHAPE_(source);
 
@@ -223,8 +223,8 @@ COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_MOST)
     // In shared memory the rows of a tile are sorted by their places modulo 4, or else in their order.
     const unsigned int apart = of.sorted ? 4 : 1, sort = tile_rows / apart;
 
-    if ((of.rows - first_row) % step <
-        tile_rows) { // what is never copied; nobody writes what comes of it
+    if ((of.rows - first_row) % step < tile_rows) {
+        // What the last tile has no rows for. Nobody writes what comes of it.
         COARSEN_(vector) *const all = (COARSEN_(vector) *)((char *)coarsen_shared + of.n_bytes);
         for (unsigned int e = threadIdx.x; e < COARSEN_STAGES * of.stage_bytes / 16;
              e += blockDim.x)
@@ -242,8 +242,7 @@ COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_MOST)
     from.row = first_row;
     from.vector = threadIdx.x % of.stage_vectors;
     from.r = threadIdx.x / of.stage_vectors;
-    from.abreast =
-        blockDim.x / of.stage_vectors; // a multiple of 4: so all these rows have one phase
+    from.abreast = blockDim.x / of.stage_vectors; // a multiple of 4, so these rows have one phase
     from.first_k = (int)(4 * from.vector) - (int)((at_4 + from.r * of.ldm) % 4);
     from.k = from.first_k;
     from.line = of.m + (first_row + from.r) * of.ldm;
