@@ -48,10 +48,10 @@
 // in, in_values: counts[rank] elements each in device memory. out, out_values: likewise, apart from those, or the same
 // arrays. splits: NAME_splits_bytes_nccl(comm) bytes of the host's memory, from cudaMallocHost: with other memory
 // the runtime itself waits in the launch. scratch: NAME_scratch_bytes_nccl(counts, comm) bytes of device memory, 16-byte
-// aligned, made ready once by NAME_scratch_init_nccl; each launch leaves it ready for the next. From the launch on until
-// the last finish is done, nothing else may write in, in_values or scratch. side: a second stream, and events, of
-// coarsen_nccl_side_create; one for each sort that may run at the same time. It is done when stream is: that waits for the
-// other one.
+// aligned, made ready once by NAME_scratch_init_nccl; each launch leaves it ready for the next one with these counts. From
+// the launch on until the last finish is done, nothing else may write in, in_values or scratch. side: a second stream, and
+// events, of coarsen_nccl_side_create; one for each sort that may run at the same time. It is done when stream is: that
+// waits for the other one.
 // Errors: those of nccl/base.h and of sort.h; cudaErrorInvalidValue also for counts that overflow, no side, and
 // splits that no launch with these counts left.
 // Order, stability and bits are those of sort.h on all keys together, one rank's behind those of the rank before: of
