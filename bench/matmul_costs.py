@@ -8,9 +8,9 @@
 
 The first command times each random product by every plan that is estimated at no more than three times the best one's
 cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it fits
-the costs in include/coarsen/matmul.h, from which it starts, and prints them, with the same figures for them: first to the
-times, and then to what the choice loses, and to how many products are slower than 0.93 of cuBLAS because of it. With
-several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
+the costs in include/coarsen/matmul.h (not those of matmul/streamed.h), from which it starts, and prints them, with the
+same figures for them: first to the times, and then to what the choice loses, and to how many products are slower than
+0.93 of cuBLAS because of it. With several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
 one, among small products) before you take it over.

@@ -364,7 +364,7 @@ FAULTS = {
         ("copy no more of M than the depth without its phase", "of->inner > 0 && of->shifted ? COARSEN_HALO : 0", "0"),
         ("take columns of N for vectors", "of.step_j == 1 && ((size_t)of.few | of.step_k * 4 | of.cols * 4) % 16", "((size_t)of.few | of.cols * 4) % 16"),
         ("copy a block's first tile again", "        from->line += (size_t)of->blocks * rows * of->ldm;\n", ""),
-        ("turn no lanes", "                COARSEN_SHAPE_(turn)(sum[i], lane, 8);\n", ""),
+        ("turn no lanes", "                COARSEN_SHAPE_(turn)(sum[i], lane);\n", ""),
         ("write past the last row", "if (first + j * 2 * apart < of.rows)", "if (true)"),
         ("write columns of P as vectors", "(of.step_row | of.cols) * sizeof(COARSEN_TYPE)) % 16", "of.cols * sizeof(COARSEN_TYPE)) % 16"),
         ("write more columns to the place of the first", ", of.p += j * of.step_col;", ";"),

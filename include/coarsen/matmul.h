@@ -71,7 +71,8 @@
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. Up to eight rows or columns are
-// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h, or by streamed.h.
+// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by
+// streamed.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.

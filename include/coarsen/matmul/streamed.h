@@ -23,7 +23,8 @@
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // The arguments, what is read and written, and the errors are those of matmul/pipelined.h. One launch makes up to 128 columns,
 // of as much depth as has room in shared memory: that of an H200's block has room for 16 columns of 3400, or 64 of 850. What
-// is more takes several launches. No scratch. Deterministic.
+// is more takes several launches. cudaErrorNotSupported if not even 4 of depth have room, for too large TM or
+// COARSEN_STAGES. No scratch. Deterministic.
 //
 // Price saved: the beginnings and ends of tiles, which count where the depth is little. A block of tall.h waits for its first
 // copies, and while it ends nothing is copied. Here the copies of the next tiles are on their way all the time, from one tile
@@ -75,11 +76,7 @@ static_assert(COARSEN_IS_4,
 
 static_assert(TM >= 1 && TM <= 8, "coarsen/matmul: TM must be from 1 to 8");
 
-enum {
-    COARSEN_SHAPE_(takes_type) = COARSEN_IS_4,
-    COARSEN_SHAPE_(warp_rows) = COARSEN_HIGH,
-    COARSEN_SHAPE_(most_cols) = 128
-};
+enum { COARSEN_SHAPE_(takes_type) = COARSEN_IS_4, COARSEN_SHAPE_(most_cols) = 128 };
 
 // The operands: `rows` long rows, and `cols` few columns, whose element k, j is at few + k * step_k + j * step_j. That
 // of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed.
@@ -191,18 +188,18 @@ COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, COARSEN_TYPE sum,
     *to = of->beta == (COARSEN_TYPE)0 ? of->alpha * sum : of->alpha * sum + of->beta * *to;
 }
 
-// Of four lanes that are `step` and 2 `step` apart, lane q gets element q of each, in their order.
-COARSEN_INLINE void COARSEN_SHAPE_(turn)(COARSEN_TYPE x[4], unsigned int lane, unsigned int step)
+// Of four lanes that are 8 apart, the q-th gets element q of each, in their order.
+COARSEN_INLINE void COARSEN_SHAPE_(turn)(COARSEN_TYPE x[4], unsigned int lane)
 {
 #pragma unroll
     for (unsigned int far = 1; far < 4; far *= 2) {
-        const bool upper = lane & far * step;
+        const bool upper = lane & far * 8;
 #pragma unroll
         for (unsigned int e = 0; e < 4; e++)
             if (!(e & far)) {
                 const COARSEN_TYPE low = x[e], high = x[(e + far) % 4];
                 const COARSEN_TYPE got =
-                    __shfl_xor_sync(0xffffffff, upper ? low : high, (int)(far * step));
+                    __shfl_xor_sync(0xffffffff, upper ? low : high, (int)(far * 8));
                 x[e] = upper ? got : low;
                 x[(e + far) % 4] = upper ? high : got;
             }
@@ -331,7 +328,7 @@ COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_MOST)
                         COARSEN_SHAPE_(write)
                 (of.p + row * of.step_row + (col + j) * of.step_col, sum[i][j], &of);
             } else { // of lanes of 2 rows, 16 are neighbours
-                COARSEN_SHAPE_(turn)(sum[i], lane, 8);
+                COARSEN_SHAPE_(turn)(sum[i], lane);
                 const size_t own = col + lane / 8;
                 const size_t first = row - (lane_row & 6) * apart;
                 COARSEN_TYPE *to = of.p + first * of.step_row + own * of.step_col;
@@ -425,10 +422,11 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_on)(size_t processors, size_t sha
         size_t left = all.inner;
         do {
             of.inner = left;
-            while (COARSEN_SHAPE_(divide)(&of, processors, shared_limit) == 0 && of.inner > 4)
+            double cost;
+            while ((cost = COARSEN_SHAPE_(divide)(&of, processors, shared_limit)) == 0 &&
+                   of.inner > 4)
                 of.inner = coarsen_ceil_div(of.inner, 8) * 4; // so that what follows is as aligned
-            status =
-                of.down > 0 ? COARSEN_SHAPE_(launch_product)(of, stream) : cudaErrorNotSupported;
+            status = cost > 0 ? COARSEN_SHAPE_(launch_product)(of, stream) : cudaErrorNotSupported;
             left -= of.inner;
             of.m += of.inner, of.few += of.inner * of.step_k;
             of.beta = 1;
