@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CXX = shlex.split(os.environ.get("CXX") or "g++")
-SECONDS = 120  # for one test; a kernel that hangs is noticed too
+SECONDS = 120  # for one line of a test; a kernel that hangs is noticed too
 
 BARRIER = "__syncthreads();"
 CHECKS = [
@@ -2274,11 +2274,16 @@ def first_failure(program, number, enough=None):
     how many lines there were."""
     process = subprocess.Popen([program, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, text=True, errors="replace")
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
-    lines = 0
+    def limit():
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        return timer
+
+    timer, lines = limit(), 0
     try:
         for line in process.stdout:
+            timer.cancel()
+            timer = limit()
             lines += line.startswith(("ok", "not ok"))
             if line.startswith("not ok"):
                 return line.strip(), lines
@@ -2287,7 +2292,7 @@ def first_failure(program, number, enough=None):
         if process.wait() == 0:
             return None, lines
         if not timer.is_alive():
-            return f"no end in {SECONDS} s", lines + 1
+            return f"no line in {SECONDS} s", lines + 1
         return f"exit status {process.returncode}", lines + 1
     finally:
         timer.cancel()

@@ -20,11 +20,11 @@ struct arrays {
     int *count;
 };
 
-// Enough work that several cores are worth it.
+// Enough work that several cores are worth it, on a machine that is five times as fast too.
 __device__ float work(const float *x, int i)
 {
     float sum = 0;
-    for (int k = 0; k < 8; ++k)
+    for (int k = 0; k < 64; ++k)
         sum += x[(i + k) % N];
     return sum;
 }
