@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -2202,7 +2203,7 @@ class Case:
     """A rung's part of a test, against a copy of the headers: with one fault, or (None) with none."""
 
     def __init__(self, test, rung, header, fault):
-        self.test, self.rung, self.header, self.fault = test, rung, header, fault
+        self.test, self.rung, self.header, self.fault, self.seconds = test, rung, header, fault, 0
         self.name = f"{header}: {fault[0]}" if fault else f"{test}, {rung}: as it is"
 
     def outdated(self):
@@ -2315,7 +2316,9 @@ def attempt(cases, common):
                                   Path(folder) / f"{first}_{i}", common, first)
             furthest = 0  # line of the test that showed a fault
             for case, (program, which, wrong) in list(zip(rest, found))[1:]:
+                began = time.monotonic()
                 said, lines = (None, 0) if wrong else first_failure(program, which)
+                case.seconds += time.monotonic() - began
                 if wrong:
                     results[case] = False, f"does not compile, so it shows nothing:\n{wrong}"
                 elif said:
@@ -2325,7 +2328,9 @@ def attempt(cases, common):
                     results[case] = False, "no test noticed"
             # Without a fault: as far as any got with one, or it would be none of the fault's doing. NAME-simt has the rest.
             program, which, wrong = found[0]
+            began = time.monotonic()
             said = wrong or furthest and first_failure(program, which, furthest)[0]
+            cases[0].seconds += time.monotonic() - began
             if results.get(cases[0], (True,))[0]:
                 results[cases[0]] = not said, said or ""
     return [results[case] for case in cases]
@@ -2360,6 +2365,10 @@ def main(words):
                 print(f"{'' if good else 'not '}ok {number} - {case.name}{remark}", flush=True)
                 if not good:
                     print("\n".join(f"#   {line}" for line in said), flush=True)
+    every = [case for cases in rungs.values() for case in cases]
+    print(f"# all ran for {sum(case.seconds for case in every):.0f} s, of which")
+    for case in sorted(every, key=lambda case: -case.seconds)[:20]:
+        print(f"#   {case.seconds:.0f} s {case.name}")
     return 1 if failed else 0
 
 
