@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
-REST = "add", "add_element", "element", "launch", "pack_element"
+REST = "add", "add_element", "element", "pack_launch", "pack_element"
 STRIPS = "warp", "step", "step_more", "wait"  # of narrow.h, and of flat.h
 GOOD = 0.93  # of cuBLAS's speed
 
@@ -46,7 +46,7 @@ def present():
         costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
         resident[name] = int(numbers[3])
     for name in REST:
-        costs[name] = float(re.findall(rf"\b{name} = {number}", text)[-1])
+        costs[name] = float(re.findall(rf"\b{name}\)? = {number}", text)[-1])
     for what in STRIPS:
         narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
         costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}
@@ -97,10 +97,10 @@ class Products:
                 now |= {
                     "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
                     "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
-                    "waves": (knob["way"] - 1) % 4 + 1 if divided else 0,
+                    "waves": (knob["way"] % 9 - 1) % 4 + 1 if divided else 0,
                     "sums": divided * knob["parts"] * area / processors,
                     "pack": knob["packed"] * size["inner"] / processors,
-                    "element": not aligned and names[int(knob["shape"])] != "packed"}
+                    "element": not aligned and knob["packed"] == 0}
             for what, value in now.items():
                 columns[what][i] = value
         self.column = columns
@@ -122,7 +122,7 @@ class Products:
 
         total = waves(column["whole"], column["inner"]) + waves(column["waves"], column["depth"])
         total += (column["waves"] > 0) * by["add"] + column["sums"] * by["add_element"]
-        total += column["packed"] * by["launch"] + column["pack"] * by["pack_element"]
+        total += column["packed"] * by["pack_launch"] + column["pack"] * by["pack_element"]
 
         def strips(kind):
             warp, step, more, wait = (by[f"{kind} {what}"] for what in STRIPS)

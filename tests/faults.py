@@ -204,6 +204,11 @@ FAULTS = {
          "for (int again = 0; again < 2; again++)\n            m_tile[i][j] ="),
     ]),
     "matmul.h": ("matmul", [
+        ("pack columns of M as if they were rows", "        of_m.lines = inner, of_m.length = rows;\n", "        ;\n"),
+        ("pack rows of N as if they were columns", "        of_n.lines = inner, of_n.length = cols;\n", "        ;\n"),
+        ("pack N over M", "    of_n.to += of_m.lines * plan.pack_m;\n", ""),
+        ("pack no elements of 16 bits", "pack_m = !of.m_aligned, pack_n = !of.n_aligned;", "pack_m = false, pack_n = false;"),
+        ("pack what is as it should be", "pack_m = !of.m_aligned, pack_n = !of.n_aligned;", "pack_m = true, pack_n = true;"),
         ("count sums as if they had 16 bits", "plan.pack_bytes) / sizeof(COARSEN_ACC))", "plan.pack_bytes) / sizeof(COARSEN_TYPE))"),
         ("take large tiles for little work", "COARSEN_ROW(square, 0.151,", "COARSEN_ROW(square, 9,"),
         ("forget where the next product begins", "n_step = n_step, work.p_step = p_step;", "n_step = n_step;"),
@@ -251,6 +256,16 @@ FAULTS = {
         ("drop the barrier before rows are turned", f"    if (!wide)\n        {BARRIER} // all", "    // all"),
         ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
         ("add the same slice twice", "slice < owner ? slice : slice - 1", "slice < owner ? slice : 0"),
+    ]),
+    "matmul/align.h": ("matmul", [
+        ("take lines that are apart for joined ones", "of->ld == of->length;", "true;"),
+        ("read vectors past the end", "place - before + 2 * COARSEN_ITEMS <= end", "true"),
+        ("copy what is behind a line", "if (left == COARSEN_ITEMS)", "if (true)"),
+        ("begin all blocks where a line begins", "(unsigned int)(first % vectors) + threadIdx.x;", "threadIdx.x;"),
+        ("copy the same lines in all blocks", "first_line = first / vectors;", "first_line = 0;"),
+        ("leave out n's first lines", "(is_m ? blockIdx.x : blockIdx.x - of_m)", "(blockIdx.x)"),
+        ("write past the last line", "if (first_line + (in_line + e * 256) / vectors < of.lines)", "if (true)"),
+        ("launch too few blocks", "coarsen_ceil_div(m.lines * m.to_ld, per_block) +", "m.lines * m.to_ld / per_block +"),
     ]),
     "matmul/launch.h": ("matmul", [
         ("lose the first part", "part = group; there", "part = group + 1; there"),

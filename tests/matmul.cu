@@ -304,6 +304,28 @@ static cudaError_t streamed_mirrored_launch(size_t rows, size_t cols, size_t inn
 
 #endif
 
+#if TESTED(align)
+
+#define COARSEN_NAME  aligned_u16
+#define COARSEN_TYPE  unsigned short
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#include <coarsen/block/vector.h>
+#include <coarsen/matmul/align.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#define COARSEN_NAME  aligned_f64
+#define COARSEN_TYPE  double
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include <coarsen/base.h>
+#include <coarsen/block/vector.h>
+#include <coarsen/matmul/align.h>
+#define COARSEN_END
+#include <coarsen/base.h>
+
+#endif
+
 #if TESTED(tensor) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f64
@@ -404,6 +426,30 @@ STRIPS(n_turned_f32, streamed, float, 6)
 
 WHOLE(matmul_f16, __half, float)
 WHOLE(turned_bf16, __nv_bfloat16, float)
+
+// Elements of 16 bits, of which M, N or both are packed, and if there is enough depth, tiles are made in parts.
+#define PACKED_16(name, as, T, m_too)                                                              \
+    static cudaError_t name##_##as##_launch(size_t rows, size_t cols, size_t inner, float alpha,   \
+                                            const T *m, size_t ldm, const T *n, size_t ldn,        \
+                                            float beta, T *p, size_t ldp, cudaStream_t stream)     \
+    {                                                                                              \
+        inner = alpha == 0 ? 0 : inner;                                                            \
+        const name##_problem of = {1, rows, cols, inner, !m_too, false, SIZE_MAX};                 \
+        name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + 6, 8);                      \
+        if (plan.cost == 0)                                                                        \
+            plan = name##_plan_of(of, 0, inner > 0 ? name##_packing_ways : 0, 8);                  \
+        const test_array scratch(plan.scratch_bytes);                                              \
+        cudaError_t status = cudaSuccess;                                                          \
+        if (rows > 0 && cols > 0)                                                                  \
+            status = name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p,   \
+                                        ldp, scratch.get(), stream);                               \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+    }
+PACKED_16(matmul_f16, packed, __half, true)
+PACKED_16(matmul_f16, packed_n, __half, false)
+PACKED_16(turned_bf16, packed, __nv_bfloat16, true)
 
 #endif
 
@@ -573,6 +619,58 @@ PACKED(packed_f32, m, float, true, false, false)
 PACKED(packed_f32, both, float, true, false, true)
 PACKED(packed_f32, of_transposed, float, false, true, true)
 PACKED(packed_f64, n, double, false, true, false)
+#endif
+
+#if TESTED(align)
+// An operand for align.h: lines of so many elements, so far apart, from any place on.
+template <class T, class U> struct lines_of {
+    size_t to_ld;
+    std::vector<T> x;
+    test_array in, to;
+    U operand;
+
+    lines_of(size_t lines, size_t length, size_t ld, size_t offset)
+        : to_ld(lines == 0 ? 0 : (length * sizeof(T) + 15) / 16 * 16 / sizeof(T)),
+          x(lines == 0 ? 0 : (lines - 1) * ld + length),
+          in(x.size() * sizeof(T), offset * sizeof(T)),
+          to(lines * to_ld * sizeof(T)), operand{(const T *)in.get(), ld,   lines, length,
+                                                 (T *)to.get(),       to_ld}
+    {
+        for (size_t e = 0; e < x.size(); e++)
+            x[e] = (T)(test_random(7, e) % 65535 + 1);
+        in.fill(x.data());
+    }
+    bool right() const
+    {
+        std::vector<T> got(operand.lines * to_ld);
+        to.read(got.data());
+        bool ok = in.intact() && to.intact();
+        for (size_t e = 0; e < got.size(); e++) {
+            const size_t line = e / to_ld, at = e % to_ld;
+            ok &= got[e] == (at < operand.length ? x[line * operand.ld + at] : (T)0);
+        }
+        return ok;
+    }
+};
+
+template <class T, class U>
+static void check_align(const char *name, cudaError_t (*align)(U, U, cudaStream_t))
+{
+    bool ok = true;
+    for (size_t length : {1, 2, 7, 8, 31, 32, 33, 250, 1003})
+        for (size_t offset = 0; offset < 16 / sizeof(T); offset++) {
+            const size_t few = 1 + (length + offset) % 7, many = 70;
+            const lines_of<T, U> m(many, length, length + offset % 3, offset);
+            const lines_of<T, U> n(offset % 2 * few, length + 5, length + 5, offset);
+            CHECK(align(m.operand, n.operand, 0));
+            CHECK(cudaDeviceSynchronize());
+            if (!m.right() || !n.right()) {
+                tap_diag("%zu elements, offset %zu: %s", length, offset, m.right() ? "n" : "m");
+                ok = false;
+            }
+        }
+    tap_ok(ok, "%s: lines of any length, from anywhere on", name);
+}
 #endif
 
 // ---- Running one --------------------------------------------------------------------------------
@@ -931,8 +1029,30 @@ static void check_plans_16(void)
 #endif
     }
     tap_ok(ok, "a plan of 16 bits: small tiles for little work, parts for much depth");
-    const shape deep = {60, 50, 1000, 0, 0};
+    // What is packed: operands whose rows begin anywhere, if they are used often.
+    ok = true;
+    for (size_t size : {(size_t)40, (size_t)4095})
+        for (int aligned = 0; aligned < 4; aligned++) {
+            double before = 0;
+            for (size_t bytes : {(size_t)0, size * size * 3, (size_t)SIZE_MAX}) {
+                cudaError_t status = cudaSuccess;
+                const bool of_m = aligned % 2 != 0, of_n = aligned / 2 != 0;
+                const matmul_f16_problem of = {1, size, size, size, of_m, of_n, bytes};
+                const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
+                CHECK(status);
+                const bool packs = size > 40 && bytes == SIZE_MAX;
+                ok &= plan.scratch_bytes <= bytes && (before == 0 || plan.cost <= before);
+                ok &= size > 40 || plan.pack_bytes == 0;
+                ok &= !packs || (plan.pack_m == (of_m ? 0 : 4096) && //
+                                 plan.pack_n == (of_n ? 0 : 4096));
+                ok &= matmul_f16_scratch_bytes(size, size, size) >= plan.scratch_bytes;
+                before = plan.cost;
+            }
+        }
+    tap_ok(ok, "a plan of 16 bits: packs what is used often and begins anywhere");
+    const shape deep = {60, 50, 1000, 0, 0}, odd = {60, 51, 1001, 0, 0};
     ok = right_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, deep, 1, -1);
+    ok &= right_16<__half>("matmul_f16_packed", matmul_f16_packed_launch, false, false, odd, 1, 0);
     ok &=
         right_16<__nv_bfloat16>("turned_bf16", turned_bf16_scratch_launch, true, true, deep, 2, 1);
     tap_ok(ok, "16 bits: right in parts of the depth");
@@ -1037,12 +1157,15 @@ static void check_plans(void)
                         bare &= bytes > 0 || (plan.pack_bytes == 0 && plan.parts <= 1);
                         cheaper &= before == 0 || plan.cost <= before;
                         before = plan.cost;
-                        // M is packed for its order, N for its alignment; and if that is used often.
-                        if (plan.pack_bytes > 0)
-                            packs &= cols > 40 && plan.pack_m >= rows &&
-                                     (aligned / 2 != 0 ? plan.pack_n == 0
-                                                       : rows > 40 && plan.pack_n >= cols);
-                        else
+                        // M is packed for its order, N for its alignment; and if that is used often. N may be alone.
+                        if (plan.pack_bytes > 0) {
+                            if (matmul_f32_shape_of(plan.shape).packed)
+                                packs &= cols > 40 && plan.pack_m >= rows;
+                            else
+                                packs &= plan.pack_m == 0 && plan.pack_n > 0;
+                            packs &= aligned / 2 != 0 ? plan.pack_n == 0
+                                                      : rows > 40 && plan.pack_n >= cols;
+                        } else
                             packs &= bytes < most || rows < 4000 || cols < 4000 || inner < 4000;
                     }
                 }
@@ -1388,6 +1511,9 @@ int main(void)
     check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
     check_16<__half>("matmul_f16_large", matmul_f16_large_launch, false, false, 128, 256);
     check_16<__nv_bfloat16>("turned_bf16_large", turned_bf16_large_launch, true, true, 128, 256);
+    check_16<__half>("matmul_f16_packed", matmul_f16_packed_launch, false, false, 64, 64);
+    check_16<__half>("matmul_f16_packed_n", matmul_f16_packed_n_launch, false, false, 64, 64);
+    check_16<__nv_bfloat16>("turned_bf16_packed", turned_bf16_packed_launch, true, true, 64, 64);
     check_16<__half>("matmul_f16_plain", matmul_f16_plain_launch, false, false, 128, 128);
 #endif
 #if TESTED(pack) || TESTED(pipelined)
@@ -1397,6 +1523,10 @@ int main(void)
     check(RUNG(packed_f32_both, float, 64, 64, 64));
     check(TURNED(packed_f32_of_transposed, float, true, true));
     check(TURNED(packed_f64_n, double, true, true));
+#endif
+#if TESTED(align)
+    check_align<unsigned short>("aligned_u16", aligned_u16_align);
+    check_align<double>("aligned_f64", aligned_f64_align);
 #endif
 #if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));

@@ -40,7 +40,8 @@
 // time. For little work these are none or few; for much at most what M and N take, and a few tiles per multiprocessor.
 // As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
 // read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
-// transposed), and fewer tiles are divided along the depth, which can be much slower where P is small.
+// transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of 16 bits, M and N
+// are packed where their rows begin anywhere: without scratch that is up to six times slower.
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch.
 // Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
@@ -63,6 +64,7 @@
 //     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
 //     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
+//     align.h            the same before tensor16.h: as they are stored, but aligned
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
@@ -70,11 +72,12 @@
 // or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
-// after row first, if they are not so, which costs the less the more each element is used. Up to eight rows or columns are
+// after row first, if they are not so, which costs the less the more each element is used. Or N alone is packed, if its rows
+// begin anywhere, for the other shapes. Up to eight rows or columns are
 // made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by
 // streamed.h.
 //
-// Elements of 16 bits have two shapes of tensor16.h to choose from. Below compute capability 8.0 they are multiplied by
+// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first if rows begin anywhere. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
@@ -108,6 +111,7 @@ static_assert(
 
 #define COARSEN_SHAPE _large
 #include "matmul/tensor16.h"
+#include "matmul/align.h"
 
 #if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_PLAIN // what is beside them, for devices without these tensor cores
@@ -407,56 +411,81 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
            (double)(shape.rows * shape.cols) * shape.cost;
 }
 
-#ifndef COARSEN_IS_16
-// What is to be packed for a shape that takes packed operands: those that are not as it takes them. The cost; or 0 if
-// there is nothing to pack, or no room.
-COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, size_t processors,
-                                           COARSEN_(plan) * plan)
+// To launch a kernel that packs costs as many multiplications.
+enum { COARSEN_(pack_launch) = 1500000 };
+
+// Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
+// room.
+COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bool pack_n,
+                                           size_t processors, COARSEN_(plan) * plan)
 {
-    // To launch a kernel that packs costs as many multiplications, and so many more per element, over all
-    // multiprocessors.
-    const double launch = 1.5e6, pack_element = 133;
-    const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
-    if (COARSEN_M_ACROSS || !of.m_aligned)
-        plan->pack_m = items * coarsen_ceil_div(of.rows, items);
-    if (COARSEN_N_ACROSS || !of.n_aligned)
-        plan->pack_n = items * coarsen_ceil_div(of.cols, items);
-    const size_t lines = plan->pack_m + plan->pack_n;
-    if (lines == 0 || of.inner > most / lines)
-        return 0;
-    plan->pack_bytes = lines * of.inner * sizeof(COARSEN_TYPE);
-    return launch + (double)lines * (double)of.inner * pack_element / (double)processors;
-}
+    // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
+#ifdef COARSEN_IS_16
+    const double pack_element = 60;
+    const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
+#else
+    const double pack_element = 133;
+    const bool m_as_it_is = false,
+               n_as_it_is = false; // but column after column of M, row after row of N
 #endif
+    const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
+    const size_t m_lines = m_as_it_is ? of.rows : of.inner,
+                 n_lines = n_as_it_is ? of.cols : of.inner;
+    if (pack_m)
+        plan->pack_m = items * coarsen_ceil_div(m_as_it_is ? of.inner : of.rows, items);
+    if (pack_n)
+        plan->pack_n = items * coarsen_ceil_div(n_as_it_is ? of.inner : of.cols, items);
+    const size_t longest = (size_t)1 << 33; // line, in elements
+    if (plan->pack_m > longest || plan->pack_n > longest ||
+        (m_lines > 0 && plan->pack_m > most / m_lines) ||
+        (n_lines > 0 && plan->pack_n > most / n_lines))
+        return 0;
+    const size_t of_m = plan->pack_m * m_lines, of_n = plan->pack_n * n_lines;
+    if (of_m + of_n == 0 || of_m > most - of_n)
+        return 0;
+    plan->pack_bytes = (of_m + of_n) * sizeof(COARSEN_TYPE);
+    return COARSEN_(pack_launch) + (double)(of_m + of_n) * pack_element / (double)processors;
+}
 
 // The ways to make a product of tiles of one shape. Way 0: all tiles whole. 1 to 4: what is left for the last wave, in
-// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. A plan of no cost: there is none.
-enum { COARSEN_(ways) = 9 };
+// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. From packing_ways on the same, after
+// operands that are not as tiles are copied fastest were packed. A plan of no cost: there is none.
+enum { COARSEN_(packing_ways) = 9, COARSEN_(ways) = 18 };
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
     // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
     const double add = 6.1e5;
+    const COARSEN_(plan) none = {};
+    COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
     const double add_element = 50, element = 5.6;
     const bool by_element = !of.m_aligned || !of.n_aligned;
+    const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
 #else
     const double add_element = 65.8, element = 1.14;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
+    // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
+    // have two.
+    const bool pack_m = shape.packed && (COARSEN_M_ACROSS || !of.m_aligned);
+    const bool pack_n =
+        by_element && (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
 #endif
-    const COARSEN_(plan) none = {};
-    COARSEN_(shape) shape = COARSEN_(shape_of)(s);
     COARSEN_(plan) plan = {};
     plan.shape = s;
-    if (of.count > 1 && (way > 0 || shape.packed))
+    if (of.count > 1 && way > 0)
         return none;
-#ifndef COARSEN_IS_16
-    if (shape.packed && (plan.cost = COARSEN_(plan_packing)(of, processors, &plan)) == 0)
+    if (way >= COARSEN_(packing_ways)) {
+        plan.cost = COARSEN_(plan_packing)(of, pack_m, pack_n, processors, &plan);
+        if (plan.cost == 0)
+            return none;
+        way -= COARSEN_(packing_ways);
+    } else if (shape.packed) {
         return none;
-#endif
-    if (!shape.packed && by_element)
+    } else if (by_element) {
         shape.cost *= element, shape.begin /= element;
+    }
 
     const size_t area = shape.rows * shape.cols;
     const size_t tiles =
@@ -635,10 +664,13 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     best.shape = COARSEN_(shapes);
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
-    for (size_t s = 0; s < shapes; s++)
-        for (size_t way = 0; way < COARSEN_(ways); way++)
+    for (size_t way = 0; way < COARSEN_(ways); way++) {
+        if (way >= COARSEN_(packing_ways) && best.cost < COARSEN_(pack_launch))
+            break; // little work: nothing that packs could cost less
+        for (size_t s = 0; s < shapes; s++)
             if (s == 0 || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
                 COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
+    }
 #ifndef COARSEN_IS_16
     for (size_t s = COARSEN_(shapes); of.count == 1 && s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
@@ -719,20 +751,33 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
 #endif
     COARSEN_(work) work = {};
     work.m_rows = rows, work.n_cols = cols;
-#ifndef COARSEN_IS_16
     COARSEN_TYPE *const packed = (COARSEN_TYPE *)scratch;
+#ifdef COARSEN_IS_16
+    COARSEN_(unaligned) of_m = {m, ldm, rows, inner, packed, plan.pack_m};
+    COARSEN_(unaligned) of_n = {n, ldn, cols, inner, packed, plan.pack_n};
+    if (!COARSEN_M_ACROSS)
+        of_m.lines = inner, of_m.length = rows;
+    if (!COARSEN_N_ACROSS)
+        of_n.lines = inner, of_n.length = cols;
+    of_n.to += of_m.lines * plan.pack_m;
+#else
     const COARSEN_(unpacked) of_m = {m, ldm, rows, COARSEN_M_ACROSS, packed, plan.pack_m};
     const COARSEN_(unpacked)
         of_n = {n, ldn, cols, COARSEN_N_ACROSS, packed + plan.pack_m * inner, plan.pack_n};
-    const cudaError_t status =
-        plan.pack_bytes > 0 ? COARSEN_(pack)(of_m, of_n, inner, stream) : cudaSuccess;
+#endif
+    cudaError_t status = cudaSuccess;
+    if (plan.pack_bytes > 0)
+#ifdef COARSEN_IS_16
+        status = COARSEN_(align)(of_m, of_n, stream);
+#else
+        status = COARSEN_(pack)(of_m, of_n, inner, stream);
+#endif
     if (status != cudaSuccess)
         return status;
     if (plan.pack_m > 0)
         m = of_m.to, ldm = work.m_rows = plan.pack_m;
     if (plan.pack_n > 0)
         n = of_n.to, ldn = work.n_cols = plan.pack_n;
-#endif
     work.depth = plan.depth;
     work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
