@@ -1,17 +1,151 @@
 // SPDX-License-Identifier: MIT
 //
-// bench/shapes/matmul.cu: products of floats by matmul.h beside cublasSgemm, in 32-bit arithmetic. A line:
-//     f32 rows= cols= inner= apart= pad= data= [plans=]
-// pad: floats between the rows of M, N and P. plans: all ways that matmul.h has to choose from are timed, too, but for
+// bench/shapes/matmul.cu: products by matmul.h beside cuBLAS, floats in 32-bit arithmetic, halves with sums of floats. A
+// line:
+//     TYPE rows= cols= inner= apart= pad= data= [plans=]
+// pad: elements between the rows of M, N and P. plans: all ways that matmul.h has to choose from are timed, too, but for
 // those whose cost is so many times the least.
+//
+// The file includes itself, once for each type.
+
+#ifdef SHAPE_TYPE
+
+#define COARSEN_NAME SHAPE(_product)
+#define COARSEN_TYPE SHAPE_TYPE
+#ifdef SHAPE_ACC
+#define COARSEN_ACC SHAPE_ACC
+#else
+#define SHAPE_ACC        SHAPE_TYPE
+#define SHAPE_HAS_STRIPS // and what else is beside the tiles
+#endif
+#include <coarsen/matmul.h>
+
+// A plan, and how bench/matmul_costs.py reads it.
+struct SHAPE(_way) {
+    SHAPE(_product_plan) plan;
+    std::string text;
+};
+
+static std::string SHAPE(_text)(const char *form, ...)
+{
+    char text[256];
+    va_list list;
+    va_start(list, form);
+    vsnprintf(text, sizeof(text), form, list);
+    va_end(list);
+    return text;
+}
+
+// All plans up to so many times the cost of the best one.
+static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) & of, double most)
+{
+    cudaError_t status = cudaSuccess;
+    const double least = SHAPE(_product_make_plan)(of, &status).cost;
+    BENCH_CHECK(status);
+    const size_t shapes = SHAPE(_product_count_shapes)(&status);
+    BENCH_CHECK(status);
+    int device = 0, count = 0; // of multiprocessors
+    BENCH_CHECK(cudaGetDevice(&device));
+    BENCH_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    const size_t processors = (size_t)count;
+    std::vector<SHAPE(_way)> plans;
+    const auto add = [&](const SHAPE(_product_plan) & plan, const std::string &text) {
+        if (plan.cost > 0 && plan.cost <= most * least)
+            plans.push_back({plan, SHAPE(_text)("shape=%zu %s cost=%.6g", plan.shape, text.c_str(),
+                                                plan.cost)});
+    };
+    for (size_t s = 0; s < shapes; s++)
+        for (size_t w = 0; w < SHAPE(_product_ways); w++) {
+            const SHAPE(_product_plan) plan = SHAPE(_product_plan_of)(of, s, w, processors);
+            const SHAPE(_product_shape) shape = SHAPE(_product_shape_of)(s);
+            add(plan,
+                SHAPE(_text)("rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu",
+                             shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth,
+                             plan.pack_m + plan.pack_n));
+        }
+#ifdef SHAPE_HAS_STRIPS
+    for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
+        const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
+        add(SHAPE(_product_plan_strips)(of, s, processors),
+            SHAPE(_text)("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
+    }
+    for (size_t t = 0; t < SHAPE(_product_tall_shapes); t++) {
+        const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;
+        const SHAPE(_product_plan) plan =
+            SHAPE(_product_plan_tall)(of, SHAPE(_product_shapes) + 2 + t, processors);
+        add(plan, SHAPE(_text)("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
+    }
+    int limit = 0; // of shared memory per block
+    BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    add(SHAPE(_product_plan_streamed)(of, processors, (size_t)limit), "streamed=1");
+#endif
+    return plans;
+}
+
+SHAPE_CONTEST
+{
+    const size_t rows = s.at("rows"), cols = s.at("cols"), inner = s.at("inner"), pad = s.at("pad");
+    const size_t apart = s.at("apart"), ldm = inner + pad, ldn = cols + pad;
+    const shape_array<SHAPE_TYPE> m(rows * ldm, apart, shape_data_of(s), 1);
+    const shape_array<SHAPE_TYPE> nn(inner * ldn, apart, shape_data_of(s), 9);
+    const shape_array<SHAPE_TYPE> p(rows * ldn, apart);
+    size_t bytes = SHAPE(_product_scratch_bytes)(rows, cols, inner);
+    std::vector<SHAPE(_way)> plans;
+    if (s.words.count("plans")) {
+        const SHAPE(_product_problem) of = {1,
+                                            rows,
+                                            cols,
+                                            inner,
+                                            SHAPE(_product_lines_aligned)(m.data, ldm),
+                                            SHAPE(_product_lines_aligned)(nn.data, ldn),
+                                            (size_t)-1};
+        plans = SHAPE(_plans_of)(of, (double)s.at("plans"));
+        for (const SHAPE(_way) & w : plans)
+            bytes = std::max(bytes, w.plan.scratch_bytes);
+    }
+    const shape_scratch scratch(bytes);
+    std::vector<shape_way> ways;
+    for (const SHAPE(_way) & w : plans)
+        ways.push_back({w.text, [=](cudaStream_t stream) {
+                            return SHAPE(_product_launch_plan)(w.plan, rows, cols, inner, 1, m.data,
+                                                               ldm, nn.data, ldn, 0, p.data, ldn,
+                                                               scratch.memory.get(), stream);
+                        }});
+    shape_contest(
+        b, "matmul", s, rows * cols * inner,
+        (double)sizeof(SHAPE_TYPE) * (double)(rows * inner + inner * cols + rows * cols),
+        {shape_result(p.data, rows * ldn, shape_slack<SHAPE_TYPE>(inner))}, "cuBLAS",
+        [=](cudaStream_t stream) {
+            CUBLAS_CHECK(cublasSetStream(cublas, stream));
+            CUBLAS_CHECK(cublas_product((int)cols, (int)rows, (int)inner, nn.data, (int)ldn, m.data,
+                                        (int)ldm, p.data, (int)ldn));
+            return cudaSuccess;
+        },
+        [=](cudaStream_t stream) {
+            return SHAPE(_product_launch)(rows, cols, inner, 1, m.data, ldm, nn.data, ldn, 0,
+                                          p.data, ldn, scratch.memory.get(), scratch.bytes, stream);
+        },
+        false, ways);
+}
+#undef SHAPE_TYPE
+#undef SHAPE_ACC
+#undef SHAPE_NAME
+#undef SHAPE_HAS_STRIPS
+
+#else
 
 #include "shapes.h"
 
 #include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <stdarg.h>
 
-#define COARSEN_NAME product
-#define COARSEN_TYPE float
-#include <coarsen/matmul.h>
+template <> struct shape_value<__half> {
+    __host__ __device__ static __half of(uint64_t bits)
+    {
+        return __float2half(bench_value<float>::of(bits));
+    }
+};
 
 static void cublas_check(cublasStatus_t status, const char *call)
 {
@@ -24,127 +158,51 @@ static void cublas_check(cublasStatus_t status, const char *call)
 
 static cublasHandle_t cublas;
 
-struct way {
-    product_plan plan;
-    size_t number; // of the ways of its shape
-    product_strips strips;
-};
-
-// All plans up to so many times the cost of the best one.
-static std::vector<way> plans_of(const product_problem &of, double most)
+// P = N M, column-major.
+static cublasStatus_t cublas_product(int rows, int cols, int inner, const float *m, int ldm,
+                                     const float *n, int ldn, float *p, int ldp)
 {
-    cudaError_t status = cudaSuccess;
-    const double least = product_make_plan(of, &status).cost;
-    int device = 0, count = 0; // of multiprocessors
-    BENCH_CHECK(status);
-    BENCH_CHECK(cudaGetDevice(&device));
-    BENCH_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    const size_t processors = (size_t)count;
-    std::vector<way> plans;
-    for (size_t s = 0; s < product_shapes_without_tensor; s++)
-        for (size_t w = 0; w < product_ways; w++) {
-            const product_plan plan = product_plan_of(of, s, w, processors);
-            if (plan.cost > 0 && plan.cost <= most * least)
-                plans.push_back({plan, w, {}});
-        }
-    for (size_t s = product_shapes; s < product_shapes + 2; s++) {
-        const product_plan plan = product_plan_strips(of, s, processors);
-        if (plan.cost > 0 && plan.cost <= most * least)
-            plans.push_back({plan, 0, product_strips_of(of, s, processors)});
-    }
-    for (size_t s = product_shapes + 2; s < product_shapes + 2 + product_tall_shapes; s++) {
-        const product_plan plan = product_plan_tall(of, s, processors);
-        if (plan.cost > 0 && plan.cost <= most * least)
-            plans.push_back({plan, 0, {}});
-    }
-    int limit = 0; // of shared memory per block
-    BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    const product_plan plan = product_plan_streamed(of, processors, (size_t)limit);
-    if (plan.cost > 0 && plan.cost <= most * least)
-        plans.push_back({plan, 0, {}});
-    return plans;
+    const float one = 1, zero = 0;
+    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
+    return cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, ldm, n, ldn,
+                       &zero, p, ldp);
+}
+static cublasStatus_t cublas_product(int rows, int cols, int inner, const double *m, int ldm,
+                                     const double *n, int ldn, double *p, int ldp)
+{
+    const double one = 1, zero = 0;
+    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_DEFAULT_MATH));
+    return cublasDgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, ldm, n, ldn,
+                       &zero, p, ldp);
+}
+static cublasStatus_t cublas_product(int rows, int cols, int inner, const __half *m, int ldm,
+                                     const __half *n, int ldn, __half *p, int ldp)
+{
+    const float one = 1, zero = 0;
+    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_DEFAULT_MATH));
+    return cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, CUDA_R_16F,
+                        ldm, n, CUDA_R_16F, ldn, &zero, p, CUDA_R_16F, ldp, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT);
 }
 
-// A plan as bench/matmul_costs.py reads it.
-static std::string text_of(const way &w)
-{
-    char text[256];
-    const product_plan &plan = w.plan;
-    if (plan.shape < product_shapes) {
-        const product_shape shape = product_shape_of(plan.shape);
-        snprintf(text, sizeof(text),
-                 "shape=%zu rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu "
-                 "cost=%.6g",
-                 plan.shape, shape.rows, shape.cols, w.number, plan.whole, plan.parts, plan.depth,
-                 plan.pack_m + plan.pack_n, plan.cost);
-    } else if (plan.shape == product_streamed) {
-        snprintf(text, sizeof(text), "shape=%zu cost=%.6g", plan.shape, plan.cost);
-    } else if (plan.shape > product_shapes + 1) {
-        const product_shape shape = product_tall_of(plan.shape - product_shapes - 2).shape;
-        snprintf(text, sizeof(text), "shape=%zu rows=%zu cols=%zu whole=%zu cost=%.6g", plan.shape,
-                 shape.rows, shape.cols, plan.whole, plan.cost);
-    } else {
-        snprintf(text, sizeof(text), "shape=%zu warps=%zu steps=%zu few=%zu cost=%.6g", plan.shape,
-                 w.strips.warps, w.strips.steps, w.strips.few, plan.cost);
-    }
-    return text;
-}
-
-#define SHAPE_NAME f32
-SHAPE_CONTEST
-{
-    const size_t rows = s.at("rows"), cols = s.at("cols"), inner = s.at("inner"), pad = s.at("pad");
-    const size_t apart = s.at("apart"), ldm = inner + pad, ldn = cols + pad;
-    const shape_array<float> m(rows * ldm, apart, shape_data_of(s), 1);
-    const shape_array<float> nn(inner * ldn, apart, shape_data_of(s), 9);
-    const shape_array<float> p(rows * ldn, apart);
-    size_t bytes = product_scratch_bytes(rows, cols, inner);
-    std::vector<way> plans;
-    if (s.words.count("plans")) {
-        const product_problem of = {1,
-                                    rows,
-                                    cols,
-                                    inner,
-                                    product_lines_aligned(m.data, ldm),
-                                    product_lines_aligned(nn.data, ldn),
-                                    (size_t)-1};
-        plans = plans_of(of, (double)s.at("plans"));
-        for (const way &w : plans)
-            bytes = std::max(bytes, w.plan.scratch_bytes);
-    }
-    const shape_scratch scratch(bytes);
-    std::vector<shape_way> ways;
-    for (const way &w : plans)
-        ways.push_back({text_of(w), [=](cudaStream_t stream) {
-                            return product_launch_plan(w.plan, rows, cols, inner, 1, m.data, ldm,
-                                                       nn.data, ldn, 0, p.data, ldn,
-                                                       scratch.memory.get(), stream);
-                        }});
-    shape_contest(
-        b, "matmul", s, rows * cols * inner,
-        4.0 * (double)(rows * inner + inner * cols + rows * cols),
-        {shape_result(p.data, rows * ldn, shape_slack<float>(inner))}, "cuBLAS",
-        [=](cudaStream_t stream) {
-            const float one = 1, zero = 0;
-            CUBLAS_CHECK(cublasSetStream(cublas, stream));
-            CUBLAS_CHECK(cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, (int)cols, (int)rows,
-                                     (int)inner, &one, nn.data, (int)ldn, m.data, (int)ldm, &zero,
-                                     p.data, (int)ldn));
-            return cudaSuccess;
-        },
-        [=](cudaStream_t stream) {
-            return product_launch(rows, cols, inner, 1, m.data, ldm, nn.data, ldn, 0, p.data, ldn,
-                                  scratch.memory.get(), scratch.bytes, stream);
-        },
-        false, ways);
-}
+#define SHAPE_TYPE         float
+#define SHAPE_NAME         f32
+#include "matmul.cu"
+#define SHAPE_TYPE double
+#define SHAPE_NAME f64
+#include "matmul.cu"
+#define SHAPE_TYPE __half
+#define SHAPE_ACC  float
+#define SHAPE_NAME f16
+#include "matmul.cu"
 
 int main(int argc, char **argv)
 {
     CUBLAS_CHECK(cublasCreate(&cublas));
-    CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
     const int status =
-        shapes_main(argc, argv, "Products of random shapes: matmul.h beside cublasSgemm.");
+        shapes_main(argc, argv, "Products of random shapes: matmul.h beside cuBLAS.");
     CUBLAS_CHECK(cublasDestroy(cublas));
     return status;
 }
+
+#endif
