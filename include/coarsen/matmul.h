@@ -72,13 +72,13 @@
 // or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
-// after row first, if they are not so, which costs the less the more each element is used. Or N alone is packed, if its rows
-// begin anywhere, for the other shapes. Up to eight rows or columns are
-// made without tiles, if that costs less; and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by
-// streamed.h.
+// after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
+// pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, if that costs less;
+// and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h.
 //
-// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first if rows begin anywhere. Below compute capability 8.0 they are multiplied by
-// register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
+// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere. Below
+// compute capability 8.0 they are multiplied by register_tiled.h, a launch per product of a batch; or, if M or N is
+// transposed, by tensor16.h, which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -425,8 +425,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
-    const bool m_as_it_is = false,
-               n_as_it_is = false; // but column after column of M, row after row of N
+    const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     const size_t m_lines = m_as_it_is ? of.rows : of.inner,
