@@ -15,7 +15,7 @@
 #define COARSEN_TYPE         __half
 #define COARSEN_ACC          float
 #define COARSEN_N_TRANSPOSED // so that the rows serve as columns
-#include <coarsen/matmul/tensor16.h>
+#include <coarsen/matmul.h>
 
 int main(int argc, char **argv)
 {
@@ -35,8 +35,11 @@ int main(int argc, char **argv)
     }
     __half *const in = (__half *)device_copy(unit, array.count * sizeof(__half));
     __half *const out = (__half *)device_alloc(rows * rows * sizeof(__half));
+    const size_t scratch_bytes = cosines_scratch_bytes(rows, rows, columns);
+    void *const scratch = device_alloc(scratch_bytes);
 
-    CHECK(cosines_launch(rows, rows, columns, 1, in, columns, in, columns, 0, out, rows, 0));
+    CHECK(cosines_launch(rows, rows, columns, 1, in, columns, in, columns, 0, out, rows, scratch,
+                         scratch_bytes, 0));
 
     __half *const cosine = (__half *)host_copy(out, rows * rows * sizeof(__half));
     for (size_t r = 0; r < rows; r++) {
@@ -50,7 +53,7 @@ int main(int argc, char **argv)
     }
     free(unit);
     free(cosine);
-    device_free(in, out, NULL);
+    device_free(in, out, scratch, NULL);
     npy_free(&array);
     return finish();
 }

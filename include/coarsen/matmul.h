@@ -443,7 +443,8 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     if (of_m + of_n == 0 || of_m > most - of_n)
         return 0;
     plan->pack_bytes = (of_m + of_n) * sizeof(COARSEN_TYPE);
-    return COARSEN_(pack_launch) + (double)(of_m + of_n) * pack_element / (double)processors;
+    return (double)COARSEN_(pack_launch) +
+           (double)(of_m + of_n) * pack_element / (double)processors;
 }
 
 // The ways to make a product of tiles of one shape. Way 0: all tiles whole. 1 to 4: what is left for the last wave, in
@@ -664,7 +665,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
     for (size_t way = 0; way < COARSEN_(ways); way++) {
-        if (way >= COARSEN_(packing_ways) && best.cost < COARSEN_(pack_launch))
+        if (way >= COARSEN_(packing_ways) && best.cost < (double)COARSEN_(pack_launch))
             break; // little work: nothing that packs could cost less
         for (size_t s = 0; s < shapes; s++)
             if (s == 0 || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
