@@ -29,6 +29,7 @@ HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
 REST = "add", "add_element", "element", "pack_launch", "pack_element"
 STRIPS = "warp", "step", "step_more", "wait"  # of narrow.h, and of flat.h
 GOOD = 0.93  # of cuBLAS's speed
+PACKING_WAYS = int(re.search(r"packing_ways\) = (\d+)", HEADER.read_text())[1])  # from there on, ways are the same again
 
 
 def present():
@@ -97,7 +98,7 @@ class Products:
                 now |= {
                     "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
                     "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
-                    "waves": (knob["way"] % 9 - 1) % 4 + 1 if divided else 0,
+                    "waves": (knob["way"] % PACKING_WAYS - 1) % 4 + 1 if divided else 0,
                     "sums": divided * knob["parts"] * area / processors,
                     "pack": knob["packed"] * size["inner"] / processors,
                     "element": not aligned and knob["packed"] == 0}

@@ -2290,6 +2290,7 @@ def first_failure(program, number, enough=None):
     how many lines there were."""
     process = subprocess.Popen([program, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, text=True, errors="replace")
+
     def limit():
         timer = threading.Timer(SECONDS, process.kill)
         timer.start()

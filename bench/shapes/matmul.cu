@@ -15,7 +15,6 @@
 #ifdef SHAPE_ACC
 #define COARSEN_ACC SHAPE_ACC
 #else
-#define SHAPE_ACC        SHAPE_TYPE
 #define SHAPE_HAS_STRIPS // and what else is beside the tiles
 #endif
 #include <coarsen/matmul.h>
@@ -25,16 +24,6 @@ struct SHAPE(_way) {
     SHAPE(_product_plan) plan;
     std::string text;
 };
-
-static std::string SHAPE(_text)(const char *form, ...)
-{
-    char text[256];
-    va_list list;
-    va_start(list, form);
-    vsnprintf(text, sizeof(text), form, list);
-    va_end(list);
-    return text;
-}
 
 // All plans up to so many times the cost of the best one.
 static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) & of, double most)
@@ -51,29 +40,28 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
     std::vector<SHAPE(_way)> plans;
     const auto add = [&](const SHAPE(_product_plan) & plan, const std::string &text) {
         if (plan.cost > 0 && plan.cost <= most * least)
-            plans.push_back({plan, SHAPE(_text)("shape=%zu %s cost=%.6g", plan.shape, text.c_str(),
-                                                plan.cost)});
+            plans.push_back(
+                {plan, text_of("shape=%zu %s cost=%.6g", plan.shape, text.c_str(), plan.cost)});
     };
     for (size_t s = 0; s < shapes; s++)
         for (size_t w = 0; w < SHAPE(_product_ways); w++) {
             const SHAPE(_product_plan) plan = SHAPE(_product_plan_of)(of, s, w, processors);
             const SHAPE(_product_shape) shape = SHAPE(_product_shape_of)(s);
-            add(plan,
-                SHAPE(_text)("rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu",
-                             shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth,
-                             plan.pack_m + plan.pack_n));
+            add(plan, text_of("rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu",
+                              shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth,
+                              plan.pack_m + plan.pack_n));
         }
 #ifdef SHAPE_HAS_STRIPS
     for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
         const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
         add(SHAPE(_product_plan_strips)(of, s, processors),
-            SHAPE(_text)("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
+            text_of("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
     }
     for (size_t t = 0; t < SHAPE(_product_tall_shapes); t++) {
         const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;
         const SHAPE(_product_plan) plan =
             SHAPE(_product_plan_tall)(of, SHAPE(_product_shapes) + 2 + t, processors);
-        add(plan, SHAPE(_text)("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
+        add(plan, text_of("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
     }
     int limit = 0; // of shared memory per block
     BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -156,9 +144,19 @@ static void cublas_check(cublasStatus_t status, const char *call)
 }
 #define CUBLAS_CHECK(call) cublas_check((call), #call)
 
+static std::string text_of(const char *form, ...)
+{
+    char text[256];
+    va_list list;
+    va_start(list, form);
+    vsnprintf(text, sizeof(text), form, list);
+    va_end(list);
+    return text;
+}
+
 static cublasHandle_t cublas;
 
-// P = N M, column-major.
+// P = M N, column-major: the transposed of ours, whose operands are the other way round.
 static cublasStatus_t cublas_product(int rows, int cols, int inner, const float *m, int ldm,
                                      const float *n, int ldn, float *p, int ldp)
 {

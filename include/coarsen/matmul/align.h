@@ -7,6 +7,7 @@
 // Price saved: lines that begin anywhere pass through registers, an element at a time, once per block that takes them.
 // Price paid: scratch; and each element is read and written once more, which pays where it is used often.
 // How: a thread takes COARSEN_TAKE vectors of what it writes. Each comes from the two aligned vectors around it.
+// Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, on packing.
 
 #include "../base.h"
 #ifdef COARSEN_TYPE
@@ -14,7 +15,7 @@
 #define COARSEN_TAKE 4
 
 // An operand as it is stored: `lines` lines of `length` elements; and where its copy goes, whose lines are `to_ld` elements
-// apart: whole vectors, with zeros after the line. to_ld is less than 2^34, or 0 if nothing is copied.
+// apart: whole vectors, with zeros after the line. to_ld is at most 2^33, or 0 if nothing is copied.
 typedef struct {
     const COARSEN_TYPE *from;
     size_t ld, lines, length;
