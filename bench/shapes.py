@@ -122,8 +122,26 @@ def draw_matmul(draw):
                         pad=draw.choice([0, 0, 0, draw.randrange(1, 32)]), data="uniform")
 
 
+def draw_batches(draw):
+    """Products of up to 2^35 multiplications in all, and arrays of up to 2^26 floats."""
+    while True:
+        count = size(draw, 2, 2**17)
+        rows, cols, inner = (size(draw, 1, 2**9) for _ in range(3))
+        if draw.random() < 0.5:
+            rows = cols = inner
+        work, largest = count * rows * cols * inner, count * max(rows * cols, rows * inner, inner * cols)
+        if 2**16 <= work <= 2**35 and largest <= 2**26:
+            return line("f32", count=count, rows=rows, cols=cols, inner=inner, apart=draw.choice([0, 0, 0, 1]),
+                        pad=draw.choice([0, 0, 0, draw.randrange(1, 32)]), data="uniform")
+
+
 PATTERNS = {name.removeprefix("draw_"): draw for name, draw in list(globals().items()) if name.startswith("draw_")}
 del PATTERNS["segments"]
+
+
+def program(folder, name):
+    return folder / f'shapes-{"matmul" if name == "batches" else name}'
+
 
 # ---- What is printed -----------------------------------------------------------------------------
 
@@ -142,7 +160,7 @@ def run(name, lines, programs, folder, quick):
     """The rows of a pattern, or None if a result was wrong."""
     file = folder / f"shapes-{name}.csv"
     print(f"{name}: {len(lines)} shapes ...", file=sys.stderr, flush=True)
-    done = subprocess.run([programs / f"shapes-{name}", *(["--quick"] if quick else []), "--csv", file],
+    done = subprocess.run([program(programs, name), *(["--quick"] if quick else []), "--csv", file],
                           input="\n".join(lines), text=True, stdout=subprocess.DEVNULL)
     with open(file) as text:
         table = list(csv.DictReader(row for row in text if not row.startswith("#")))
@@ -180,8 +198,8 @@ def main():
             for text in shapes[name]:
                 print(name, text)
         return 0
-    if missing := [name for name in names if not (options.programs / f"shapes-{name}").is_file()]:
-        sys.exit(f"shapes.py: no program {options.programs / ('shapes-' + missing[0])}: build it with "
+    if missing := [name for name in names if not program(options.programs, name).is_file()]:
+        sys.exit(f"shapes.py: no program {program(options.programs, missing[0])}: build it with "
                  "ninja -C build/meson shapes-programs, or name its folder with --programs")
 
     every, failed = [], False

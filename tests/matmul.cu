@@ -236,6 +236,35 @@ static cudaError_t streamed_mirrored_launch(size_t rows, size_t cols, size_t inn
 
 #endif
 
+#if TESTED(batched)
+
+#define COARSEN_NAME batched_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/batched.h>
+
+#define COARSEN_NAME   batched_i32
+#define COARSEN_TYPE   int
+#define BM             32
+#define TM             4
+#define TN             8
+#define BK             16
+#define COARSEN_STAGES 3
+#include <coarsen/matmul/batched.h>
+
+// One product, of a batch of one.
+#define OF_ONE(name, T)                                                                            \
+    static cudaError_t name##_launch(size_t rows, size_t cols, size_t inner, T alpha, const T *m,  \
+                                     size_t ldm, const T *n, size_t ldn, T beta, T *p, size_t ldp, \
+                                     cudaStream_t stream)                                          \
+    {                                                                                              \
+        return name##_launch_batch(1, rows, cols, inner, alpha, m, ldm, 0, n, ldn, 0, beta, p,     \
+                                   ldp, 0, stream);                                                \
+    }
+OF_ONE(batched_f32, float)
+OF_ONE(batched_i32, int)
+
+#endif
+
 #if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
@@ -859,20 +888,31 @@ template <class T> static void check_random(const rung<T> &r)
     tap_ok(ok, "%s: right for random shapes", r.name);
 }
 
-#if TESTED(pipelined) && !defined(TEST_FIRST)
+#if TESTED(batched) || (TESTED(pipelined) && !defined(TEST_FIRST))
 // Products of a batch, some elements apart.
-static void check_batch(void)
+template <class Launch> static void check_batches(const char *name, Launch launch)
 {
     bool ok = true;
-    const size_t sizes[][3] = {{5, 7, 9}, {33, 20, 40}, {1, 300, 2}, {64, 64, 64}};
+    const size_t sizes[][3] = {{5, 7, 9},    {33, 20, 40}, {1, 300, 2}, {64, 64, 64},
+                               {32, 32, 32}, {8, 4, 72},   {8, 10, 9}};
     for (const size_t *size : sizes) {
-        const size_t rows = size[0], cols = size[1], inner = size[2], count = 5;
-        const size_t m_step = rows * inner + 3, n_step = inner * cols, p_step = rows * cols + 1;
-        std::vector<float> m(count * m_step), n(count * n_step), p(count * p_step, -7), got(p);
-        for (size_t e = 0; e < m.size(); e++)
-            m[e] = small<float>(test_random(1, e));
-        for (size_t e = 0; e < n.size(); e++)
-            n[e] = small<float>(test_random(2, e));
+        const size_t rows = size[0], cols = size[1], inner = size[2];
+        const size_t count = rows < 9 ? 70 : 5, apart = rows % 8 == 0 ? 4 : 1; // some are aligned
+        const size_t ldm = (inner + apart - 1) / apart * apart,
+                     ldn = (cols + apart - 1) / apart * apart;
+        const size_t m_step = rows * ldm + 3 * apart, n_step = inner * ldn + apart,
+                     p_step = rows * ldn + apart;
+        // What is between matrices and rows makes every sum that takes it wrong.
+        std::vector<float> m(count * m_step, NAN), n(count * n_step, NAN), p(count * p_step, -7),
+            got(p);
+        for (size_t b = 0; b < count; b++) {
+            for (size_t e = 0; e < rows * inner; e++)
+                m[b * m_step + e / inner * ldm + e % inner] =
+                    small<float>(test_random(1, b * rows * inner + e));
+            for (size_t e = 0; e < inner * cols; e++)
+                n[b * n_step + e / cols * ldn + e % cols] =
+                    small<float>(test_random(2, b * inner * cols + e));
+        }
         const test_array on_m(m.size() * sizeof(float)), on_n(n.size() * sizeof(float)),
             on_p(p.size() * sizeof(float));
         on_m.fill(m.data());
@@ -881,19 +921,27 @@ static void check_batch(void)
         for (size_t b = 0; b < count; b++)
             for (size_t i = 0; i < rows; i++)
                 for (size_t j = 0; j < cols; j++) {
-                    float *const to = &p[b * p_step + i * cols + j], before = *to;
-                    *to = -before;
+                    float *const to = &p[b * p_step + i * ldn + j];
+                    *to = -*to;
                     for (size_t k = 0; k < inner; k++)
-                        *to += 2 * m[b * m_step + i * inner + k] * n[b * n_step + k * cols + j];
+                        *to += 2 * m[b * m_step + i * ldm + k] * n[b * n_step + k * ldn + j];
                 }
-        ok &= matmul_f32_launch_batch(count, rows, cols, inner, 2, (const float *)on_m.get(), inner,
-                                      m_step, (const float *)on_n.get(), cols, n_step, -1,
-                                      (float *)on_p.get(), cols, p_step, 0) == cudaSuccess &&
+        ok &= launch(count, rows, cols, inner, 2, (const float *)on_m.get(), ldm, m_step,
+                     (const float *)on_n.get(), ldn, n_step, -1, (float *)on_p.get(), ldn, p_step,
+                     0) == cudaSuccess &&
               cudaDeviceSynchronize() == cudaSuccess;
         on_p.read(got.data());
         ok &= got == p && on_p.intact();
     }
-    tap_ok(ok, "a batch: each product right, and nothing between them written");
+    tap_ok(ok, "%s: each product of a batch right, and nothing between them written", name);
+}
+#endif
+
+#if TESTED(pipelined) && !defined(TEST_FIRST)
+static void check_batch(void)
+{
+    check_batches("matmul_f32", matmul_f32_launch_batch);
+    bool ok = true;
     // Of one: as NAME_launch would have it, by narrow.h.
     std::vector<float> row(5000, 1), sum(1);
     const test_array on_row(row.size() * sizeof(float)), on_sum(sizeof(float));
@@ -1076,7 +1124,7 @@ static void check_plans_16(void)
 #endif
 
 #if TESTED(matmul)
-// Which products are made by narrow.h, by flat.h, by tall.h and by streamed.h.
+// Which products are made by narrow.h, by flat.h, by tall.h, by streamed.h and by batched.h.
 static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
@@ -1105,17 +1153,27 @@ static void check_strips(void)
     // 64 KiB, which a device of compute capability 7.5 has, are too few for the largest of them.
     int limit = 0;
     CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    ok |= (size_t)limit < matmul_f32_tall_24_shared_bytes;
+    ok |= (size_t)limit < matmul_f32_tall_32_shared_bytes;
     tap_ok(ok && status == cudaSuccess,
            "few columns are made by tall.h, and few rows if N is transposed");
     ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 40, 30) == matmul_f32_streamed;
-    ok &= mirrored(many, 16, 20) == 6;
+    ok &= mirrored(many, 16, 20) == n_turned_f32_streamed - n_turned_f32_shapes;
     // Few rows, which are not written as vectors, are chosen only where many blocks have room.
     const n_turned_f32_problem few = {1, 16, many, 20, true, true, 0};
     const matmul_f32_problem same = {1, 16, many, 20, true, true, 0};
     ok &= n_turned_f32_plan_streamed(few, 132, 232448).cost > 0;
     ok &= matmul_f32_plan_streamed(same, 132, 232448).cost == 0;
     tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
+    // Batches: by the shape of batched.h that small products fill, or tiles where these are full.
+    const auto batch = [&](size_t count, size_t size, bool aligned = true) {
+        const matmul_f32_problem of = {count, size, size, size, aligned, aligned, 0};
+        return matmul_f32_make_plan(of, &status).shape;
+    };
+    const size_t batched = matmul_f32_streamed + 1;
+    ok = batch(many, 16) == batched && batch(many, 96) == batched + 1 &&
+         batch(many, 64) == batched + 2;
+    ok &= batch(many, 128) < narrow && batch(many, 64, false) < narrow && batch(1, 64) < batched;
+    tap_ok(ok && status == cudaSuccess, "a batch of small products is made by batched.h");
 }
 #endif
 
@@ -1123,7 +1181,7 @@ static void check_strips(void)
 // A product for which the launcher packs N.
 static void check_packed(void)
 {
-    const size_t rows = 832, cols = 96, inner = 512;
+    const size_t rows = 2048, cols = 96, inner = 512;
     cudaError_t status = cudaSuccess;
     const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX};
     const turned_i32_plan plan = turned_i32_make_plan(of, &status);
@@ -1479,6 +1537,14 @@ int main(void)
     check_random(RUNG(streamed_f32, float, 0, 0, 0));
     check_random(TURNED(streamed_u32, unsigned int, false, true));
     check_rounding(RUNG(streamed_f32, float, 32, 16, 64));
+#endif
+#if TESTED(batched)
+    check_errors(RUNG(batched_f32, float, 32, 32, 32));
+    check(RUNG(batched_f32, float, 32, 32, 32));
+    check(RUNG(batched_i32, int, 32, 64, 16));
+    check_random(RUNG(batched_f32, float, 0, 0, 0));
+    check_batches("batched_f32", batched_f32_launch_batch);
+    check_rounding(RUNG(batched_f32, float, 32, 32, 32));
 #endif
 #if TESTED(flat)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));

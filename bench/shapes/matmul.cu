@@ -2,8 +2,8 @@
 //
 // bench/shapes/matmul.cu: products by matmul.h beside cuBLAS, floats in 32-bit arithmetic, halves with sums of floats. A
 // line:
-//     TYPE rows= cols= inner= apart= pad= data= [plans=]
-// pad: elements between the rows of M, N and P. plans: all ways that matmul.h has to choose from are timed, too, but for
+//     TYPE [count=] rows= cols= inner= apart= pad= data= [plans=]
+// count: of a batch, whose matrices follow one another. pad: elements between the rows of M, N and P. plans: all ways that matmul.h has to choose from are timed, too, but for
 // those whose cost is so many times the least.
 //
 // The file includes itself, once for each type.
@@ -52,12 +52,12 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                               plan.pack_m + plan.pack_n));
         }
 #ifdef SHAPE_HAS_STRIPS
-    for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
+    for (size_t s = SHAPE(_product_shapes); of.count == 1 && s < SHAPE(_product_shapes) + 2; s++) {
         const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
         add(SHAPE(_product_plan_strips)(of, s, processors),
             text_of("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
     }
-    for (size_t t = 0; t < SHAPE(_product_tall_shapes); t++) {
+    for (size_t t = 0; of.count == 1 && t < SHAPE(_product_tall_shapes); t++) {
         const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;
         const SHAPE(_product_plan) plan =
             SHAPE(_product_plan_tall)(of, SHAPE(_product_shapes) + 2 + t, processors);
@@ -65,53 +65,72 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
     }
     int limit = 0; // of shared memory per block
     BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    add(SHAPE(_product_plan_streamed)(of, processors, (size_t)limit), "streamed=1");
+    if (of.count == 1)
+        add(SHAPE(_product_plan_streamed)(of, processors, (size_t)limit), "streamed=1");
+    for (size_t t = 0; of.count > 1 && t < SHAPE(_product_batched_shapes); t++) {
+        const SHAPE(_product_shape) shape = SHAPE(_product_batched_of)(t).shape;
+        const SHAPE(_product_plan) plan =
+            SHAPE(_product_plan_batched)(of, SHAPE(_product_streamed) + 1 + t, processors);
+        add(plan, text_of("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
+    }
 #endif
     return plans;
 }
 
 SHAPE_CONTEST
 {
+    const size_t count = s.words.count("count") ? s.at("count") : 1;
     const size_t rows = s.at("rows"), cols = s.at("cols"), inner = s.at("inner"), pad = s.at("pad");
     const size_t apart = s.at("apart"), ldm = inner + pad, ldn = cols + pad;
-    const shape_array<SHAPE_TYPE> m(rows * ldm, apart, shape_data_of(s), 1);
-    const shape_array<SHAPE_TYPE> nn(inner * ldn, apart, shape_data_of(s), 9);
-    const shape_array<SHAPE_TYPE> p(rows * ldn, apart);
+    const size_t m_step = rows * ldm, n_step = inner * ldn, p_step = rows * ldn;
+    const shape_array<SHAPE_TYPE> m(count * m_step, apart, shape_data_of(s), 1);
+    const shape_array<SHAPE_TYPE> nn(count * n_step, apart, shape_data_of(s), 9);
+    const shape_array<SHAPE_TYPE> p(count * p_step, apart);
     size_t bytes = SHAPE(_product_scratch_bytes)(rows, cols, inner);
     std::vector<SHAPE(_way)> plans;
     if (s.words.count("plans")) {
-        const SHAPE(_product_problem) of = {1,
+        const SHAPE(_product_problem) of = {count,
                                             rows,
                                             cols,
                                             inner,
-                                            SHAPE(_product_lines_aligned)(m.data, ldm),
-                                            SHAPE(_product_lines_aligned)(nn.data, ldn),
+                                            SHAPE(_product_lines_aligned)(m.data, ldm | m_step),
+                                            SHAPE(_product_lines_aligned)(nn.data, ldn | n_step),
                                             (size_t)-1};
         plans = SHAPE(_plans_of)(of, (double)s.at("plans"));
         for (const SHAPE(_way) & w : plans)
             bytes = std::max(bytes, w.plan.scratch_bytes);
     }
     const shape_scratch scratch(bytes);
+    const auto launch_plan = [=](const SHAPE(_product_plan) & plan, cudaStream_t stream) {
+        return count > 1
+                   ? SHAPE(_product_launch_batch_plan)(plan, count, rows, cols, inner, 1, m.data,
+                                                       ldm, m_step, nn.data, ldn, n_step, 0, p.data,
+                                                       ldn, p_step, stream)
+                   : SHAPE(_product_launch_plan)(plan, rows, cols, inner, 1, m.data, ldm, nn.data,
+                                                 ldn, 0, p.data, ldn, scratch.memory.get(), stream);
+    };
     std::vector<shape_way> ways;
     for (const SHAPE(_way) & w : plans)
-        ways.push_back({w.text, [=](cudaStream_t stream) {
-                            return SHAPE(_product_launch_plan)(w.plan, rows, cols, inner, 1, m.data,
-                                                               ldm, nn.data, ldn, 0, p.data, ldn,
-                                                               scratch.memory.get(), stream);
-                        }});
+        ways.push_back({w.text, [=](cudaStream_t stream) { return launch_plan(w.plan, stream); }});
     shape_contest(
-        b, "matmul", s, rows * cols * inner,
-        (double)sizeof(SHAPE_TYPE) * (double)(rows * inner + inner * cols + rows * cols),
-        {shape_result(p.data, rows * ldn, shape_slack<SHAPE_TYPE>(inner))}, "cuBLAS",
+        b, "matmul", s, count * rows * cols * inner,
+        (double)sizeof(SHAPE_TYPE) * (double)(count * (rows * inner + inner * cols + rows * cols)),
+        {shape_result(p.data, count * p_step, shape_slack<SHAPE_TYPE>(inner))}, "cuBLAS",
         [=](cudaStream_t stream) {
+            const cublas_batch of = {
+                (int)count, (int)cols, (int)rows,         (int)inner,        (int)ldn,
+                (int)ldm,   (int)ldn,  (long long)n_step, (long long)m_step, (long long)p_step};
             CUBLAS_CHECK(cublasSetStream(cublas, stream));
-            CUBLAS_CHECK(cublas_product((int)cols, (int)rows, (int)inner, nn.data, (int)ldn, m.data,
-                                        (int)ldm, p.data, (int)ldn));
+            CUBLAS_CHECK(cublas_product(of, nn.data, m.data, p.data));
             return cudaSuccess;
         },
         [=](cudaStream_t stream) {
-            return SHAPE(_product_launch)(rows, cols, inner, 1, m.data, ldm, nn.data, ldn, 0,
-                                          p.data, ldn, scratch.memory.get(), scratch.bytes, stream);
+            return count > 1 ? SHAPE(_product_launch_batch)(count, rows, cols, inner, 1, m.data,
+                                                            ldm, m_step, nn.data, ldn, n_step, 0,
+                                                            p.data, ldn, p_step, stream)
+                             : SHAPE(_product_launch)(rows, cols, inner, 1, m.data, ldm, nn.data,
+                                                      ldn, 0, p.data, ldn, scratch.memory.get(),
+                                                      scratch.bytes, stream);
         },
         false, ways);
 }
@@ -156,31 +175,47 @@ static std::string text_of(const char *form, ...)
 
 static cublasHandle_t cublas;
 
-// P = M N, column-major: the transposed of ours, whose operands are the other way round.
-static cublasStatus_t cublas_product(int rows, int cols, int inner, const float *m, int ldm,
-                                     const float *n, int ldn, float *p, int ldp)
+// A batch of P = M N, column-major: the transposed of ours, whose operands are the other way round.
+typedef struct {
+    int count, rows, cols, inner, ldm, ldn, ldp;
+    long long m_step, n_step, p_step;
+} cublas_batch;
+
+static cublasStatus_t cublas_product(cublas_batch of, const float *m, const float *n, float *p)
 {
     const float one = 1, zero = 0;
     CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_PEDANTIC_MATH)); // no TF32, no split of a float
-    return cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, ldm, n, ldn,
-                       &zero, p, ldp);
+    return of.count == 1
+               ? cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols, of.inner, &one, m,
+                             of.ldm, n, of.ldn, &zero, p, of.ldp)
+               : cublasSgemmStridedBatched(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols,
+                                           of.inner, &one, m, of.ldm, of.m_step, n, of.ldn,
+                                           of.n_step, &zero, p, of.ldp, of.p_step, of.count);
 }
-static cublasStatus_t cublas_product(int rows, int cols, int inner, const double *m, int ldm,
-                                     const double *n, int ldn, double *p, int ldp)
+static cublasStatus_t cublas_product(cublas_batch of, const double *m, const double *n, double *p)
 {
     const double one = 1, zero = 0;
     CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_DEFAULT_MATH));
-    return cublasDgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, ldm, n, ldn,
-                       &zero, p, ldp);
+    return of.count == 1
+               ? cublasDgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols, of.inner, &one, m,
+                             of.ldm, n, of.ldn, &zero, p, of.ldp)
+               : cublasDgemmStridedBatched(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols,
+                                           of.inner, &one, m, of.ldm, of.m_step, n, of.ldn,
+                                           of.n_step, &zero, p, of.ldp, of.p_step, of.count);
 }
-static cublasStatus_t cublas_product(int rows, int cols, int inner, const __half *m, int ldm,
-                                     const __half *n, int ldn, __half *p, int ldp)
+static cublasStatus_t cublas_product(cublas_batch of, const __half *m, const __half *n, __half *p)
 {
     const float one = 1, zero = 0;
+    const cudaDataType_t type = CUDA_R_16F;
     CUBLAS_CHECK(cublasSetMathMode(cublas, CUBLAS_DEFAULT_MATH));
-    return cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, inner, &one, m, CUDA_R_16F,
-                        ldm, n, CUDA_R_16F, ldn, &zero, p, CUDA_R_16F, ldp, CUBLAS_COMPUTE_32F,
-                        CUBLAS_GEMM_DEFAULT);
+    return of.count == 1
+               ? cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols, of.inner, &one, m,
+                              type, of.ldm, n, type, of.ldn, &zero, p, type, of.ldp,
+                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT)
+               : cublasGemmStridedBatchedEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, of.rows, of.cols,
+                                            of.inner, &one, m, type, of.ldm, of.m_step, n, type,
+                                            of.ldn, of.n_step, &zero, p, type, of.ldp, of.p_step,
+                                            of.count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
 #define SHAPE_TYPE         float

@@ -1132,6 +1132,19 @@ COARSEN_HOST bool COARSEN_(matrix_ok)(const COARSEN_TYPE *pointer, size_t rows, 
            coarsen_array_ok(pointer, (rows - 1) * ld + cols);
 }
 
+// Whether pointer may hold as many matrices, each so many elements further than the one before.
+COARSEN_HOST bool COARSEN_(matrices_ok)(const COARSEN_TYPE *pointer, size_t count, size_t step,
+                                        size_t rows, size_t cols, size_t ld)
+{
+    if (rows == 0 || cols == 0)
+        return true;
+    if (!COARSEN_(matrix_ok)(pointer, rows, cols, ld))
+        return false;
+    const size_t one = (rows - 1) * ld + cols;
+    return (step == 0 || count - 1 <= ((size_t)-1 - one) / step) &&
+           coarsen_array_ok(pointer, (count - 1) * step + one);
+}
+
 // What launchers begin with: cudaErrorInvalidValue for wrong arguments, or as many blocks as there are
 // tiles of P, of height x width each.
 COARSEN_HOST cudaError_t COARSEN_(count_tiles)(size_t *blocks, size_t height, size_t width,

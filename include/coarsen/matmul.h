@@ -258,14 +258,35 @@ static_assert(
 #include "matmul/tall.h"
 
 #define COARSEN_SHAPE _tall_32
-#define BM            32
+#define BM            128
 #define BN            32
-#define TM            4
+#define BK            32
+#define TM            8
 #define TN            8
 #include "matmul/tall.h"
 
 #define COARSEN_SHAPE _streamed
 #include "matmul/streamed.h"
+#endif
+
+// Batches.
+#if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
+#define COARSEN_BATCHED
+#define COARSEN_SHAPE _batched_low
+#define TM            4
+#define TN            4
+#include "matmul/batched.h"
+
+#define COARSEN_SHAPE _batched_square
+#define TM            8
+#define TN            4
+#include "matmul/batched.h"
+
+#define COARSEN_SHAPE _batched_wide
+#define BM            32
+#define TM            4
+#define TN            8
+#include "matmul/batched.h"
 #endif
 #endif
 
@@ -335,22 +356,22 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(square, 0.151, 460, 1, 65536, false),
         COARSEN_ROW(large, 0.113, 640, 0, 65536, false),
 #else
-        COARSEN_ROW(tiny, 2.42, 64.2, 0.864, 7, false),
-        COARSEN_ROW(thin, 1.94, 54.6, 0.642, 1, false),
-        COARSEN_ROW(little, 1.52, 32.4, 4.9, 14, false),
-        COARSEN_ROW(small, 1.43, 79.2, 0.299, 2, false),
-        COARSEN_ROW(square, 0.78, 42.4, 2.7, 6, false),
-        COARSEN_ROW(deep, 1.09, 111, 0.148, 1, false),
-        COARSEN_ROW(medium, 0.742, 44.8, 1.03, 3, false),
+        COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
+        COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
+        COARSEN_ROW(little, 1.52, 30.4, 4.69, 14, false),
+        COARSEN_ROW(small, 1.48, 62.6, 0.325, 2, false),
+        COARSEN_ROW(square, 0.913, 36.2, 2.33, 6, false),
+        COARSEN_ROW(deep, 1.32, 81.6, 0.152, 1, false),
+        COARSEN_ROW(medium, 0.742, 52.6, 1.01, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.09, 39.1, 0.0201, 1, false),
         COARSEN_ROW(shallow, 0.856, 23.7, 1.6, 4, false),
 #else
-        COARSEN_ROW(large, 1, 39.1, 0.0201, 1, false),
-        COARSEN_ROW(shallow, 0.786, 23.7, 1.6, 4, false),
+        COARSEN_ROW(large, 1, 40.2, 0.0201, 1, false),
+        COARSEN_ROW(shallow, 0.779, 22.7, 1.68, 4, false),
 #endif
-        COARSEN_ROW(low, 1.13, 28.3, 0.727, 5, false),
-        COARSEN_ROW(packed, 0.828, 44.8, 0.379, 3, true),
+        COARSEN_ROW(low, 1.16, 29.2, 0.667, 5, false),
+        COARSEN_ROW(packed, 0.835, 43.1, 0.409, 3, true),
         COARSEN_ROW(tensor_little, 0.69, 40, 0.5, 65536, false),
         COARSEN_ROW(tensor_square, 0.55, 40, 0.1, 65536, false),
         COARSEN_ROW(tensor_large, 0.42, 38, 0, 65536, false),
@@ -364,7 +385,8 @@ enum {
     COARSEN_(shapes_without_tensor) = 11,
     COARSEN_(shapes) = 14,
     COARSEN_(tall_shapes) = 4,
-    COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes)
+    COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
+    COARSEN_(batched_shapes) = 3
 };
 #elif defined(COARSEN_PLAIN)
 enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes) = 2 };
@@ -396,7 +418,7 @@ typedef struct {
 typedef struct {
     double cost; // in multiplications of a multiprocessor by the large shape
     // Or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h; or from two more on: by tall.h; or
-    // COARSEN_(streamed): by streamed.h.
+    // COARSEN_(streamed): by streamed.h; or from one more on: by batched.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
@@ -412,7 +434,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 }
 
 // To launch a kernel that packs costs as many multiplications.
-enum { COARSEN_(pack_launch) = 1500000 };
+enum { COARSEN_(pack_launch) = 1250000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
@@ -456,7 +478,7 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
     // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
-    const double add = 6.1e5;
+    const double add = 7.03e5;
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
@@ -464,7 +486,7 @@ COARSEN_HOST COARSEN_(plan)
     const bool by_element = !of.m_aligned || !of.n_aligned;
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
 #else
-    const double add_element = 65.8, element = 1.14;
+    const double add_element = 65, element = 1.04;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -564,8 +586,8 @@ COARSEN_HOST COARSEN_(strips)
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
 {
     const bool narrow = s == COARSEN_(shapes);
-    const double warp = narrow ? 1.1e4 : 1.3e4, step = narrow ? 1.1e4 : 3.5e4,
-                 step_more = narrow ? 2.9e4 : 1.7e4, wait = narrow ? 2.2e5 : 4.3e5;
+    const double warp = narrow ? 0.89e4 : 1.9e4, step = narrow ? 1.1e4 : 3.5e4,
+                 step_more = narrow ? 3.7e4 : 1.8e4, wait = narrow ? 2.2e5 : 5.8e5;
     const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
     const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
     const double all = (double)strips.warps / (double)processors * (warp + steps * each);
@@ -598,10 +620,10 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, NULL},                                                         \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.0, 127, 0.833, 5),
-        COARSEN_TALL(tall_16, 1.66, 179, 0.984, 5),
-        COARSEN_TALL(tall_24, 1.53, 199, 0.497, 3),
-        COARSEN_TALL(tall_32, 1.5, 216, 0.524, 3),
+        COARSEN_TALL(tall_8, 3.19, 73.8, 1.14, 5),
+        COARSEN_TALL(tall_16, 1.56, 170, 1.53, 5),
+        COARSEN_TALL(tall_24, 1.62, 143, 0.698, 3),
+        COARSEN_TALL(tall_32, 1.3, 104, 0.3, 1),
 #undef COARSEN_TALL
     };
     return shapes[t];
@@ -638,6 +660,52 @@ COARSEN_HOST COARSEN_(plan)
     plan.shape = COARSEN_(streamed);
     if (COARSEN_(streamed_takes_type) && product.cols <= product.rows)
         plan.cost = COARSEN_(streamed_divide)(&product, processors, shared_limit);
+    return plan;
+}
+#endif
+
+#ifdef COARSEN_BATCHED
+// A shape of batched.h, and what launches it.
+typedef struct {
+    COARSEN_(shape) shape;
+    bool takes_type;
+    cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
+                          size_t, size_t, const COARSEN_TYPE *, size_t, size_t, COARSEN_TYPE,
+                          COARSEN_TYPE *, size_t, size_t, cudaStream_t);
+} COARSEN_(batched);
+
+COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
+{
+    static const COARSEN_(batched) shapes[] = {
+#define COARSEN_ROW(name, cost, begin, lone, resident)                                             \
+    {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
+      begin, lone, resident, false, NULL},                                                         \
+     COARSEN_(name##_takes_type),                                                                  \
+     COARSEN_(name##_launch_batch)}
+        COARSEN_ROW(batched_low, 1.02, 36.9, 10, 16),
+        COARSEN_ROW(batched_square, 0.72, 41.2, 10, 12),
+        COARSEN_ROW(batched_wide, 0.73, 25.9, 6.3, 8),
+#undef COARSEN_ROW
+    };
+    return shapes[b];
+}
+
+// The plan for shape s - COARSEN_(streamed) - 1 of batched.h, if any.
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_batched)(COARSEN_(problem) of, size_t s, size_t processors)
+{
+    // To copy operands an element at a time makes multiplications so much dearer.
+    const double singly = 2.4;
+    COARSEN_(plan) plan = {};
+    COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
+    if (!batched.takes_type)
+        return plan;
+    if (!of.m_aligned || !of.n_aligned)
+        batched.shape.cost *= singly, batched.shape.begin /= singly;
+    plan.shape = s;
+    plan.whole = coarsen_ceil_div(of.rows, batched.shape.rows) *
+                 coarsen_ceil_div(of.cols, batched.shape.cols) * of.count;
+    plan.cost = COARSEN_(cost)(batched.shape, coarsen_ceil_div(plan.whole, processors), of.inner);
     return plan;
 }
 #endif
@@ -681,6 +749,12 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     (COARSEN_(plan_tall)(of, COARSEN_(shapes) + 2 + t, processors), &best);
     if (of.count == 1)
         COARSEN_(consider)(COARSEN_(plan_streamed)(of, processors, shared_limit), &best);
+#endif
+#ifdef COARSEN_BATCHED
+    for (size_t b = 0; of.count > 1 && b < COARSEN_(batched_shapes); b++)
+        if (COARSEN_(batched_of)(b).shape.shared_bytes <= shared_limit)
+            COARSEN_(consider)
+    (COARSEN_(plan_batched)(of, COARSEN_(streamed) + 1 + b, processors), &best);
 #endif
 #endif
     return best;
@@ -814,17 +888,39 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                                          ldn, beta, p, ldp, scratch, stream);
 }
 
-// Whether pointer may hold as many matrices, each so many elements further than the one before.
-COARSEN_HOST bool COARSEN_(matrices_ok)(const COARSEN_TYPE *pointer, size_t count, size_t step,
-                                        size_t rows, size_t cols, size_t ld)
+// Makes a batch as planned. Its arguments are sound.
+COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t count, size_t rows,
+                                                     size_t cols, size_t inner, COARSEN_ACC alpha,
+                                                     const COARSEN_TYPE *m, size_t ldm,
+                                                     size_t m_step, const COARSEN_TYPE *n,
+                                                     size_t ldn, size_t n_step, COARSEN_ACC beta,
+                                                     COARSEN_TYPE *p, size_t ldp, size_t p_step,
+                                                     cudaStream_t stream)
 {
-    if (rows == 0 || cols == 0)
-        return true;
-    if (!COARSEN_(matrix_ok)(pointer, rows, cols, ld))
-        return false;
-    const size_t one = (rows - 1) * ld + cols;
-    return (step == 0 || count - 1 <= ((size_t)-1 - one) / step) &&
-           coarsen_array_ok(pointer, (count - 1) * step + one);
+    cudaError_t status = cudaSuccess;
+#ifdef COARSEN_BATCHED
+    if (plan.shape > COARSEN_(streamed))
+        return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(
+            count, rows, cols, inner, alpha, m, ldm, m_step, n, ldn, n_step, beta, p, ldp, p_step,
+            stream);
+#endif
+#ifdef COARSEN_PLAIN
+    if (plan.shape == COARSEN_(shapes)) {
+        for (size_t b = 0; b < count && status == cudaSuccess; b++)
+            status = COARSEN_(plain_launch)(rows, cols, inner, alpha, m + b * m_step, ldm,
+                                            n + b * n_step, ldn, beta, p + b * p_step, ldp, stream);
+        return status;
+    }
+#endif
+    COARSEN_(work) work = {};
+    work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
+    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
+    const size_t most = 65535; // of a launch
+    for (size_t done = 0; done < count && status == cudaSuccess; done += most)
+        status = (*shape.launch)(coarsen_min(count - done, most), rows, cols, inner, alpha,
+                                 m + done * m_step, ldm, n + done * n_step, ldn, beta,
+                                 p + done * p_step, ldp, (size_t)-1, 1, work, stream);
+    return status;
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_t cols,
@@ -856,33 +952,25 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
         return COARSEN_(launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,
                                 stream);
     cudaError_t status;
-    const COARSEN_(problem) problem = {count, rows, cols, inner, true, true, 0};
+    const COARSEN_(problem) problem = {count,
+                                       rows,
+                                       cols,
+                                       inner,
+                                       COARSEN_(lines_aligned)(m, ldm | m_step),
+                                       COARSEN_(lines_aligned)(n, ldn | n_step),
+                                       0};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
-    if (status != cudaSuccess)
-        return status;
-#ifdef COARSEN_PLAIN
-    if (plan.shape == COARSEN_(shapes)) {
-        for (size_t b = 0; b < count && status == cudaSuccess; b++)
-            status = COARSEN_(plain_launch)(rows, cols, inner, alpha, m + b * m_step, ldm,
-                                            n + b * n_step, ldn, beta, p + b * p_step, ldp, stream);
-        return status;
-    }
-#endif
-    COARSEN_(work) work = {};
-    work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
-    const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
-    const size_t most = 65535; // of a launch
-    for (size_t done = 0; done < count && status == cudaSuccess; done += most)
-        status = (*shape.launch)(coarsen_min(count - done, most), rows, cols, inner, alpha,
-                                 m + done * m_step, ldm, n + done * n_step, ldn, beta,
-                                 p + done * p_step, ldp, (size_t)-1, 1, work, stream);
-    return status;
+    return status != cudaSuccess
+               ? status
+               : COARSEN_(launch_batch_plan)(plan, count, rows, cols, inner, alpha, m, ldm, m_step,
+                                             n, ldn, n_step, beta, p, ldp, p_step, stream);
 }
 #endif
 
 #undef COARSEN_IS_16
 #undef COARSEN_PLAIN
 #undef COARSEN_NARROW_OF_M
+#undef COARSEN_BATCHED
 #undef COARSEN_FLAT_OF_M
 #undef COARSEN_M_STEPS
 #undef COARSEN_N_STEPS

@@ -69,10 +69,11 @@ static_assert(COARSEN_IS_4,
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#define COARSEN_HALO 3        // rows above N
-#define COARSEN_WIDE 16       // columns of a warp, as 4 lanes have 4 each
-#define COARSEN_HIGH (8 * TM) // and its rows
-#define COARSEN_MOST 16       // warps per block
+#define COARSEN_HALO     3        // rows above N
+#define COARSEN_WIDE     16       // columns of a warp, as 4 lanes have 4 each
+#define COARSEN_HIGH     (8 * TM) // and its rows
+#define COARSEN_MOST     16       // warps per block
+#define COARSEN_RESIDENT 20       // warps that a multiprocessor has registers for, at 96 per thread
 
 static_assert(TM >= 1 && TM <= 8, "coarsen/matmul: TM must be from 1 to 8");
 
@@ -206,7 +207,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(turn)(COARSEN_TYPE x[4], unsigned int lane)
     }
 }
 
-COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_MOST)
+COARSEN_KERNEL void __launch_bounds__(32 * COARSEN_MOST, 1)
     COARSEN_SHAPE_(kernel)(const COARSEN_SHAPE_(product) of)
 {
     if (!COARSEN_IS_4) // never launched: leave nothing to compile
@@ -355,8 +356,8 @@ COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t 
 {
     // Per element of P and step of depth; per element of M, of P and of N that is copied or written; per warp that does
     // not wait while others do; and to begin.
-    const double multiply = 1.17, copy = 12.4, write = of->wide ? 15.4 : 35.6, copy_few = 28.8,
-                 alone = 4.69, begin = 1.96e5;
+    const double multiply = 1.32, copy = 8.84, write = of->wide ? 11.6 : 28, copy_few = 34.6,
+                 alone = 3.84, begin = 1.92e5;
     const size_t most_inner = 1 << 16, reserved = 1024; // bytes of shared memory, per block
     const size_t most_stage = 8; // vectors, so that at least 4 threads copy vectors of one depth
     double best = 0;
@@ -378,7 +379,7 @@ COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t 
             break;
         const size_t tiles = coarsen_ceil_div(of->rows, rows), warps = down * of->across;
         const size_t room = (shared_limit + reserved) / (bytes + reserved);
-        const size_t resident = coarsen_min(room, 2 * COARSEN_MOST / warps);
+        const size_t resident = coarsen_min(room, COARSEN_RESIDENT / warps);
         const size_t blocks = coarsen_min(tiles, processors * resident);
         const double each = (double)coarsen_ceil_div(blocks, processors);
         const double tile =
@@ -483,6 +484,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #undef COARSEN_WIDE
 #undef COARSEN_HIGH
 #undef COARSEN_MOST
+#undef COARSEN_RESIDENT
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef TM
