@@ -135,6 +135,17 @@
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul/narrow.h>
 
+// A batch, as matmul.h has it made.
+static cudaError_t narrow_launch_batch(size_t count, size_t rows, size_t cols, size_t inner,
+                                       float alpha, const float *m, size_t ldm, size_t m_step,
+                                       const float *n, size_t ldn, size_t n_step, float beta,
+                                       float *p, size_t ldp, size_t p_step, cudaStream_t stream)
+{
+    const narrow_f32_product of = {rows, cols, inner, m,     n,      ldm,    ldn,    1, alpha, beta,
+                                   p,    ldp,  1,     count, m_step, n_step, p_step, 0, 0,     0};
+    return narrow_f32_launch_product(of, stream);
+}
+
 #endif
 
 #if TESTED(flat)
@@ -148,6 +159,17 @@
 #define COARSE_FACTOR 3
 #define COARSEN_M_TRANSPOSED
 #include <coarsen/matmul/flat.h>
+
+// A batch, as matmul.h has it made.
+static cudaError_t flat_launch_batch(size_t count, size_t rows, size_t cols, size_t inner,
+                                     float alpha, const float *m, size_t ldm, size_t m_step,
+                                     const float *n, size_t ldn, size_t n_step, float beta,
+                                     float *p, size_t ldp, size_t p_step, cudaStream_t stream)
+{
+    const flat_f32_product of = {rows, cols, inner, n, m,     ldn,    1,      ldm,    alpha,
+                                 beta, p,    ldp,   1, count, n_step, m_step, p_step, 0};
+    return flat_f32_launch_product(of, stream);
+}
 
 #endif
 
@@ -888,51 +910,56 @@ template <class T> static void check_random(const rung<T> &r)
     tap_ok(ok, "%s: right for random shapes", r.name);
 }
 
-#if TESTED(batched) || (TESTED(pipelined) && !defined(TEST_FIRST))
+#if TESTED(batched) || TESTED(narrow) || TESTED(flat) || (TESTED(pipelined) && !defined(TEST_FIRST))
 // Products of a batch, some elements apart.
 template <class Launch> static void check_batches(const char *name, Launch launch)
 {
     bool ok = true;
-    const size_t sizes[][3] = {{5, 7, 9},    {33, 20, 40}, {1, 300, 2}, {64, 64, 64},
-                               {32, 32, 32}, {8, 4, 72},   {8, 10, 9}};
-    for (const size_t *size : sizes) {
-        const size_t rows = size[0], cols = size[1], inner = size[2];
-        const size_t count = rows < 9 ? 70 : 5, apart = rows % 8 == 0 ? 4 : 1; // some are aligned
-        const size_t ldm = (inner + apart - 1) / apart * apart,
-                     ldn = (cols + apart - 1) / apart * apart;
-        const size_t m_step = rows * ldm + 3 * apart, n_step = inner * ldn + apart,
-                     p_step = rows * ldn + apart;
-        // What is between matrices and rows makes every sum that takes it wrong.
-        std::vector<float> m(count * m_step, NAN), n(count * n_step, NAN), p(count * p_step, -7),
-            got(p);
-        for (size_t b = 0; b < count; b++) {
-            for (size_t e = 0; e < rows * inner; e++)
-                m[b * m_step + e / inner * ldm + e % inner] =
-                    small<float>(test_random(1, b * rows * inner + e));
-            for (size_t e = 0; e < inner * cols; e++)
-                n[b * n_step + e / cols * ldn + e % cols] =
-                    small<float>(test_random(2, b * inner * cols + e));
+    const size_t sizes[][3] = {{5, 7, 9},  {33, 20, 40}, {1, 300, 2},  {64, 64, 64}, {32, 32, 32},
+                               {8, 4, 72}, {8, 10, 9},   {300, 1, 60}, {40, 3, 501}, {1, 3000, 20}};
+    for (const size_t *size : sizes)
+        for (int kind = 0; kind < 3;
+             kind++) { // 1: all have the same N, and are one product. 2: the former alone
+            const bool one_n = kind > 0, one_product = kind == 1;
+            const size_t rows = size[0], cols = size[1], inner = size[2];
+            const size_t count = rows < 9 ? 70 : 5,
+                         apart = rows % 8 == 0 ? 4 : 1; // some are aligned
+            const size_t ldm = (inner + apart - 1) / apart * apart,
+                         ldn = (cols + apart - 1) / apart * apart;
+            const size_t m_step = rows * ldm + (one_product ? 0 : 3 * apart),
+                         n_all = inner * ldn + apart, n_step = one_n ? 0 : n_all,
+                         p_step = rows * ldn + (one_product ? 0 : apart);
+            // What is between matrices and rows makes every sum that takes it wrong.
+            std::vector<float> m(count * m_step, NAN), n(count * n_all, NAN), p(count * p_step, -7),
+                got(p);
+            for (size_t b = 0; b < count; b++) {
+                for (size_t e = 0; e < rows * inner; e++)
+                    m[b * m_step + e / inner * ldm + e % inner] =
+                        small<float>(test_random(1, b * rows * inner + e));
+                for (size_t e = 0; e < inner * cols; e++)
+                    n[b * n_step + e / cols * ldn + e % cols] =
+                        small<float>(test_random(2, b * inner * cols + e));
+            }
+            const test_array on_m(m.size() * sizeof(float)), on_n(n.size() * sizeof(float)),
+                on_p(p.size() * sizeof(float));
+            on_m.fill(m.data());
+            on_n.fill(n.data());
+            on_p.fill(p.data());
+            for (size_t b = 0; b < count; b++)
+                for (size_t i = 0; i < rows; i++)
+                    for (size_t j = 0; j < cols; j++) {
+                        float *const to = &p[b * p_step + i * ldn + j];
+                        *to = -*to;
+                        for (size_t k = 0; k < inner; k++)
+                            *to += 2 * m[b * m_step + i * ldm + k] * n[b * n_step + k * ldn + j];
+                    }
+            ok &= launch(count, rows, cols, inner, 2, (const float *)on_m.get(), ldm, m_step,
+                         (const float *)on_n.get(), ldn, n_step, -1, (float *)on_p.get(), ldn,
+                         p_step, 0) == cudaSuccess &&
+                  cudaDeviceSynchronize() == cudaSuccess;
+            on_p.read(got.data());
+            ok &= got == p && on_p.intact();
         }
-        const test_array on_m(m.size() * sizeof(float)), on_n(n.size() * sizeof(float)),
-            on_p(p.size() * sizeof(float));
-        on_m.fill(m.data());
-        on_n.fill(n.data());
-        on_p.fill(p.data());
-        for (size_t b = 0; b < count; b++)
-            for (size_t i = 0; i < rows; i++)
-                for (size_t j = 0; j < cols; j++) {
-                    float *const to = &p[b * p_step + i * ldn + j];
-                    *to = -*to;
-                    for (size_t k = 0; k < inner; k++)
-                        *to += 2 * m[b * m_step + i * ldm + k] * n[b * n_step + k * ldn + j];
-                }
-        ok &= launch(count, rows, cols, inner, 2, (const float *)on_m.get(), ldm, m_step,
-                     (const float *)on_n.get(), ldn, n_step, -1, (float *)on_p.get(), ldn, p_step,
-                     0) == cudaSuccess &&
-              cudaDeviceSynchronize() == cudaSuccess;
-        on_p.read(got.data());
-        ok &= got == p && on_p.intact();
-    }
     tap_ok(ok, "%s: each product of a batch right, and nothing between them written", name);
 }
 #endif
@@ -1174,6 +1201,12 @@ static void check_strips(void)
          batch(many, 64) == batched + 2;
     ok &= batch(many, 128) < narrow && batch(many, 64, false) < narrow && batch(1, 64) < batched;
     tap_ok(ok && status == cudaSuccess, "a batch of small products is made by batched.h");
+    const auto thin = [&](size_t rows, size_t cols, size_t inner) {
+        const matmul_f32_problem of = {500, rows, cols, inner, true, true, 0};
+        return matmul_f32_make_plan(of, &status).shape;
+    };
+    ok = thin(300, 1, 60) == narrow && thin(1, 4000, 40) == flat;
+    tap_ok(ok && status == cudaSuccess, "one of few columns, or few rows, is made without tiles");
 }
 #endif
 
@@ -1515,6 +1548,7 @@ int main(void)
     check_errors(RUNG(narrow_f32, float, 8, 4, 1));
     check(RUNG(narrow_f32, float, 8, 4, 1024));
     check(TURNED(narrow_i64, long long, false, true));
+    check_batches("narrow_f32", narrow_launch_batch);
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
 #if TESTED(tall)
@@ -1552,6 +1586,7 @@ int main(void)
     check(RUNG(flat_f32, float, 2, 1024, 10)); // more threads across, and fewer deep
     check(TURNED(flat_i64, long long, true, false));
     check_rounding(RUNG(flat_f32, float, 4, 32, 256));
+    check_batches("flat_f32", flat_launch_batch);
 #endif
 #if TESTED(tensor16) || TESTED(launch)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);

@@ -52,7 +52,7 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                               plan.pack_m + plan.pack_n));
         }
 #ifdef SHAPE_HAS_STRIPS
-    for (size_t s = SHAPE(_product_shapes); of.count == 1 && s < SHAPE(_product_shapes) + 2; s++) {
+    for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
         const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
         add(SHAPE(_product_plan_strips)(of, s, processors),
             text_of("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));

@@ -63,6 +63,7 @@
 //     flat.h             the same for few rows: N read once
 //     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
 //     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
+//     batched.h          beside it, for batches of small products: blocks stay, and go from product to product
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //     align.h            the same before tensor16.h: as they are stored, but aligned
 //
@@ -74,7 +75,8 @@
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, if that costs less;
-// and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h.
+// and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
+// of 4 bytes and not transposed, by one of three shapes of batched.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere. Below
 // compute capability 8.0 they are multiplied by register_tiled.h, a launch per product of a batch; or, if M or N is
@@ -323,11 +325,11 @@ static_assert(
 
 #ifndef __CUDACC_RTC__
 // A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
-// as so much more depth. resident: so many tiles a multiprocessor makes at a time (65536: not known, so all of them), which
-// hide each other's waiting, but for that of `lone` tiles.
-// Fitted to the times of 1294 random products on an H200, each by all plans that may be good (bench/matmul_costs.py),
-// except the large shape's, which small products do not tell; of doubles on tensor cores and of 16 bits, to those of
-// docs/matmul.md, by hand.
+// as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
+// that of `lone` tiles.
+// Fitted to the times of 1220 random products of floats on an H200, each by all plans that may be good
+// (bench/matmul_costs.py), and likewise of 228 of doubles and 267 of halves; except two that these do not tell: the large
+// shape's, and the deep one's, which makes 1024 x 1024.
 // packed: whether it takes M only column after column and N only row after row.
 typedef struct {
     size_t rows, cols, shared_bytes;
@@ -353,15 +355,15 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
 #ifdef COARSEN_IS_16
-        COARSEN_ROW(square, 0.151, 460, 1, 65536, false),
-        COARSEN_ROW(large, 0.113, 640, 0, 65536, false),
+        COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
+        COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
 #else
         COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
         COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
         COARSEN_ROW(little, 1.52, 30.4, 4.69, 14, false),
         COARSEN_ROW(small, 1.48, 62.6, 0.325, 2, false),
         COARSEN_ROW(square, 0.913, 36.2, 2.33, 6, false),
-        COARSEN_ROW(deep, 1.32, 81.6, 0.152, 1, false),
+        COARSEN_ROW(deep, 1.09, 111, 0.148, 1, false),
         COARSEN_ROW(medium, 0.742, 52.6, 1.01, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.09, 39.1, 0.0201, 1, false),
@@ -372,9 +374,9 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #endif
         COARSEN_ROW(low, 1.16, 29.2, 0.667, 5, false),
         COARSEN_ROW(packed, 0.835, 43.1, 0.409, 3, true),
-        COARSEN_ROW(tensor_little, 0.69, 40, 0.5, 65536, false),
-        COARSEN_ROW(tensor_square, 0.55, 40, 0.1, 65536, false),
-        COARSEN_ROW(tensor_large, 0.42, 38, 0, 65536, false),
+        COARSEN_ROW(tensor_little, 2, 42.4, 0.374, 14, false),
+        COARSEN_ROW(tensor_square, 0.85, 56, 0.28, 4, false),
+        COARSEN_ROW(tensor_large, 0.75, 51.3, 0.03, 1, false),
 #endif
 #undef COARSEN_ROW
     };
@@ -443,7 +445,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
-    const double pack_element = 60;
+    const double pack_element = 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
@@ -478,15 +480,14 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
     // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
-    const double add = 7.03e5;
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
-    const double add_element = 50, element = 5.6;
+    const double add = 4.1e5, add_element = 120, element = 5.2;
     const bool by_element = !of.m_aligned || !of.n_aligned;
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
 #else
-    const double add_element = 65, element = 1.04;
+    const double add = 7.03e5, add_element = 65, element = 1.14;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -494,6 +495,8 @@ COARSEN_HOST COARSEN_(plan)
     const bool pack_n =
         by_element && (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
 #endif
+    if (sizeof(COARSEN_TYPE) == 8 && s < COARSEN_(shapes_without_tensor))
+        shape.cost *= 2; // half as many multiplications at a time
     COARSEN_(plan) plan = {};
     plan.shape = s;
     if (of.count > 1 && way > 0)
@@ -551,11 +554,11 @@ COARSEN_HOST COARSEN_(strips)
     const bool narrow_of_m = COARSEN_NARROW_OF_M(rows, cols);
     COARSEN_(narrow_product) narrow = {};
     narrow.rows = narrow_of_m ? rows : cols, narrow.cols = narrow_of_m ? cols : rows;
-    narrow.inner = problem.inner;
+    narrow.inner = problem.inner, narrow.count = problem.count;
     if (s == COARSEN_(shapes) && narrow.cols <= 2 * COARSEN_(narrow_tile_cols) &&
         narrow.cols <= narrow.rows) {
         COARSEN_(narrow_divide)(&narrow, processors);
-        const size_t groups = coarsen_ceil_div(narrow.rows, narrow.take) *
+        const size_t groups = narrow.groups * narrow.count *
                               coarsen_ceil_div(narrow.cols, COARSEN_(narrow_tile_cols));
         strips.warps = coarsen_ceil_div(groups * narrow.threads, 32);
         strips.steps = coarsen_ceil_div(narrow.inner, narrow.threads * items);
@@ -566,13 +569,13 @@ COARSEN_HOST COARSEN_(strips)
     const bool flat_of_m = COARSEN_FLAT_OF_M(rows, cols);
     COARSEN_(flat_product) flat = {};
     flat.rows = flat_of_m ? cols : rows, flat.cols = flat_of_m ? rows : cols;
-    flat.inner = problem.inner;
+    flat.inner = problem.inner, flat.count = problem.count;
     if (s > COARSEN_(shapes) && flat.rows <= 2 * COARSEN_(flat_tile_rows) &&
         flat.rows <= flat.cols) {
         COARSEN_(flat_divide)(&flat, processors);
         const size_t threads = COARSEN_(flat_threads);
         const size_t blocks = coarsen_ceil_div(flat.cols, flat.across * items) *
-                              coarsen_ceil_div(flat.rows, COARSEN_(flat_tile_rows));
+                              coarsen_ceil_div(flat.rows, COARSEN_(flat_tile_rows)) * flat.count;
         strips.warps = blocks * threads / 32;
         strips.steps = coarsen_ceil_div(flat.inner, threads / flat.across * COARSEN_(flat_take));
         strips.few = flat.rows;
@@ -604,8 +607,7 @@ typedef cudaError_t (*COARSEN_(launch_steps))(size_t, size_t, size_t, COARSEN_TY
                                               size_t, size_t, COARSEN_TYPE, COARSEN_TYPE *, size_t,
                                               size_t, cudaStream_t);
 
-// A shape of tall.h, whose costs are counted as those of the other shapes, and what launches it. They are fitted to 889
-// products, as those.
+// A shape of tall.h, whose costs are counted as those of the other shapes, and what launches it. They are fitted as those.
 typedef struct {
     COARSEN_(shape) shape;
     bool takes_type;
@@ -682,9 +684,9 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
       begin, lone, resident, false, NULL},                                                         \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_batch)}
-        COARSEN_ROW(batched_low, 1.02, 36.9, 10, 16),
-        COARSEN_ROW(batched_square, 0.72, 41.2, 10, 12),
-        COARSEN_ROW(batched_wide, 0.73, 25.9, 6.3, 8),
+        COARSEN_ROW(batched_low, 0.963, 31.5, 12, 16),
+        COARSEN_ROW(batched_square, 0.726, 30.9, 12, 12),
+        COARSEN_ROW(batched_wide, 0.877, 27.4, 4.18, 8),
 #undef COARSEN_ROW
     };
     return shapes[b];
@@ -695,7 +697,7 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_batched)(COARSEN_(problem) of, size_t s, size_t processors)
 {
     // To copy operands an element at a time makes multiplications so much dearer.
-    const double singly = 2.4;
+    const double singly = 2;
     COARSEN_(plan) plan = {};
     COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
     if (!batched.takes_type)
@@ -740,7 +742,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
                 COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
     }
 #ifndef COARSEN_IS_16
-    for (size_t s = COARSEN_(shapes); of.count == 1 && s < COARSEN_(shapes) + 2; s++)
+    for (size_t s = COARSEN_(shapes); s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
 #ifdef COARSEN_NARROW_OF_M
     for (size_t t = 0; of.count == 1 && t < COARSEN_(tall_shapes); t++)
@@ -778,6 +780,42 @@ COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
     return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
+#ifndef COARSEN_IS_16
+// Makes products by narrow.h, if s is COARSEN_(shapes), or else by flat.h. Their arguments are sound.
+COARSEN_HOST cudaError_t COARSEN_(launch_strips)(size_t s, size_t count, size_t rows, size_t cols,
+                                                 size_t inner, COARSEN_TYPE alpha,
+                                                 const COARSEN_TYPE *m, size_t ldm, size_t m_step,
+                                                 const COARSEN_TYPE *n, size_t ldn, size_t n_step,
+                                                 COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                 size_t p_step, cudaStream_t stream)
+{
+#ifdef COARSEN_NARROW_OF_M
+    if (s == COARSEN_(shapes)) {
+        const COARSEN_(narrow_product) of_m = {
+            rows,   cols,   inner,  m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, count,
+            m_step, n_step, p_step, 0, 0, 0};
+        const COARSEN_(narrow_product) of_n = {
+            cols,   rows,   inner,  n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, count,
+            n_step, m_step, p_step, 0, 0, 0};
+        return COARSEN_(narrow_launch_product)(COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n,
+                                               stream);
+    }
+#endif
+#ifdef COARSEN_FLAT_OF_M
+    if (s == COARSEN_(shapes) + 1) {
+        const COARSEN_(flat_product) of_m = {
+            cols, rows,  inner,  m,      n,      ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, 1,
+            ldp,  count, m_step, n_step, p_step, 0};
+        const COARSEN_(flat_product) of_n = {
+            rows, cols,  inner,  n,      m,      ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, ldp,
+            1,    count, n_step, m_step, p_step, 0};
+        return COARSEN_(flat_launch_product)(COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n, stream);
+    }
+#endif
+    return cudaErrorNotSupported; // no such plan
+}
+#endif
+
 // Makes a product as planned. Its arguments are sound.
 COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows, size_t cols,
                                                size_t inner, COARSEN_ACC alpha,
@@ -786,15 +824,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
                                                COARSEN_TYPE *p, size_t ldp, void *scratch,
                                                cudaStream_t stream)
 {
-#ifdef COARSEN_NARROW_OF_M
-    if (plan.shape == COARSEN_(shapes)) {
-        const COARSEN_(narrow_product) of_m = {
-            rows, cols, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, 0, 0};
-        const COARSEN_(narrow_product) of_n = {
-            cols, rows, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, 0, 0};
-        return COARSEN_(narrow_launch_product)(COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n,
-                                               stream);
-    }
+#ifndef COARSEN_IS_16
+    if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
+        return COARSEN_(launch_strips)(plan.shape, 1, rows, cols, inner, alpha, m, ldm, 0, n, ldn,
+                                       0, beta, p, ldp, 0, stream);
 #endif
 #ifdef COARSEN_NARROW_OF_M
     if (plan.shape > COARSEN_(shapes) + 1) {
@@ -807,15 +840,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
                                ldp, 1, stream)
                    : (*launch)(cols, rows, inner, alpha, n, ldn, m, COARSEN_M_STEPS(ldm), beta, p,
                                1, ldp, stream);
-    }
-#endif
-#ifdef COARSEN_FLAT_OF_M
-    if (plan.shape == COARSEN_(shapes) + 1) {
-        const COARSEN_(flat_product)
-            of_m = {cols, rows, inner, m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, 1, ldp, 0};
-        const COARSEN_(flat_product)
-            of_n = {rows, cols, inner, n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, ldp, 1, 0};
-        return COARSEN_(flat_launch_product)(COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n, stream);
     }
 #endif
 #ifdef COARSEN_PLAIN
@@ -898,6 +922,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
                                                      cudaStream_t stream)
 {
     cudaError_t status = cudaSuccess;
+#ifndef COARSEN_IS_16
+    if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
+        return COARSEN_(launch_strips)(plan.shape, count, rows, cols, inner, alpha, m, ldm, m_step,
+                                       n, ldn, n_step, beta, p, ldp, p_step, stream);
+#endif
 #ifdef COARSEN_BATCHED
     if (plan.shape > COARSEN_(streamed))
         return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(
@@ -948,7 +977,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
         !COARSEN_(matrices_ok)(n, count, n_step, n_rows, n_cols, ldn) ||
         !COARSEN_(matrices_ok)(p, count, p_step, rows, cols, ldp))
         return cudaErrorInvalidValue;
-    if (count == 1) // which narrow.h may make
+#ifndef COARSEN_M_TRANSPOSED
+    // One N, and rows of M and P that follow each other from product to product: it is one product of all rows.
+    if (n_step == 0 && m_step == rows * ldm && p_step == rows * ldp)
+        rows *= count, count = 1;
+#endif
+    if (count == 1) // for which there are more plans
         return COARSEN_(launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,
                                 stream);
     cudaError_t status;

@@ -65,7 +65,8 @@ enum {
 
 // The operands: `rows` few rows, whose element i, k is at few + k * step_k + i * step_i, and `cols` columns, whose
 // elements of one depth are neighbours. Element i, j of P is at p + i * step_row + j * step_col. So the launcher of
-// matmul.h can also have few columns and M transposed.
+// matmul.h can also have few columns and M transposed. There are `count` products, whose matrices are so many elements
+// apart.
 typedef struct {
     size_t rows, cols, inner;
     const COARSEN_TYPE *n, *few;
@@ -73,6 +74,7 @@ typedef struct {
     COARSEN_TYPE alpha, beta;
     COARSEN_TYPE *p;
     size_t step_row, step_col;
+    size_t count, n_step, few_step, p_step;
     unsigned int across; // threads of a block for other columns; NAME_divide sets it
 } COARSEN_SHAPE_(product);
 
@@ -130,13 +132,15 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 2)
     COARSEN_SHARED(COARSEN_(vector), sums, COARSEN_THREADS * COARSEN_FEW);
     const unsigned int deep = COARSEN_THREADS / of.across, width = of.across * COARSEN_ITEMS;
     // A thread takes 16 bytes of a row; or, where rows begin anywhere, as many elements, but threads take neighbours.
-    const bool vectors = ((size_t)of.n | of.ldn * sizeof(COARSEN_TYPE)) % 16 == 0;
+    const bool vectors = ((size_t)of.n | (of.ldn | of.n_step) * sizeof(COARSEN_TYPE)) % 16 == 0;
     const size_t step = vectors ? COARSEN_ITEMS : 1, apart = vectors ? 1 : of.across;
     const size_t first = (size_t)blockIdx.x * width, row = blockIdx.y * COARSEN_FEW;
     const unsigned int rows = (unsigned int)coarsen_min(of.rows - row, COARSEN_FEW);
     const COARSEN_SHAPE_(place)
         place = {first + threadIdx.x % of.across * step, apart, threadIdx.x / of.across, deep};
-    of.few += row * of.step_i;
+    of.n += blockIdx.z * of.n_step;
+    of.few += blockIdx.z * of.few_step + row * of.step_i;
+    of.p += blockIdx.z * of.p_step;
     COARSEN_(vector) sum[COARSEN_FEW] = {};
     if (rows == 1) {
         COARSEN_SHAPE_(add)(sum, &of, place, 1, 1);
@@ -167,7 +171,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 2)
 // per multiprocessor, and the depth has COARSE_FACTOR rows of N for each of twice as many threads.
 COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t processors)
 {
-    const size_t rows = coarsen_ceil_div(of->rows, COARSEN_FEW);
+    const size_t rows = coarsen_ceil_div(of->rows, COARSEN_FEW) * of->count;
     of->across = COARSEN_THREADS;
     while (of->across > COARSEN_LEAST_ACROSS &&
            (of->cols <= of->across / 2 * COARSEN_ITEMS ||
@@ -182,17 +186,25 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) 
     cudaError_t status = cudaSuccess;
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     COARSEN_SHAPE_(divide)(&of, processors);
-    const size_t most = 65535 * COARSEN_FEW;
+    const size_t most_products = 65535, most = 65535 * COARSEN_FEW; // of a launch
     const size_t blocks = coarsen_ceil_div(of.cols, of.across * COARSEN_ITEMS);
     if (blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
-    for (size_t rows = of.rows; rows > 0 && status == cudaSuccess; rows -= of.rows) {
-        of.rows = coarsen_min(rows, most);
-        config.gridDim.y = (unsigned int)coarsen_ceil_div(of.rows, COARSEN_FEW);
-        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of);
-        of.few += of.rows * of.step_i;
-        of.p += of.rows * of.step_row;
+    for (size_t left = of.count; left > 0 && status == cudaSuccess; left -= of.count) {
+        of.count = coarsen_min(left, most_products);
+        config.gridDim.z = (unsigned int)of.count;
+        COARSEN_SHAPE_(product) some = of;
+        for (size_t rows = of.rows; rows > 0 && status == cudaSuccess; rows -= some.rows) {
+            some.rows = coarsen_min(rows, most);
+            config.gridDim.y = (unsigned int)coarsen_ceil_div(some.rows, COARSEN_FEW);
+            status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), some);
+            some.few += some.rows * of.step_i;
+            some.p += some.rows * of.step_row;
+        }
+        of.n += of.count * of.n_step;
+        of.few += of.count * of.few_step;
+        of.p += of.count * of.p_step;
     }
     return status;
 }
@@ -217,7 +229,7 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
     const size_t step_k = 1, step_i = ldm;
 #endif
     const COARSEN_SHAPE_(product)
-        of = {rows, cols, inner, n, m, ldn, step_k, step_i, alpha, beta, p, ldp, 1, 0};
+        of = {rows, cols, inner, n, m, ldn, step_k, step_i, alpha, beta, p, ldp, 1, 1, 0, 0, 0, 0};
     return COARSEN_SHAPE_(launch_product)(of, stream);
 }
 #endif

@@ -62,7 +62,8 @@ static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
 enum { COARSEN_SHAPE_(tile_cols) = COARSEN_FEW };
 
 // The operands: `rows` long rows, and `cols` few columns, whose element k, j is at few + k * step_k + j * step_j. That
-// of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed.
+// of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed. There are
+// `count` products, whose matrices are so many elements apart.
 typedef struct {
     size_t rows, cols, inner;
     const COARSEN_TYPE *m, *few;
@@ -70,7 +71,9 @@ typedef struct {
     COARSEN_TYPE alpha, beta;
     COARSEN_TYPE *p;
     size_t step_row, step_col;
+    size_t count, m_step, few_step, p_step;
     unsigned int threads, take; // that make the same rows, and how many rows; NAME_divide sets them
+    size_t groups;              // of rows, of a product; likewise
 } COARSEN_SHAPE_(product);
 
 // What a block does, for so many rows and columns at the most, which are constants.
@@ -79,12 +82,16 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
 {
     const unsigned int count = most_rows * most_cols;
     const unsigned int group = threadIdx.x / of->threads, thread = threadIdx.x % of->threads;
-    const size_t row = (blockIdx.x * (size_t)(COARSEN_THREADS / of->threads) + group) * of->take;
-    const size_t first = coarsen_min(row, of->rows - 1), col = blockIdx.y * most_cols;
+    const size_t all_groups = of->groups * of->count; // the last block has threads for more
+    const size_t at = blockIdx.x * (size_t)(COARSEN_THREADS / of->threads) + group;
+    const size_t mine = coarsen_min(at, all_groups - 1);
+    const size_t product = of->count > 1 ? mine / of->groups : 0;
+    const size_t first = (mine - product * of->groups) * of->take, col = blockIdx.y * most_cols;
     const unsigned int rows = (unsigned int)coarsen_min(of->rows - first, of->take);
     const unsigned int cols = (unsigned int)coarsen_min(of->cols - col, most_cols);
-    const COARSEN_TYPE *const m = of->m + first * of->ldm, *const few = of->few + col * of->step_j;
-    const bool vectors = ((size_t)of->m | of->ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
+    const COARSEN_TYPE *const m = of->m + product * of->m_step + first * of->ldm;
+    const COARSEN_TYPE *const few = of->few + product * of->few_step + col * of->step_j;
+    const bool vectors = ((size_t)of->m | (of->ldm | of->m_step) * sizeof(COARSEN_TYPE)) % 16 == 0;
 
     COARSEN_TYPE sum[COARSEN_SUMS] = {};
     // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads take neighbours.
@@ -149,7 +156,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
             if (e < have)
                 sums[threadIdx.x / together * count + place + e] = sum[e];
     __syncthreads();
-    if (row >= of->rows)
+    if (at >= all_groups)
         return;
     const unsigned int parts = of->threads / together;
     const COARSEN_TYPE *const of_parts = sums + group * parts * count;
@@ -158,7 +165,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
         COARSEN_TYPE all = 0;
         for (unsigned int part = 0; part < parts; part++)
             all += of_parts[part * count + e];
-        COARSEN_TYPE *const to = of->p + (first + i) * of->step_row + (col + j) * of->step_col;
+        COARSEN_TYPE *const to =
+            of->p + product * of->p_step + (first + i) * of->step_row + (col + j) * of->step_col;
         if (i < rows && j < cols)
             *to = of->beta == (COARSEN_TYPE)0 ? of->alpha * all : of->alpha * all + of->beta * *to;
     }
@@ -189,14 +197,16 @@ COARSEN_HOST void COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t pr
                  wanted = 2 * processors * COARSEN_THREADS;
     of->take = of->cols > 1 ? COARSE_FACTOR : COARSEN_HALF;
     of->threads = COARSEN_THREADS;
-    const size_t groups = coarsen_ceil_div(of->rows, of->take) * cols;
+    const size_t groups = coarsen_ceil_div(of->rows, of->take) * of->count * cols;
     while (of->threads > COARSEN_LEAST_THREADS &&
            (of->inner <= of->threads / 2 * COARSEN_ITEMS ||
             (of->threads > 8 && of->inner < of->threads * 2 * COARSEN_ITEMS &&
              groups * (of->threads / 2) >= wanted)))
         of->threads /= 2;
-    while (of->take > 1 && coarsen_ceil_div(of->rows, of->take) * cols * of->threads < wanted)
+    while (of->take > 1 &&
+           coarsen_ceil_div(of->rows, of->take) * of->count * cols * of->threads < wanted)
         of->take /= 2;
+    of->groups = coarsen_ceil_div(of->rows, of->take);
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) of,
@@ -206,9 +216,8 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) 
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     COARSEN_SHAPE_(divide)(&of, processors);
     const size_t most = 65535 * COARSEN_FEW;
-    const size_t blocks =
-        coarsen_ceil_div(coarsen_ceil_div(of.rows, of.take), COARSEN_THREADS / of.threads);
-    if (blocks > 0x7fffffff)
+    const size_t blocks = coarsen_ceil_div(of.groups * of.count, COARSEN_THREADS / of.threads);
+    if (of.count > (size_t)-1 / of.groups || blocks > 0x7fffffff)
         return cudaErrorInvalidValue;
     cudaLaunchConfig_t config = coarsen_launch_config(blocks, COARSEN_THREADS, 0, stream);
     const bool one = of.cols == 1; // of all columns: how many rows are taken depends on it
@@ -241,8 +250,8 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 #else
     const size_t step_k = ldn, step_j = 1;
 #endif
-    const COARSEN_SHAPE_(product)
-        of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta, p, ldp, 1, 0, 0};
+    const COARSEN_SHAPE_(product) of = {rows, cols, inner, m, n, ldm, step_k, step_j, alpha, beta,
+                                        p,    ldp,  1,     1, 0, 0,   0,      0,      0,     0};
     return COARSEN_SHAPE_(launch_product)(of, stream);
 }
 #endif

@@ -28,6 +28,7 @@
 // How: a warp makes TM x TN of P. It loads the operands of 8 of depth, a double per load, while it multiplies those of
 // the 8 before. Tiles lie in shared memory in the order in which M and N are stored, so nothing is transposed on its
 // way: copies are 16 bytes each where all rows of M and N begin at multiples of 16 bytes, and otherwise 8 bytes.
+// Results go to P by way of shared memory, too, so that neighbouring lanes write neighbours.
 // Price paid: 2 doubles of registers per element of P and lane, so one block of 8 warps per multiprocessor; and
 // COARSEN_STAGES tiles of shared memory, 146 KiB by default.
 // Source: PTX ISA, mma; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
@@ -124,12 +125,23 @@ typedef struct COARSEN_ALIGNED(16) {
     COARSEN_TYPE n[COARSEN_N_LINES * COARSEN_PITCH(COARSEN_N_LENGTH)];
 } COARSEN_SHAPE_(tiles);
 
+// What a warp made, on its way to P, in patches of 8 x 8: between them is room, so that they begin in different banks.
+typedef struct COARSEN_ALIGNED(16) {
+    COARSEN_TYPE patch[TM / 8][TN / 8][8 * 8 + 8];
+} COARSEN_SHAPE_(made);
+
+// What a block has in shared memory: first stages, and in the end what its warps made.
+typedef union {
+    COARSEN_SHAPE_(tiles) stages[COARSEN_STAGES];
+    COARSEN_SHAPE_(made) made[COARSEN_THREADS / 32];
+} COARSEN_SHAPE_(shared);
+
 enum {
     COARSEN_SHAPE_(takes_type) = COARSEN_IS_DOUBLE,
     COARSEN_SHAPE_(tile_rows) = BM,
     COARSEN_SHAPE_(tile_cols) = BN,
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
-    COARSEN_SHAPE_(shared_bytes) = COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
+    COARSEN_SHAPE_(shared_bytes) = sizeof(COARSEN_SHAPE_(shared))
 };
 
 #include "launch.h"
@@ -205,18 +217,21 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
      COARSEN_ACROSS_N ? from->cols : depth, COARSEN_ACROSS_N ? depth : from->cols);
 }
 
-// The same, and moves on to the next ones. After the last ones it copies zeros.
-COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
+// The same, and moves on to the next ones. After the last ones it copies nothing, or zeros if those are needed.
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from,
+                                         bool needed)
 {
-    if (!from->vectors)
-        COARSEN_SHAPE_(copy_tiles)(to, from, false, false);
-    else if (from->rows < BM || from->cols < BN || from->inner < BK)
-        COARSEN_SHAPE_(copy_tiles)(to, from, false, true);
-    else
-        COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
-    from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
-    from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
-    from->inner -= coarsen_min(from->inner, BK);
+    if (needed || from->inner > 0) {
+        if (!from->vectors)
+            COARSEN_SHAPE_(copy_tiles)(to, from, false, false);
+        else if (from->rows < BM || from->cols < BN || from->inner < BK)
+            COARSEN_SHAPE_(copy_tiles)(to, from, false, true);
+        else
+            COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
+        from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
+        from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
+        from->inner -= coarsen_min(from->inner, BK);
+    }
     COARSEN_(copies_end)();
 }
 
@@ -246,28 +261,45 @@ COARSEN_INLINE void COARSEN_SHAPE_(load_n)(COARSEN_SHAPE_(step) * step,
             step->n[j][q] = (double)tiles->n[COARSEN_N_AT(k + q * 4, col + 8 * j)];
 }
 
-// P = alpha sum + beta P, of two neighbours in a row, if they are there.
-COARSEN_INLINE void COARSEN_SHAPE_(write)(const double *sum, size_t row, size_t col, size_t rows,
-                                          size_t cols, COARSEN_TYPE alpha, COARSEN_TYPE beta,
-                                          COARSEN_TYPE *p, size_t ldp)
+// P = mine + beta P, of so many neighbours in a row, of which the first `there` are there: of a vector, or of one.
+COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_TYPE *mine,
+                                          unsigned int items, unsigned int there, COARSEN_TYPE beta)
 {
-    COARSEN_TYPE *const to = p + row * ldp + col;
-    const COARSEN_TYPE left = alpha * (COARSEN_TYPE)sum[0], right = alpha * (COARSEN_TYPE)sum[1];
-    if (row >= rows)
-        return;
-    if (((size_t)p | ldp * sizeof(COARSEN_TYPE)) % 16 == 0 && col + 2 <= cols) {
+    if (items > 1 && there >= items) {
         COARSEN_(vector) result = {};
         if (beta != (COARSEN_TYPE)0)
             result = *(const COARSEN_(vector) *)to;
-        COARSEN_SHAPE_(write_one)(&result.item[0], left, beta);
-        COARSEN_SHAPE_(write_one)(&result.item[1], right, beta);
+#pragma unroll
+        for (unsigned int q = 0; q < items; q++)
+            COARSEN_SHAPE_(write_one)(&result.item[q], mine[q], beta);
         *(COARSEN_(vector) *)to = result;
-    } else {
-        if (col < cols)
-            COARSEN_SHAPE_(write_one)(to, left, beta);
-        if (col + 1 < cols)
-            COARSEN_SHAPE_(write_one)(to + 1, right, beta);
+        return;
     }
+#pragma unroll
+    for (unsigned int q = 0; q < items; q++)
+        if (q < there)
+            COARSEN_SHAPE_(write_one)(to + q, mine[q], beta);
+}
+
+// The same of all that a warp made, or as many rows and columns of it as are there.
+COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(COARSEN_TYPE *p, size_t ldp,
+                                               const COARSEN_SHAPE_(made) * made,
+                                               unsigned int items, unsigned int rows,
+                                               unsigned int cols, COARSEN_TYPE beta)
+{
+    // Lanes side by side: the largest power of two, up to 32, that divides the pieces of a row.
+    const unsigned int pieces = TN / items | 32, across = pieces & -pieces;
+    const unsigned int row = threadIdx.x % 32 / across, col = threadIdx.x % across * items;
+    p += row * ldp + col;
+#pragma unroll 8
+    for (unsigned int down = 0; down < TM; down += 32 / across, p += 32 / across * ldp)
+#pragma unroll
+        for (unsigned int right = 0; right < TN; right += across * items) {
+            const unsigned int i = row + down, j = col + right;
+            if (i < rows && j < cols)
+                COARSEN_SHAPE_(write)
+            (p + right, &made->patch[i / 8][j / 8][i % 8 * 8 + j % 8], items, cols - j, beta);
+        }
 }
 
 // The work of a block, which launch.h declares.
@@ -279,7 +311,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
 {
     if (!COARSEN_IS_DOUBLE) // never launched: leave nothing to compile
         return;
-    COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
+    COARSEN_SHAPE_(shared) *const shared = (COARSEN_SHAPE_(shared) *)coarsen_shared;
+    COARSEN_SHAPE_(tiles) *const stages = shared->stages;
     if (is_part) {
         const size_t k = blockIdx.y * work.depth;
         m += COARSEN_ACROSS_M ? k : k * ldm;
@@ -309,9 +342,12 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
     COARSEN_SHAPE_(step) step[2]; // this one and the next
 #pragma unroll
     for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
-        COARSEN_SHAPE_(copy)(stages + s, &source);
+        COARSEN_SHAPE_(copy)(stages + s, &source, s == 0);
     COARSEN_(copies_wait)(COARSEN_STAGES - 2);
     __syncthreads();
+    // No more stages take turns than there are tiles: so what is loaded after the last ones, and not used, was written.
+    const unsigned int last_stage =
+        (unsigned int)coarsen_min(coarsen_ceil_div(inner, BK), COARSEN_STAGES) - 1;
     unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // the one in use, the one to copy to
     COARSEN_SHAPE_(load_n)(&step[0], stages, col, lane % 4);
 #pragma unroll
@@ -326,7 +362,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
 #pragma unroll
             for (unsigned int i = 0; i < TM / 16; i++) {
                 if (s == 0 && i == TM / 32) { // all threads are done with the tiles before these
-                    COARSEN_SHAPE_(copy)(stages + next_stage, &source);
+                    COARSEN_SHAPE_(copy)(stages + next_stage, &source, false);
                     next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
                 }
 #pragma unroll
@@ -339,7 +375,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
                     if (next == 0) { // wait for the next tiles
                         COARSEN_(copies_wait)(COARSEN_STAGES - 2);
                         __syncthreads();
-                        stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+                        stage = stage < last_stage ? stage + 1 : 0;
                     }
                     COARSEN_SHAPE_(load_n)
                     (then, stages + stage, col, next * COARSEN_DEEP + lane % 4);
@@ -354,14 +390,29 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
         p = work.sums + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * BM * BN;
         ldp = BN, rows = BM, cols = BN, row_start = col_start = 0, beta = (COARSEN_TYPE)0;
     }
-    row_start += row, col_start += warp_col + lane % 4 * 2;
+    // By way of shared memory, so that neighbouring lanes write neighbours: as the sums are, a store of a warp would touch
+    // 8 rows, and only two sectors of each.
+    COARSEN_SHAPE_(made) *const made = shared->made + warp;
+    __syncthreads(); // all threads are done with the stages, and nothing is on its way there
 #pragma unroll
     for (unsigned int i = 0; i < TM / 8; i++)
 #pragma unroll
         for (unsigned int j = 0; j < TN / 8; j++)
-            COARSEN_SHAPE_(write)
-    (&sum[i / 2][j][i % 2 * 2], row_start + i * 8, col_start + j * 8, rows, cols, alpha, beta, p,
-     ldp);
+#pragma unroll
+            for (unsigned int q = 0; q < 2; q++)
+                made->patch[i][j][lane * 2 + q] =
+                    alpha * (COARSEN_TYPE)sum[i / 2][j][i % 2 * 2 + q];
+    row_start += warp_row, col_start += warp_col;
+    if (row_start >= rows || col_start >= cols)
+        return;
+    __syncwarp();
+    p += row_start * ldp + col_start;
+    const unsigned int height = (unsigned int)coarsen_min(rows - row_start, TM);
+    const unsigned int width = (unsigned int)coarsen_min(cols - col_start, TN);
+    if (((size_t)p | ldp * sizeof(*p)) % sizeof(COARSEN_(vector)) == 0)
+        COARSEN_SHAPE_(write_rows)(p, ldp, made, COARSEN_ITEMS, height, width, beta);
+    else
+        COARSEN_SHAPE_(write_rows)(p, ldp, made, 1, height, width, beta);
 }
 
 #undef COARSEN_IS_DOUBLE

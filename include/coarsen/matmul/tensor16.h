@@ -31,7 +31,7 @@
 // elements from shared memory.
 // How: lines of a tile lie in shared memory as in M and N, in pieces of 16 bytes. In line l, piece c takes the place of
 // piece c ^ l % 8: then 8 neighbouring lines have the same piece in different banks, whether a line is a row or a
-// column.
+// column. Results go to P by way of shared memory, too, so that neighbouring lanes write neighbours.
 // Price paid: COARSEN_STAGES tiles of shared memory, 144 KiB by default. Copies are 16 bytes each where all rows of M and
 // N begin at multiples of 16 bytes; otherwise an element at a time, through registers, which is much slower.
 // Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
@@ -115,11 +115,22 @@ typedef struct {
     COARSEN_(vector) n[COARSEN_N_LINES * (COARSEN_N_LENGTH / 8)];
 } COARSEN_SHAPE_(tiles);
 
+// What a warp made, on its way to P, in patches of 8 x 8: between them is room, so that they begin in different banks.
+typedef struct COARSEN_ALIGNED(16) {
+    COARSEN_ACC patch[TM / 8][TN / 8][8 * 8 + 8];
+} COARSEN_SHAPE_(made);
+
+// What a block has in shared memory: first stages, and in the end what its warps made.
+typedef union {
+    COARSEN_SHAPE_(tiles) stages[COARSEN_STAGES];
+    COARSEN_SHAPE_(made) made[COARSEN_THREADS / 32];
+} COARSEN_SHAPE_(shared);
+
 enum {
     COARSEN_SHAPE_(tile_rows) = BM,
     COARSEN_SHAPE_(tile_cols) = BN,
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
-    COARSEN_SHAPE_(shared_bytes) = COARSEN_STAGES * sizeof(COARSEN_SHAPE_(tiles))
+    COARSEN_SHAPE_(shared_bytes) = sizeof(COARSEN_SHAPE_(shared))
 };
 
 #include "launch.h"
@@ -263,7 +274,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_tile)(COARSEN_(vector) * to,
     for (unsigned int l = line; l < lines; l += COARSEN_THREADS / pieces, next += step) {
         COARSEN_(vector) *const place = to + COARSEN_(piece)(l, piece, pieces);
         const unsigned int there = l < lines_there ? left : 0;
-        if (vectors && there % 2 == 0) {
+        if (vectors && (COARSEN_PTX >= 800 || there % 2 == 0)) { // others copy whole words
             COARSEN_(copy_part_async)(place, next, 16, there * sizeof(COARSEN_TYPE));
             continue;
         }
@@ -297,16 +308,19 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
      COARSEN_ACROSS_N ? from->cols : depth, COARSEN_ACROSS_N ? depth : from->cols);
 }
 
-// The same, and moves on to the next ones. After the last ones it copies zeros.
-COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from)
+// The same, and moves on to the next ones. After the last ones it copies nothing, or zeros if those are needed.
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from,
+                                         bool needed)
 {
-    if (!from->vectors || from->rows < BM || from->cols < BN || from->inner < BK)
-        COARSEN_SHAPE_(copy_tiles)(to, from, false, from->vectors);
-    else
-        COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
-    from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
-    from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
-    from->inner -= coarsen_min(from->inner, BK);
+    if (needed || from->inner > 0) {
+        if (!from->vectors || from->rows < BM || from->cols < BN || from->inner < BK)
+            COARSEN_SHAPE_(copy_tiles)(to, from, false, from->vectors);
+        else
+            COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
+        from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
+        from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
+        from->inner -= coarsen_min(from->inner, BK);
+    }
     COARSEN_(copies_end)();
 }
 
@@ -339,30 +353,45 @@ COARSEN_INLINE void COARSEN_SHAPE_(load_n)(unsigned int *pairs, const COARSEN_SH
      !COARSEN_ACROSS_N);
 }
 
-// P = alpha sum + beta P, of two neighbours in a row, if they are there. pairs: both in one access.
-COARSEN_INLINE void COARSEN_SHAPE_(write)(const float *sum, size_t row, size_t col, size_t rows,
-                                          size_t cols, COARSEN_ACC alpha, COARSEN_ACC beta,
-                                          COARSEN_TYPE *p, size_t ldp, bool pairs)
+// P = mine + beta P, of so many neighbours in a row, of which the first `there` are there: of a vector, or of one.
+COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_ACC *mine,
+                                          unsigned int items, unsigned int there, COARSEN_ACC beta)
 {
-    typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
-        COARSEN_TYPE item[2];
-    } pair;
-    COARSEN_TYPE *const to = p + row * ldp + col;
-    if (row >= rows)
-        return;
-    if (pairs && col + 2 <= cols) {
-        pair result = {};
+    if (items > 1 && there >= items) {
+        COARSEN_(vector) result = {};
         if (beta != (COARSEN_ACC)0)
-            result = *(const pair *)to;
-        COARSEN_SHAPE_(write_one)(&result.item[0], alpha * sum[0], beta);
-        COARSEN_SHAPE_(write_one)(&result.item[1], alpha * sum[1], beta);
-        *(pair *)to = result;
-    } else {
-        if (col < cols)
-            COARSEN_SHAPE_(write_one)(to, alpha * sum[0], beta);
-        if (col + 1 < cols)
-            COARSEN_SHAPE_(write_one)(to + 1, alpha * sum[1], beta);
+            result = *(const COARSEN_(vector) *)to;
+#pragma unroll
+        for (unsigned int q = 0; q < items; q++)
+            COARSEN_SHAPE_(write_one)(&result.item[q], mine[q], beta);
+        *(COARSEN_(vector) *)to = result;
+        return;
     }
+#pragma unroll
+    for (unsigned int q = 0; q < items; q++)
+        if (q < there)
+            COARSEN_SHAPE_(write_one)(to + q, mine[q], beta);
+}
+
+// The same of all that a warp made, or as many rows and columns of it as are there.
+COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(COARSEN_TYPE *p, size_t ldp,
+                                               const COARSEN_SHAPE_(made) * made,
+                                               unsigned int items, unsigned int rows,
+                                               unsigned int cols, COARSEN_ACC beta)
+{
+    // Lanes side by side: the largest power of two, up to 32, that divides the pieces of a row.
+    const unsigned int pieces = TN / items | 32, across = pieces & -pieces;
+    const unsigned int row = threadIdx.x % 32 / across, col = threadIdx.x % across * items;
+    p += row * ldp + col;
+#pragma unroll 8
+    for (unsigned int down = 0; down < TM; down += 32 / across, p += 32 / across * ldp)
+#pragma unroll
+        for (unsigned int right = 0; right < TN; right += across * items) {
+            const unsigned int i = row + down, j = col + right;
+            if (i < rows && j < cols)
+                COARSEN_SHAPE_(write)
+            (p + right, &made->patch[i / 8][j / 8][i % 8 * 8 + j % 8], items, cols - j, beta);
+        }
 }
 
 // The work of a block, which launch.h declares; bfloat is a constant.
@@ -373,7 +402,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
                                             COARSEN_ACC beta, COARSEN_TYPE *__restrict__ p,
                                             size_t ldp, COARSEN_(work) work)
 {
-    COARSEN_SHAPE_(tiles) *const stages = (COARSEN_SHAPE_(tiles) *)coarsen_shared;
+    COARSEN_SHAPE_(shared) *const shared = (COARSEN_SHAPE_(shared) *)coarsen_shared;
+    COARSEN_SHAPE_(tiles) *const stages = shared->stages;
     if (is_part) {
         const size_t k = blockIdx.y * work.depth;
         m += COARSEN_ACROSS_M ? k : k * ldm;
@@ -400,11 +430,14 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
     float sum[TM / 16][TN / 8][4] = {};
     COARSEN_SHAPE_(step) step[2]; // this one and the next
-#pragma unroll
+#pragma unroll 1 // else registers are too few to load all elements of a piece at a time: 6% of the time
     for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
-        COARSEN_SHAPE_(copy)(stages + s, &source);
+        COARSEN_SHAPE_(copy)(stages + s, &source, s == 0);
     COARSEN_(copies_wait)(COARSEN_STAGES - 2);
     __syncthreads();
+    // No more stages take turns than there are tiles: so what is loaded after the last ones, and not used, was written.
+    const unsigned int last_stage =
+        (unsigned int)coarsen_min(coarsen_ceil_div(inner, BK), COARSEN_STAGES) - 1;
     unsigned int stage = 0, next_stage = COARSEN_STAGES - 1; // the one in use, the one to copy to
 #pragma unroll
     for (unsigned int j = 0; j < TN / 16; j++)
@@ -421,10 +454,10 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
             if (next == 0) { // wait for the next tiles
                 COARSEN_(copies_wait)(COARSEN_STAGES - 2);
                 __syncthreads();
-                stage = stage + 1 < COARSEN_STAGES ? stage + 1 : 0;
+                stage = stage < last_stage ? stage + 1 : 0;
             }
             if (s == 0) { // all threads are done with the tiles before these
-                COARSEN_SHAPE_(copy)(stages + next_stage, &source);
+                COARSEN_SHAPE_(copy)(stages + next_stage, &source, false);
                 next_stage = next_stage + 1 < COARSEN_STAGES ? next_stage + 1 : 0;
             }
 #pragma unroll
@@ -445,21 +478,31 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
         }
     }
 
-    const bool pairs = ((size_t)p | ldp * sizeof(*p)) % 4 == 0;
+    // By way of shared memory, so that neighbouring lanes write neighbours: as the sums are, a store of a warp would touch
+    // 8 rows, and only half a sector of each.
     float *const sums = work.sums + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * BM * BN;
+    COARSEN_SHAPE_(made) *const made = shared->made + warp;
+    __syncthreads(); // all threads are done with the stages, and nothing is on its way there
 #pragma unroll
     for (unsigned int i = 0; i < TM / 8; i++)
 #pragma unroll
         for (unsigned int j = 0; j < TN / 8; j++) {
             const float *const of = &sum[i / 2][j][i % 2 * 2];
             const unsigned int in_row = row + lane / 4 + i * 8, in_col = col + lane % 4 * 2 + j * 8;
-            if (is_part)
-                *(float2 *)(sums + in_row * BN + in_col) =
-                    make_float2(alpha * of[0], alpha * of[1]);
-            else
-                COARSEN_SHAPE_(write)
-            (of, row_start + in_row, col_start + in_col, rows, cols, alpha, beta, p, ldp, pairs);
+            *(float2 *)(is_part ? sums + in_row * BN + in_col : &made->patch[i][j][lane * 2]) =
+                make_float2(alpha * of[0], alpha * of[1]);
         }
+    row_start += row, col_start += col;
+    if (is_part || row_start >= rows || col_start >= cols)
+        return;
+    __syncwarp();
+    p += row_start * ldp + col_start;
+    const unsigned int height = (unsigned int)coarsen_min(rows - row_start, TM);
+    const unsigned int width = (unsigned int)coarsen_min(cols - col_start, TN);
+    if (((size_t)p | ldp * sizeof(*p)) % sizeof(COARSEN_(vector)) == 0)
+        COARSEN_SHAPE_(write_rows)(p, ldp, made, COARSEN_ITEMS, height, width, beta);
+    else
+        COARSEN_SHAPE_(write_rows)(p, ldp, made, 1, height, width, beta);
 }
 
 COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
