@@ -38,8 +38,7 @@
 // InPar 2012, on blocks that stay.
 
 #if (defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)) && !defined(COARSEN_SHAPE)
-#error                                                                                             \
-    "coarsen/matmul: COARSEN_M_TRANSPOSED and COARSEN_N_TRANSPOSED go with matmul.h or pipelined.h"
+#error "coarsen/matmul: COARSEN_M_TRANSPOSED and _N_TRANSPOSED go with matmul.h or pipelined.h"
 #endif
 #if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
 #error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
