@@ -215,7 +215,7 @@ FAULTS = {
         ("take the narrow product of N for that of M", "COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n", "of_n"),
         ("take the flat product of M for that of N", "COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n", "of_m"),
         ("take the tall product of N for that of M", "return COARSEN_NARROW_OF_M(rows, cols)\n", "return false\n"),
-        ("write few rows as if they were columns", " 1, ldp, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M", " ldp, 1, stream);\n    }\n#endif\n#ifdef COARSEN_FLAT_OF_M"),
+        ("write few rows as if they were columns", " 1, ldp, stream);\n    }\n#endif\n#ifdef COARSEN_PLAIN", " ldp, 1, stream);\n    }\n#endif\n#ifdef COARSEN_PLAIN"),
         ("take tall tiles that are too wide", "COARSEN_TALL(tall_24, 1.", "COARSEN_TALL(tall_24, 9."),
         ("leave tall products to other tiles", "t < COARSEN_(tall_shapes); t++", "t < 0; t++"),
         ("leave products of little depth to tiles", "COARSEN_(streamed_takes_type) && product.cols", "false && product.cols"),
@@ -223,7 +223,7 @@ FAULTS = {
         ("make products with other places between one", "&& p_step == rows * ldp)", ")"),
         ("make products of several N one", "if (n_step == 0 && m_step", "if (m_step"),
         ("leave small products to tiles", "b < COARSEN_(batched_shapes); b++", "b < 0; b++"),
-        ("copy an element at a time for nothing", "batched.shape.cost *= singly", "batched.shape.cost *= 1"),
+        ("copy an element at a time for nothing", "batched.shape.cost *= singly;", ";"),
         ("make many columns as if they were few", "narrow.cols <= 2 * COARSEN_(narrow_tile_cols) &&", "narrow.cols <= 32 * COARSEN_(narrow_tile_cols) &&"),
     ]),
     "matmul/register_tiled.h": ("matmul", [

@@ -910,7 +910,7 @@ template <class T> static void check_random(const rung<T> &r)
     tap_ok(ok, "%s: right for random shapes", r.name);
 }
 
-#if TESTED(batched) || TESTED(narrow) || TESTED(flat) || (TESTED(pipelined) && !defined(TEST_FIRST))
+#if TESTED(batched) || TESTED(narrow) || TESTED(flat) || TESTED(matmul)
 // Products of a batch, some elements apart.
 template <class Launch> static void check_batches(const char *name, Launch launch)
 {
@@ -918,17 +918,16 @@ template <class Launch> static void check_batches(const char *name, Launch launc
     const size_t sizes[][3] = {{5, 7, 9},  {33, 20, 40}, {1, 300, 2},  {64, 64, 64}, {32, 32, 32},
                                {8, 4, 72}, {8, 10, 9},   {300, 1, 60}, {40, 3, 501}, {1, 3000, 20}};
     for (const size_t *size : sizes)
-        for (int kind = 0; kind < 3;
-             kind++) { // 1: all have the same N, and are one product. 2: the former alone
-            const bool one_n = kind > 0, one_product = kind == 1;
+        for (int kind = 0; kind < 8; kind++) { // one N, and nothing between the others: one product
+            const bool one_n = kind & 1, m_apart = kind & 2, p_apart = kind & 4;
             const size_t rows = size[0], cols = size[1], inner = size[2];
             const size_t count = rows < 9 ? 70 : 5,
                          apart = rows % 8 == 0 ? 4 : 1; // some are aligned
             const size_t ldm = (inner + apart - 1) / apart * apart,
                          ldn = (cols + apart - 1) / apart * apart;
-            const size_t m_step = rows * ldm + (one_product ? 0 : 3 * apart),
+            const size_t m_step = rows * ldm + (m_apart ? 3 * apart : 0),
                          n_all = inner * ldn + apart, n_step = one_n ? 0 : n_all,
-                         p_step = rows * ldn + (one_product ? 0 : apart);
+                         p_step = rows * ldn + (p_apart ? apart : 0);
             // What is between matrices and rows makes every sum that takes it wrong.
             std::vector<float> m(count * m_step, NAN), n(count * n_all, NAN), p(count * p_step, -7),
                 got(p);
@@ -967,7 +966,6 @@ template <class Launch> static void check_batches(const char *name, Launch launc
 #if TESTED(pipelined) && !defined(TEST_FIRST)
 static void check_batch(void)
 {
-    check_batches("matmul_f32", matmul_f32_launch_batch);
     bool ok = true;
     // Of one: as NAME_launch would have it, by narrow.h.
     std::vector<float> row(5000, 1), sum(1);
@@ -1133,14 +1131,15 @@ static void check_plans_16(void)
     tap_ok(ok, "16 bits: right in parts of the depth");
     // A batch, whose last product is another one.
     const size_t rows = 9, cols = 7, inner = 12, count = 3;
-    std::vector<__half> m(count * rows * inner, (__half)1.0f), n(inner * cols, (__half)2.0f);
+    std::vector<__half> m(count * rows * inner, (__half)1.0f),
+        n(count * inner * cols, (__half)2.0f);
     std::vector<__half> p(count * rows * cols);
     for (size_t e = (count - 1) * rows * inner; e < m.size(); e++)
         m[e] = (__half)3.0f;
     const test_array on_m(m.size() * 2), on_n(n.size() * 2), on_p(p.size() * 2);
     on_m.fill(m.data()), on_n.fill(n.data());
     CHECK(matmul_f16_launch_batch(count, rows, cols, inner, 0.5f, (const __half *)on_m.get(), inner,
-                                  rows * inner, (const __half *)on_n.get(), cols, 0, 0,
+                                  rows * inner, (const __half *)on_n.get(), cols, inner * cols, 0,
                                   (__half *)on_p.get(), cols, rows * cols, 0));
     CHECK(cudaDeviceSynchronize());
     on_p.read(p.data());
@@ -1601,11 +1600,12 @@ int main(void)
     check(RUNG(matmul_f32_by_flat, float, 32, 16, 32));
     check(RUNG(matmul_f32_by_tall_8, float, 32, 8, 64));
     check(RUNG(matmul_f32_by_tall_24, float, 64, 24, 64));
-    check(RUNG(matmul_f32_by_tall_32, float, 32, 32, 64));
+    check(RUNG(matmul_f32_by_tall_32, float, 128, 32, 32));
     check(TURNED(n_turned_f32_by_tall_16, float, false, true));
     check(RUNG(matmul_f32_by_streamed, float, 32, 16, 32));
     check(TURNED(n_turned_f32_by_streamed, float, false, true));
     check_strips();
+    check_batches("matmul_f32", matmul_f32_launch_batch);
     check_plans_16();
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
     check_16<__half>("matmul_f16, no scratch", matmul_f16_bare_launch, false, false, 64, 64);

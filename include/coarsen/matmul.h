@@ -684,9 +684,9 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
       begin, lone, resident, false, NULL},                                                         \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_batch)}
-        COARSEN_ROW(batched_low, 0.963, 31.5, 12, 16),
-        COARSEN_ROW(batched_square, 0.726, 30.9, 12, 12),
-        COARSEN_ROW(batched_wide, 0.877, 27.4, 4.18, 8),
+        COARSEN_ROW(batched_low, 1.09, 17.5, 12, 16),
+        COARSEN_ROW(batched_square, 0.858, 18.6, 10.5, 12),
+        COARSEN_ROW(batched_wide, 0.987, 20.2, 3.49, 8),
 #undef COARSEN_ROW
     };
     return shapes[b];
@@ -696,14 +696,14 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_batched)(COARSEN_(problem) of, size_t s, size_t processors)
 {
-    // To copy operands an element at a time makes multiplications so much dearer.
-    const double singly = 2;
+    // To copy operands an element at a time, and to write P so, makes a tile so much dearer.
+    const double singly = 1.72;
     COARSEN_(plan) plan = {};
     COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
     if (!batched.takes_type)
         return plan;
     if (!of.m_aligned || !of.n_aligned)
-        batched.shape.cost *= singly, batched.shape.begin /= singly;
+        batched.shape.cost *= singly;
     plan.shape = s;
     plan.whole = coarsen_ceil_div(of.rows, batched.shape.rows) *
                  coarsen_ceil_div(of.cols, batched.shape.cols) * of.count;

@@ -380,7 +380,7 @@ FOLLOW = [
     ("readme", "matrix product |", lambda: [
         *ends(cells("matmul-float.csv", "I")), max(cells("matmul-float.csv", "G")) / 1000,
         *ends(cells("matmul-shapes.csv", "E")), *ends(cells("matmul-double.csv", "F")),
-        *ends(cells("matmul-half.csv", "F"))]),
+        *ends(cells("matmul-half-choice.csv", "E"))]),
     ("readme", "histogram |", lambda: [
         *ends(cells("histogram-data.csv", "G")),
         *ends(*(cells("histogram-bytes.csv", letter, "2^20", "2^22") for letter in "BCDEF"))]),
