@@ -4,7 +4,8 @@
 // makes a tile of P. Not for use by itself: those rungs include it, for each shape of tiles.
 //
 // It takes BM and BN, the rows and columns of a tile, COARSEN_THREADS, the threads of a block, and NAME_shared_bytes,
-// and declares NAME_make, which the rung then defines. Its manual is that of the rung.
+// and declares NAME_make, which the rung then defines. With COARSEN_PATCHES it takes TM, TN and the type NAME_made, and
+// defines what writes that to P. Its manual is that of the rung.
 
 #include "../base.h"
 #ifdef COARSEN_SHAPE_
@@ -44,6 +45,49 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_ACC mine
 {
     *to = (COARSEN_TYPE)(beta == (COARSEN_ACC)0 ? mine : mine + beta * (COARSEN_ACC)*to);
 }
+
+#ifdef COARSEN_PATCHES // tensor.h and tensor16.h, whose warps leave what they made in patches of 8 x 8
+// P = mine + beta P, of so many neighbours in a row, of which the first `there` are there: of a vector, or of one.
+COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_ACC *mine,
+                                          unsigned int items, unsigned int there, COARSEN_ACC beta)
+{
+    if (items > 1 && there >= items) {
+        COARSEN_(vector) result = {};
+        if (beta != (COARSEN_ACC)0)
+            result = *(const COARSEN_(vector) *)to;
+#pragma unroll
+        for (unsigned int q = 0; q < items; q++)
+            COARSEN_SHAPE_(write_one)(&result.item[q], mine[q], beta);
+        *(COARSEN_(vector) *)to = result;
+        return;
+    }
+#pragma unroll
+    for (unsigned int q = 0; q < items; q++)
+        if (q < there)
+            COARSEN_SHAPE_(write_one)(to + q, mine[q], beta);
+}
+
+// The same of all that a warp made, or as many rows and columns of it as are there.
+COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(COARSEN_TYPE *p, size_t ldp,
+                                               const COARSEN_SHAPE_(made) * made,
+                                               unsigned int items, unsigned int rows,
+                                               unsigned int cols, COARSEN_ACC beta)
+{
+    // Lanes side by side: the largest power of two, up to 32, that divides the pieces of a row.
+    const unsigned int pieces = TN / items | 32, across = pieces & -pieces;
+    const unsigned int row = threadIdx.x % 32 / across, col = threadIdx.x % across * items;
+    p += row * ldp + col;
+#pragma unroll 8
+    for (unsigned int down = 0; down < TM; down += 32 / across, p += 32 / across * ldp)
+#pragma unroll
+        for (unsigned int right = 0; right < TN; right += across * items) {
+            const unsigned int i = row + down, j = col + right;
+            if (i < rows && j < cols)
+                COARSEN_SHAPE_(write)
+            (p + right, &made->patch[i / 8][j / 8][i % 8 * 8 + j % 8], items, cols - j, beta);
+        }
+}
+#endif
 
 // The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
 // blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant.

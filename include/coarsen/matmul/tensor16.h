@@ -133,7 +133,9 @@ enum {
     COARSEN_SHAPE_(shared_bytes) = sizeof(COARSEN_SHAPE_(shared))
 };
 
+#define COARSEN_PATCHES
 #include "launch.h"
+#undef COARSEN_PATCHES
 
 #ifndef COARSEN_MADE_TENSOR16 // once for all shapes
 #define COARSEN_MADE_TENSOR16
@@ -351,47 +353,6 @@ COARSEN_INLINE void COARSEN_SHAPE_(load_n)(unsigned int *pairs, const COARSEN_SH
      COARSEN_ACROSS_N ? COARSEN_(piece)(col + high * 8 + lane % 8, k / 8 + low / 8, BK / 8)
                       : COARSEN_(piece)(k + low, col / 8 + high, BN / 8),
      !COARSEN_ACROSS_N);
-}
-
-// P = mine + beta P, of so many neighbours in a row, of which the first `there` are there: of a vector, or of one.
-COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_ACC *mine,
-                                          unsigned int items, unsigned int there, COARSEN_ACC beta)
-{
-    if (items > 1 && there >= items) {
-        COARSEN_(vector) result = {};
-        if (beta != (COARSEN_ACC)0)
-            result = *(const COARSEN_(vector) *)to;
-#pragma unroll
-        for (unsigned int q = 0; q < items; q++)
-            COARSEN_SHAPE_(write_one)(&result.item[q], mine[q], beta);
-        *(COARSEN_(vector) *)to = result;
-        return;
-    }
-#pragma unroll
-    for (unsigned int q = 0; q < items; q++)
-        if (q < there)
-            COARSEN_SHAPE_(write_one)(to + q, mine[q], beta);
-}
-
-// The same of all that a warp made, or as many rows and columns of it as are there.
-COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(COARSEN_TYPE *p, size_t ldp,
-                                               const COARSEN_SHAPE_(made) * made,
-                                               unsigned int items, unsigned int rows,
-                                               unsigned int cols, COARSEN_ACC beta)
-{
-    // Lanes side by side: the largest power of two, up to 32, that divides the pieces of a row.
-    const unsigned int pieces = TN / items | 32, across = pieces & -pieces;
-    const unsigned int row = threadIdx.x % 32 / across, col = threadIdx.x % across * items;
-    p += row * ldp + col;
-#pragma unroll 8
-    for (unsigned int down = 0; down < TM; down += 32 / across, p += 32 / across * ldp)
-#pragma unroll
-        for (unsigned int right = 0; right < TN; right += across * items) {
-            const unsigned int i = row + down, j = col + right;
-            if (i < rows && j < cols)
-                COARSEN_SHAPE_(write)
-            (p + right, &made->patch[i / 8][j / 8][i % 8 * 8 + j % 8], items, cols - j, beta);
-        }
 }
 
 // The work of a block, which launch.h declares; bfloat is a constant.
