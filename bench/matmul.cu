@@ -103,6 +103,16 @@ static const bool COARSEN_JOIN(SWEEP_NAME(coarsened), _added) = bench_add(
 #define COARSEN_STAGES 4
 #include <coarsen/matmul/tensor16.h>
 
+#define COARSEN_NAME warpgroup
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul/warpgroup.h>
+
+#define COARSEN_NAME matmul_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul.h>
+
 // A: the type of sums.
 template <typename T, typename A = T> struct rung_of {
     const char *kernel, *knobs;
@@ -114,9 +124,9 @@ template <typename T, typename A = T> struct rung_of {
 typedef rung_of<float> rung;
 
 // matmul.h, with the scratch that it asks for.
-#define WITH_SCRATCH(name, T)                                                                      \
-    static cudaError_t name##_with_scratch(size_t rows, size_t cols, size_t inner, T alpha,        \
-                                           const T *m, size_t ldm, const T *n, size_t ldn, T beta, \
+#define WITH_SCRATCH(name, T, A)                                                                   \
+    static cudaError_t name##_with_scratch(size_t rows, size_t cols, size_t inner, A alpha,        \
+                                           const T *m, size_t ldm, const T *n, size_t ldn, A beta, \
                                            T *p, size_t ldp, cudaStream_t stream)                  \
     {                                                                                              \
         static std::shared_ptr<void> scratch;                                                      \
@@ -129,11 +139,12 @@ typedef rung_of<float> rung;
         return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,               \
                              scratch.get(), bytes, stream);                                        \
     }
-WITH_SCRATCH(matmul, float)
-WITH_SCRATCH(matmul_tn, float)
-WITH_SCRATCH(matmul_nt, float)
-WITH_SCRATCH(matmul_tt, float)
-WITH_SCRATCH(matmul_f64, double)
+WITH_SCRATCH(matmul, float, float)
+WITH_SCRATCH(matmul_tn, float, float)
+WITH_SCRATCH(matmul_nt, float, float)
+WITH_SCRATCH(matmul_tt, float, float)
+WITH_SCRATCH(matmul_f64, double, double)
+WITH_SCRATCH(matmul_f16, __half, float)
 
 static const std::vector<rung> rungs = {
     {"naive", "", 12, naive_launch, nullptr},
@@ -389,8 +400,10 @@ static void halves(bench &b, cublasHandle_t cublas)
     const std::vector<rung_of<__half, float>> list = {
         {"tensor16", "", 14, tensor16_launch, nullptr},
         {"tensor16", "BM=64 BN=64 TM=32 TN=32", 14, tensor16_64_launch, nullptr},
+        {"warpgroup", "", 14, warpgroup_launch, nullptr},
+        {"matmul.h", "", 14, matmul_f16_with_scratch, nullptr},
     };
-    for (size_t n : {512, 1024, 2048, 4096, 8192, 4095})
+    for (size_t n : {512, 1024, 2048, 4096, 8192, 3000, 4095})
         product<__half, float>(b, cublas, list, {n, n, n, false, false}, "");
 }
 

@@ -319,6 +319,33 @@ OF_ONE(batched_i32, int)
 
 #endif
 
+#if TESTED(warpgroup) || TESTED(launch)
+
+#define COARSEN_NAME   group_f16
+#define COARSEN_TYPE   __half
+#define COARSEN_ACC    float
+#define BM             128
+#define BN             64
+#define COARSEN_STAGES 2
+#include <coarsen/matmul/warpgroup.h>
+
+#define COARSEN_NAME group_bf16_turned
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define BN           128
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/warpgroup.h>
+
+#ifndef TEST_FIRST
+#define COARSEN_NAME group_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#include <coarsen/matmul/warpgroup.h>
+#endif
+
+#endif
+
 #if TESTED(pack) || TESTED(pipelined)
 
 #define COARSEN_NAME  packed_f32
@@ -588,8 +615,9 @@ STRIPS(turned_i32, streamed, int, 6)
 #endif
 #endif
 
-// A rung with its last two tiles in up to three parts of the depth, or in many where there is much of it.
-#define PARTS(name, T, A)                                                                          \
+// A rung with its last two tiles in up to three parts of the depth, or in many where there is much of it. Parts begin at
+// multiples of `unit`.
+#define PARTS(name, T, A, unit)                                                                    \
     static cudaError_t name##_parts_launch(size_t rows, size_t cols, size_t inner, A alpha,        \
                                            const T *m, size_t ldm, const T *n, size_t ldn, A beta, \
                                            T *p, size_t ldp, cudaStream_t stream)                  \
@@ -599,7 +627,7 @@ STRIPS(turned_i32, streamed, int, 6)
         const size_t height = name##_tile_rows, width = name##_tile_cols;                          \
         const size_t tiles = (rows + height - 1) / height * ((cols + width - 1) / width);          \
         const size_t rest = tiles < 2 ? tiles : 2;                                                 \
-        const size_t depth = inner > 256 ? 8 : (inner / 3 + 8) / 8 * 8,                            \
+        const size_t depth = inner > 256 ? unit : (inner / 3 + unit) / unit * unit,                \
                      parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
         const test_array sums(rest *parts *height *width * sizeof(A));                             \
         name##_work work = {};                                                                     \
@@ -612,13 +640,17 @@ STRIPS(turned_i32, streamed, int, 6)
         return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;                \
     }
 #if TESTED(tensor16) || TESTED(launch)
-PARTS(tensor_f16, __half, float)
+PARTS(tensor_f16, __half, float, 8)
+#endif
+#if TESTED(warpgroup) || TESTED(launch)
+PARTS(group_f16, __half, float, 64)
+PARTS(group_bf16_turned, __nv_bfloat16, float, 64)
 #endif
 #if TESTED(tensor) || TESTED(launch)
-PARTS(tensor_f64, double, double)
+PARTS(tensor_f64, double, double, 8)
 #endif
 #if TESTED(pipelined)
-PARTS(pipelined_f32, float, float)
+PARTS(pipelined_f32, float, float, 8)
 #endif
 
 #if TESTED(pack) || TESTED(pipelined)
@@ -1593,6 +1625,16 @@ int main(void)
     check_16<__half>("tensor_f16_parts", tensor_f16_parts_launch, false, false, 64, 64);
 #ifndef TEST_FIRST
     check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
+#endif
+#endif
+#if TESTED(warpgroup) || TESTED(launch)
+    check_16<__half>("group_f16", group_f16_launch, false, false, 128, 64);
+    check_16<__half>("group_f16_parts", group_f16_parts_launch, false, false, 128, 64);
+    check_16<__nv_bfloat16>("group_bf16_turned", group_bf16_turned_launch, true, true, 256, 128);
+    check_16<__nv_bfloat16>("group_bf16_turned_parts", group_bf16_turned_parts_launch, true, true,
+                            256, 128);
+#ifndef TEST_FIRST
+    check_16<__nv_bfloat16>("group_bf16", group_bf16_launch, false, false, 256, 256);
 #endif
 #endif
 #if TESTED(matmul)

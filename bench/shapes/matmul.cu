@@ -15,7 +15,7 @@
 #ifdef SHAPE_ACC
 #define COARSEN_ACC SHAPE_ACC
 #else
-#define SHAPE_HAS_STRIPS // and what else is beside the tiles
+#define SHAPE_HAS_TALL // and what else is beside the tiles
 #endif
 #include <coarsen/matmul.h>
 
@@ -43,20 +43,22 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
             plans.push_back(
                 {plan, text_of("shape=%zu %s cost=%.6g", plan.shape, text.c_str(), plan.cost)});
     };
-    for (size_t s = 0; s < shapes; s++)
+    for (size_t s = SHAPE(_product_first_shape)(shapes); s < shapes; s++)
         for (size_t w = 0; w < SHAPE(_product_ways); w++) {
             const SHAPE(_product_plan) plan = SHAPE(_product_plan_of)(of, s, w, processors);
             const SHAPE(_product_shape) shape = SHAPE(_product_shape_of)(s);
-            add(plan, text_of("rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu packed=%zu",
-                              shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth,
-                              plan.pack_m + plan.pack_n));
+            add(plan,
+                text_of(
+                    "rows=%zu cols=%zu way=%zu whole=%zu parts=%zu depth=%zu slices=%zu packed=%zu",
+                    shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth, plan.slices,
+                    plan.pack_m + plan.pack_n));
         }
-#ifdef SHAPE_HAS_STRIPS
     for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
         const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
         add(SHAPE(_product_plan_strips)(of, s, processors),
             text_of("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
     }
+#ifdef SHAPE_HAS_TALL
     for (size_t t = 0; of.count == 1 && t < SHAPE(_product_tall_shapes); t++) {
         const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;
         const SHAPE(_product_plan) plan =
@@ -137,7 +139,7 @@ SHAPE_CONTEST
 #undef SHAPE_TYPE
 #undef SHAPE_ACC
 #undef SHAPE_NAME
-#undef SHAPE_HAS_STRIPS
+#undef SHAPE_HAS_TALL
 
 #else
 

@@ -115,6 +115,30 @@ static_assert(
 #include "matmul/tensor16.h"
 #include "matmul/align.h"
 
+// The same by warp groups: for much work, and in two blocks' tiles; and for fewer tiles.
+#define COARSEN_SHAPE _group_large
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE  _group_wide
+#define BN             192
+#define COARSEN_STAGES 5
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE  _group_square
+#define BM             128
+#define BN             128
+#define COARSEN_STAGES 6
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE  _group_small
+#define BM             128
+#define BN             64
+#define COARSEN_STAGES 6
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE _narrow
+#include "matmul/narrow.h"
+
 #if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_PLAIN // what is beside them, for devices without these tensor cores
 #define COARSEN_SHAPE _plain
@@ -122,6 +146,12 @@ static_assert(
 #endif
 
 #else
+#define COARSEN_SHAPE _narrow
+#include "matmul/narrow.h"
+
+#define COARSEN_SHAPE _flat
+#include "matmul/flat.h"
+
 // In tiles of most elements first: the defaults of pipelined.h; tiles of which a multiprocessor has several at a time,
 // so that some multiply while others wait; and tiles for products that have few, whose depth slices of the block
 // divide.
@@ -230,12 +260,6 @@ static_assert(
 #include "matmul/pipelined.h"
 #include "matmul/pack.h"
 
-#define COARSEN_SHAPE _narrow
-#include "matmul/narrow.h"
-
-#define COARSEN_SHAPE _flat
-#include "matmul/flat.h"
-
 // Few columns, or rows. Each operand that tall.h and streamed.h take, narrow.h takes, too.
 #if !defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_SHAPE _tall_8
@@ -295,8 +319,7 @@ static_assert(
 // Which operand narrow.h, tall.h and streamed.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
 // memory are neighbours in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows
 // or columns. Where neither is, there is no such macro.
-#ifdef COARSEN_IS_16
-#elif !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
+#if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_NARROW_OF_M(rows, cols) true
 #define COARSEN_FLAT_OF_M(rows, cols)   false
 #elif defined(COARSEN_M_TRANSPOSED) && defined(COARSEN_N_TRANSPOSED)
@@ -306,6 +329,9 @@ static_assert(
 #define COARSEN_FLAT_OF_M(rows, cols) (rows >= cols)
 #else
 #define COARSEN_NARROW_OF_M(rows, cols) (rows >= cols)
+#endif
+#ifdef COARSEN_IS_16
+#undef COARSEN_FLAT_OF_M // which takes longer than tiles
 #endif
 // Whether neighbours in memory are neighbours in depth.
 #ifdef COARSEN_M_TRANSPOSED
@@ -330,11 +356,13 @@ static_assert(
 // Fitted to the times of 1220 random products of floats on an H200, each by all plans that may be good
 // (bench/matmul_costs.py), and likewise of 228 of doubles and 267 of halves; except two that these do not tell: the large
 // shape's, and the deep one's, which makes 1024 x 1024.
-// packed: whether it takes M only column after column and N only row after row.
+// packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
+// make a tile together, and only of operands whose lines begin at multiples of 16 bytes. slices: into so many the depth may
+// be cut.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
-    size_t resident;
+    size_t resident, group, slices;
     bool packed;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_ACC, const COARSEN_TYPE *, size_t,
                           const COARSEN_TYPE *, size_t, COARSEN_ACC, COARSEN_TYPE *, size_t, size_t,
@@ -344,7 +372,7 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     static const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
+#define COARSEN_ROW_OF(shape, cost, begin, lone, resident, group, slices, packed)                  \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
      COARSEN_(shape##_shared_bytes),                                                               \
@@ -352,11 +380,24 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      begin,                                                                                        \
      lone,                                                                                         \
      resident,                                                                                     \
+     group,                                                                                        \
+     slices,                                                                                       \
      packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
+#define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
+    COARSEN_ROW_OF(shape, cost, begin, lone, resident, 0, 0, packed)
+#define COARSEN_GROUP(shape, cost, begin, lone, group, slices)                                     \
+    COARSEN_ROW_OF(shape, cost, begin, lone, 1000, group, slices, false)
 #ifdef COARSEN_IS_16
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
+        // The same beside warp groups, for what they make slowly.
+        COARSEN_ROW(square, 0.0338, 158, 27.3, 3, false),
+        COARSEN_ROW(large, 0.114, 302, 0.0592, 1, false),
+        COARSEN_GROUP(group_large, 4.93, 569, 0.514, 2, 0),
+        COARSEN_GROUP(group_wide, 4.93, 569, 0.514, 2, 0),
+        COARSEN_GROUP(group_square, 4.85, 487, 0.668, 1, 0),
+        COARSEN_GROUP(group_small, 4.81, 459, 0.675, 1, 8),
 #else
         COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
         COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
@@ -379,6 +420,8 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(tensor_large, 0.75, 51.3, 0.03, 1, false),
 #endif
 #undef COARSEN_ROW
+#undef COARSEN_GROUP
+#undef COARSEN_ROW_OF
     };
     return shapes[s];
 }
@@ -391,9 +434,9 @@ enum {
     COARSEN_(batched_shapes) = 3
 };
 #elif defined(COARSEN_PLAIN)
-enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes) = 2 };
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
 #else
-enum { COARSEN_(shapes_without_tensor) = 2, COARSEN_(shapes) = 2 };
+enum { COARSEN_(shapes_without_tensor) = 2, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
 #endif
 
 // How many of them there are to choose from: whether tensor cores multiply this type says the kernels' code.
@@ -401,12 +444,27 @@ COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
 {
     cudaFuncAttributes code = {};
 #ifdef COARSEN_IS_16
-    *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(large_kernel));
+    if (COARSEN_(has_engine)(status))
+        return COARSEN_(shapes);
+    const size_t most = COARSEN_(shapes_of_warps);
+    if (*status == cudaSuccess)
+        *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(large_kernel));
 #else
+    const size_t most = COARSEN_(shapes);
     if (COARSEN_(tensor_large_takes_type))
         *status = cudaFuncGetAttributes(&code, (const void *)COARSEN_(tensor_large_kernel));
 #endif
-    return code.ptxVersion >= 80 ? COARSEN_(shapes) : COARSEN_(shapes_without_tensor);
+    return code.ptxVersion >= 80 ? most : (size_t)COARSEN_(shapes_without_tensor);
+}
+
+// The first of so many shapes.
+COARSEN_HOST size_t COARSEN_(first_shape)(COARSEN_UNUSED size_t shapes)
+{
+#ifdef COARSEN_IS_16
+    if (shapes > COARSEN_(shapes_of_warps))
+        return COARSEN_(shapes_of_warps);
+#endif
+    return 0;
 }
 
 // A product, and what the choice of a plan depends on beside its size.
@@ -419,11 +477,12 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost; // in multiplications of a multiprocessor by the large shape
-    // Or COARSEN_(shapes): by narrow.h, or register_tiled.h; or one more: by flat.h; or from two more on: by tall.h; or
-    // COARSEN_(streamed): by streamed.h; or from one more on: by batched.h.
+    // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed): by
+    // streamed.h; or from one more on: by batched.h. Of 16 bits, two more: by register_tiled.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
+    size_t slices;              // of the depth of all tiles, a block each; or 0
     size_t pack_bytes, scratch_bytes;
 } COARSEN_(plan);
 
@@ -440,15 +499,16 @@ enum { COARSEN_(pack_launch) = 1250000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
-COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bool pack_n,
+COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bool pack_n, size_t s,
                                            size_t processors, COARSEN_(plan) * plan)
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
-    const double pack_element = 15;
+    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 34.5 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
+    (void)s;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -472,9 +532,10 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
 }
 
 // The ways to make a product of tiles of one shape. Way 0: all tiles whole. 1 to 4: what is left for the last wave, in
-// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. From packing_ways on the same, after
+// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. 9 to 11: all tiles, if they are so
+// few, by clusters of 2, 4 or 8 blocks, which share the depth. From packing_ways on the same, after
 // operands that are not as tiles are copied fastest were packed. A plan of no cost: there is none.
-enum { COARSEN_(packing_ways) = 9, COARSEN_(ways) = 18 };
+enum { COARSEN_(packing_ways) = 12, COARSEN_(ways) = 24 };
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
 {
@@ -483,10 +544,14 @@ COARSEN_HOST COARSEN_(plan)
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
-    const double add = 4.1e5, add_element = 120, element = 5.2;
+    const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
+    const double add = groups ? 5.99e5 : 4.1e5, add_element = groups ? 101 : 120,
+                 element = groups ? 3.28 : 5.2;
+    const size_t depth_unit = 64; // of a part
     const bool by_element = !of.m_aligned || !of.n_aligned;
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
 #else
+    const size_t depth_unit = 32;
     const double add = 7.03e5, add_element = 65, element = 1.14;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
@@ -499,48 +564,69 @@ COARSEN_HOST COARSEN_(plan)
         shape.cost *= 2; // half as many multiplications at a time
     COARSEN_(plan) plan = {};
     plan.shape = s;
-    if (of.count > 1 && way > 0)
+    if (of.count > 1 && way > 0 && (way < 9 || way >= COARSEN_(packing_ways)))
         return none;
     if (way >= COARSEN_(packing_ways)) {
-        plan.cost = COARSEN_(plan_packing)(of, pack_m, pack_n, processors, &plan);
+        plan.cost = COARSEN_(plan_packing)(of, pack_m, pack_n, s, processors, &plan);
         if (plan.cost == 0)
             return none;
         way -= COARSEN_(packing_ways);
-    } else if (shape.packed) {
+    } else if (shape.packed || (shape.group > 0 && by_element)) {
         return none;
     } else if (by_element) {
         shape.cost *= element, shape.begin /= element;
     }
 
+    const size_t at_a_time =
+        shape.group > 1 && processors > shape.group ? processors / shape.group : processors;
     const size_t area = shape.rows * shape.cols;
     const size_t tiles =
         coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
+    if (shape.group > 0) {
+        // It takes as long as a block brings rows of M and columns of N, and no 64 of them that no tile has.
+        const size_t rows =
+            coarsen_min(shape.rows / shape.group, 64 * coarsen_ceil_div(of.rows, 64));
+        shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
+        shape.cols = 1;
+    }
     if (way == 0) {
-        plan.cost += COARSEN_(cost)(shape, coarsen_ceil_div(tiles, processors), of.inner);
+        plan.cost += COARSEN_(cost)(shape, coarsen_ceil_div(tiles, at_a_time), of.inner);
         plan.whole = tiles, plan.parts = 1, plan.depth = of.inner;
         plan.scratch_bytes = plan.pack_bytes;
         return plan;
     }
-    const size_t waves = (way - 1) % 4 + 1, rest = way <= 4 ? tiles % processors : tiles;
-    const size_t most = rest > 0 ? waves * processors / rest : 0;
+    if (way >= 9) {
+        const double join = 5.86e5; // multiplications that it costs to add up slices
+        const size_t slices = (size_t)2 << (way - 9), steps = coarsen_ceil_div(of.inner, 64);
+        // Clusters of more than two blocks leave some multiprocessors out.
+        const size_t room = slices > 2 ? at_a_time - at_a_time / 4 : at_a_time;
+        if (slices > shape.slices || slices > steps || tiles > room / slices)
+            return none;
+        plan.cost += COARSEN_(cost)(shape, 1, 64 * coarsen_ceil_div(steps, slices)) + join;
+        plan.whole = tiles, plan.parts = 1, plan.depth = of.inner, plan.slices = slices;
+        plan.scratch_bytes = plan.pack_bytes;
+        return plan;
+    }
+    const size_t waves = (way - 1) % 4 + 1, rest = way <= 4 ? tiles % at_a_time : tiles;
+    const size_t most = rest > 0 ? waves * at_a_time / rest : 0;
     if (most < 2)
         return none;
     plan.whole = tiles - rest;
-    plan.depth = 32 * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), 32);
+    plan.depth = depth_unit * coarsen_ceil_div(coarsen_ceil_div(of.inner, most), depth_unit);
     plan.parts = plan.depth == 0 ? 1 : coarsen_ceil_div(of.inner, plan.depth);
     const size_t sums = rest * plan.parts * area;
     if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
         return none;
     plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
-    plan.cost += COARSEN_(cost)(shape, plan.whole / processors, of.inner) +
+    plan.cost += COARSEN_(cost)(shape, plan.whole / at_a_time, of.inner) +
                  COARSEN_(cost)(shape, waves, plan.depth) + add +
                  (double)sums * add_element / (double)processors;
     return plan;
 }
 
-#ifndef COARSEN_IS_16
 // What there is to do for narrow.h, if s is COARSEN_(shapes), or else for flat.h: so many warps, each with so many steps
 // through the depth, for so many few rows or columns. For more of these than two tiles have, or than of the others, nothing.
+// Of 16 bits, for more than one neither.
 typedef struct {
     size_t warps, steps, few;
 } COARSEN_(strips);
@@ -555,8 +641,8 @@ COARSEN_HOST COARSEN_(strips)
     COARSEN_(narrow_product) narrow = {};
     narrow.rows = narrow_of_m ? rows : cols, narrow.cols = narrow_of_m ? cols : rows;
     narrow.inner = problem.inner, narrow.count = problem.count;
-    if (s == COARSEN_(shapes) && narrow.cols <= 2 * COARSEN_(narrow_tile_cols) &&
-        narrow.cols <= narrow.rows) {
+    const size_t most = sizeof(COARSEN_TYPE) == 2 ? 1 : 2 * COARSEN_(narrow_tile_cols);
+    if (s == COARSEN_(shapes) && narrow.cols <= most && narrow.cols <= narrow.rows) {
         COARSEN_(narrow_divide)(&narrow, processors);
         const size_t groups = narrow.groups * narrow.count *
                               coarsen_ceil_div(narrow.cols, COARSEN_(narrow_tile_cols));
@@ -588,9 +674,13 @@ COARSEN_HOST COARSEN_(strips)
 // each step waits for memory.
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
 {
+#ifdef COARSEN_IS_16
+    const double warp = 1e3, step = 3.8e4, step_more = 0, wait = 1.9e5;
+#else
     const bool narrow = s == COARSEN_(shapes);
     const double warp = narrow ? 0.89e4 : 1.9e4, step = narrow ? 1.1e4 : 3.5e4,
                  step_more = narrow ? 3.7e4 : 1.8e4, wait = narrow ? 2.2e5 : 5.8e5;
+#endif
     const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
     const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
     const double all = (double)strips.warps / (double)processors * (warp + steps * each);
@@ -600,7 +690,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
     return plan;
 }
 
-#ifdef COARSEN_NARROW_OF_M
+#if defined(COARSEN_NARROW_OF_M) && !defined(COARSEN_IS_16)
+#define COARSEN_HAS_TALL // and streamed.h
 // What launches tall.h or streamed.h.
 typedef cudaError_t (*COARSEN_(launch_steps))(size_t, size_t, size_t, COARSEN_TYPE,
                                               const COARSEN_TYPE *, size_t, const COARSEN_TYPE *,
@@ -619,7 +710,7 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
     static const COARSEN_(tall) shapes[] = {
 #define COARSEN_TALL(name, cost, begin, lone, resident)                                            \
     {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, false, NULL},                                                         \
+      begin, lone, resident, 0, 0, false, NULL},                                                   \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
         COARSEN_TALL(tall_8, 3.19, 73.8, 1.14, 5),
@@ -681,7 +772,7 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
     static const COARSEN_(batched) shapes[] = {
 #define COARSEN_ROW(name, cost, begin, lone, resident)                                             \
     {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, false, NULL},                                                         \
+      begin, lone, resident, 0, 0, false, NULL},                                                   \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_batch)}
         COARSEN_ROW(batched_low, 1.09, 17.5, 12, 16),
@@ -711,7 +802,6 @@ COARSEN_HOST COARSEN_(plan)
     return plan;
 }
 #endif
-#endif
 
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
@@ -731,20 +821,20 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     size_t shapes = 0;
     if (*status == cudaSuccess)
         shapes = COARSEN_(count_shapes)(status);
-    best.shape = COARSEN_(shapes);
+    const size_t first = COARSEN_(first_shape)(shapes);
+    best.shape = COARSEN_(shapes) + 2; // if there is none: by register_tiled.h
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
     for (size_t way = 0; way < COARSEN_(ways); way++) {
         if (way >= COARSEN_(packing_ways) && best.cost < (double)COARSEN_(pack_launch))
             break; // little work: nothing that packs could cost less
-        for (size_t s = 0; s < shapes; s++)
-            if (s == 0 || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
+        for (size_t s = first; s < shapes; s++)
+            if (s == first || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
                 COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
     }
-#ifndef COARSEN_IS_16
     for (size_t s = COARSEN_(shapes); s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
-#ifdef COARSEN_NARROW_OF_M
+#ifdef COARSEN_HAS_TALL
     for (size_t t = 0; of.count == 1 && t < COARSEN_(tall_shapes); t++)
         if (COARSEN_(tall_of)(t).shape.shared_bytes <= shared_limit)
             COARSEN_(consider)
@@ -757,7 +847,6 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
         if (COARSEN_(batched_of)(b).shape.shared_bytes <= shared_limit)
             COARSEN_(consider)
     (COARSEN_(plan_batched)(of, COARSEN_(streamed) + 1 + b, processors), &best);
-#endif
 #endif
     return best;
 }
@@ -780,13 +869,12 @@ COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
     return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
-#ifndef COARSEN_IS_16
 // Makes products by narrow.h, if s is COARSEN_(shapes), or else by flat.h. Their arguments are sound.
 COARSEN_HOST cudaError_t COARSEN_(launch_strips)(size_t s, size_t count, size_t rows, size_t cols,
-                                                 size_t inner, COARSEN_TYPE alpha,
+                                                 size_t inner, COARSEN_ACC alpha,
                                                  const COARSEN_TYPE *m, size_t ldm, size_t m_step,
                                                  const COARSEN_TYPE *n, size_t ldn, size_t n_step,
-                                                 COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                 COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
                                                  size_t p_step, cudaStream_t stream)
 {
 #ifdef COARSEN_NARROW_OF_M
@@ -814,7 +902,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_strips)(size_t s, size_t count, size_t 
 #endif
     return cudaErrorNotSupported; // no such plan
 }
-#endif
 
 // Makes a product as planned. Its arguments are sound.
 COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows, size_t cols,
@@ -824,12 +911,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
                                                COARSEN_TYPE *p, size_t ldp, void *scratch,
                                                cudaStream_t stream)
 {
-#ifndef COARSEN_IS_16
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
         return COARSEN_(launch_strips)(plan.shape, 1, rows, cols, inner, alpha, m, ldm, 0, n, ldn,
                                        0, beta, p, ldp, 0, stream);
-#endif
-#ifdef COARSEN_NARROW_OF_M
+#ifdef COARSEN_HAS_TALL
     if (plan.shape > COARSEN_(shapes) + 1) {
         const size_t t = plan.shape - COARSEN_(shapes) - 2;
         const COARSEN_(launch_steps) launch = plan.shape == COARSEN_(streamed)
@@ -843,7 +928,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
     }
 #endif
 #ifdef COARSEN_PLAIN
-    if (plan.shape == COARSEN_(shapes))
+    if (plan.shape == COARSEN_(shapes) + 2)
         return COARSEN_(plain_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
                                       stream);
 #endif
@@ -876,7 +961,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
         m = of_m.to, ldm = work.m_rows = plan.pack_m;
     if (plan.pack_n > 0)
         n = of_n.to, ldn = work.n_cols = plan.pack_n;
-    work.depth = plan.depth;
+    work.depth = plan.depth, work.slices = plan.slices;
     work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
@@ -922,11 +1007,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
                                                      cudaStream_t stream)
 {
     cudaError_t status = cudaSuccess;
-#ifndef COARSEN_IS_16
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
         return COARSEN_(launch_strips)(plan.shape, count, rows, cols, inner, alpha, m, ldm, m_step,
                                        n, ldn, n_step, beta, p, ldp, p_step, stream);
-#endif
 #ifdef COARSEN_BATCHED
     if (plan.shape > COARSEN_(streamed))
         return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(
@@ -934,7 +1017,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
             stream);
 #endif
 #ifdef COARSEN_PLAIN
-    if (plan.shape == COARSEN_(shapes)) {
+    if (plan.shape == COARSEN_(shapes) + 2) {
         for (size_t b = 0; b < count && status == cudaSuccess; b++)
             status = COARSEN_(plain_launch)(rows, cols, inner, alpha, m + b * m_step, ldm,
                                             n + b * n_step, ldn, beta, p + b * p_step, ldp, stream);
@@ -942,7 +1025,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
     }
 #endif
     COARSEN_(work) work = {};
-    work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
+    work.m_step = m_step, work.n_step = n_step, work.p_step = p_step, work.slices = plan.slices;
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     const size_t most = 65535; // of a launch
     for (size_t done = 0; done < count && status == cudaSuccess; done += most)
@@ -1003,6 +1086,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
 
 #undef COARSEN_IS_16
 #undef COARSEN_PLAIN
+#undef COARSEN_HAS_TALL
 #undef COARSEN_NARROW_OF_M
 #undef COARSEN_BATCHED
 #undef COARSEN_FLAT_OF_M

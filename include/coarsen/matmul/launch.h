@@ -18,9 +18,20 @@ typedef struct {
     unsigned int first;
     size_t m_step, n_step, p_step;
     size_t depth; // of a part
+    size_t
+        slices; // of the depth, a block each of a cluster (warpgroup.h): 2, 4 or 8; or fewer than 2: none
     COARSEN_ACC *sums;
     size_t m_rows, n_cols; // of packed operands (pack.h): with the zeros that make up whole vectors
 } COARSEN_(work);
+
+// Of 16 bits, whether COARSEN_TYPE is __nv_bfloat16, and not __half: what 1 looks like says so. The compiler works it out.
+COARSEN_HOST_DEVICE bool COARSEN_(is_bfloat)(void)
+{
+    const COARSEN_TYPE one = (COARSEN_TYPE)1.0f;
+    unsigned short bits;
+    memcpy(&bits, (const void *)&one, 2);
+    return bits == 0x3f80;
+}
 #endif
 
 #define COARSEN_BAND 8u // tiles
@@ -89,6 +100,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(COARSEN_TYPE *p, size_t ldp,
 }
 #endif
 
+#ifndef COARSEN_STAYS // warpgroup.h, whose blocks stay, has a kernel and a launch of its own
 // The work of a block: tile work.first + blockIdx.x of product blockIdx.y of a batch; or its part of the depth
 // blockIdx.y, whose sums are left as a matrix of their own. is_part is a constant.
 COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
@@ -114,6 +126,8 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(make)
     (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_ACC)0, NULL, BN, work);
 }
+
+#endif
 
 // Adds up what the parts left of tile work.first + blockIdx.x. `groups` groups of threads share the parts of an element,
 // and their sums are added up in order.
@@ -162,6 +176,27 @@ COARSEN_KERNEL void __launch_bounds__(256)
 }
 
 #ifndef __CUDACC_RTC__
+// Adds up the parts of the `rest` tiles from work.first on.
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_add)(size_t rest, size_t rows, size_t cols,
+                                                    size_t parts, COARSEN_ACC beta, COARSEN_TYPE *p,
+                                                    size_t ldp, COARSEN_(work) work,
+                                                    cudaStream_t stream)
+{
+    unsigned int groups = 1; // as many as have 8 parts each
+    while (groups < 32 && parts >= 16 * groups)
+        groups *= 2;
+    cudaLaunchConfig_t config = coarsen_launch_config(rest, 256, 0, stream);
+    cudaLaunchAttribute attribute;
+    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256 / groups);
+    const cudaError_t status =
+        COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
+    if (status != cudaSuccess)
+        return status;
+    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
+                              groups, beta, p, ldp, work);
+}
+
+#ifndef COARSEN_STAYS
 // So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
 // which are added up.
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
@@ -177,8 +212,8 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     cudaLaunchConfig_t config =
         coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
     config.gridDim.y = (unsigned int)count;
-    cudaLaunchAttribute attribute;
 #ifdef COARSEN_PACKED // what is read was written by the kernel before
+    cudaLaunchAttribute attribute;
     if (status == cudaSuccess)
         status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(kernel));
 #endif
@@ -199,17 +234,15 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
-    unsigned int groups = 1; // as many as have 8 parts each
-    while (groups < 32 && parts >= 16 * groups)
-        groups *= 2;
-    config = coarsen_launch_config(rest, 256, 0, stream);
-    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256 / groups);
-    status = COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
-    if (status != cudaSuccess)
-        return status;
-    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
-                              groups, beta, p, ldp, work);
+    return COARSEN_SHAPE_(launch_add)(rest, rows, cols, parts, beta, p, ldp, work, stream);
 }
+#else
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(size_t, size_t, size_t, size_t, COARSEN_ACC,
+                                                     const COARSEN_TYPE *, size_t,
+                                                     const COARSEN_TYPE *, size_t, COARSEN_ACC,
+                                                     COARSEN_TYPE *, size_t, size_t, size_t,
+                                                     COARSEN_(work), cudaStream_t);
+#endif
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
                                                 COARSEN_ACC alpha, const COARSEN_TYPE *m,

@@ -13,13 +13,14 @@
 // | parameter            | default   | meaning                                                     |
 // |----------------------|-----------|-------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                           |
-// | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
+// | COARSEN_TYPE         | required  | number type of 4 or 8 bytes; or __half or __nv_bfloat16     |
+// | COARSEN_ACC          | undefined | required for those two: float, the type of sums, alpha, beta |
 // | COARSE_FACTOR        | 8         | rows of P at a time, at the most, from 1 to 16              |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
 // Defines NAME_kernel and NAME_one_kernel (256 threads), what block/vector.h defines, and
-//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//                             COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // The arguments, what is read and written, and the errors are those of matmul/pipelined.h. No scratch. Deterministic.
 //
 // Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
@@ -33,9 +34,6 @@
 
 #if defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_SHAPE)
 #error "coarsen/matmul: COARSEN_M_TRANSPOSED goes with matmul.h or pipelined.h"
-#endif
-#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
@@ -56,8 +54,9 @@
 #define COARSEN_HALF          ((COARSE_FACTOR + 1) / 2)
 #define COARSEN_LEAST_THREADS 4 // threads for the same rows
 
-static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
-              "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes");
+static_assert(
+    sizeof(COARSEN_ACC) == 4 || sizeof(COARSEN_ACC) == 8,
+    "coarsen/matmul: narrow.h takes numbers of 4 or 8 bytes, or of 2 with COARSEN_ACC float");
 
 enum { COARSEN_SHAPE_(tile_cols) = COARSEN_FEW };
 
@@ -68,7 +67,7 @@ typedef struct {
     size_t rows, cols, inner;
     const COARSEN_TYPE *m, *few;
     size_t ldm, step_k, step_j;
-    COARSEN_TYPE alpha, beta;
+    COARSEN_ACC alpha, beta;
     COARSEN_TYPE *p;
     size_t step_row, step_col;
     size_t count, m_step, few_step, p_step;
@@ -77,7 +76,7 @@ typedef struct {
 } COARSEN_SHAPE_(product);
 
 // What a block does, for so many rows and columns at the most, which are constants.
-COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COARSEN_TYPE *sums,
+COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COARSEN_ACC *sums,
                                          unsigned int most_rows, unsigned int most_cols)
 {
     const unsigned int count = most_rows * most_cols;
@@ -93,7 +92,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
     const COARSEN_TYPE *const few = of->few + product * of->few_step + col * of->step_j;
     const bool vectors = ((size_t)of->m | (of->ldm | of->m_step) * sizeof(COARSEN_TYPE)) % 16 == 0;
 
-    COARSEN_TYPE sum[COARSEN_SUMS] = {};
+    COARSEN_ACC sum[COARSEN_SUMS] = {};
     // A thread takes 16 bytes; or, where rows begin anywhere, as many elements, but threads take neighbours.
     const size_t apart = vectors ? 1 : of->threads, step = (size_t)of->threads * COARSEN_ITEMS;
     for (size_t k = vectors ? thread * COARSEN_ITEMS : thread; k < of->inner; k += step) {
@@ -110,7 +109,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
             else
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    of_m[i].item[q] = k + q * apart < of->inner ? from[q * apart] : (COARSEN_TYPE)0;
+                    of_m[i].item[q] =
+                        k + q * apart < of->inner ? from[q * apart] : (COARSEN_TYPE)0.0f;
         }
 #pragma unroll
         for (unsigned int j = 0; j < most_cols; j++)
@@ -124,7 +124,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
             for (unsigned int j = 0; j < most_cols; j++)
 #pragma unroll
                 for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    sum[i * most_cols + j] += of_m[i].item[q] * of_few[j].item[q];
+                    sum[i * most_cols + j] +=
+                        (COARSEN_ACC)of_m[i].item[q] * (COARSEN_ACC)of_few[j].item[q];
     }
 
     // The lanes' sums are added up. In each step a lane gives half of what it has away, and adds what another lane has of
@@ -144,8 +145,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
 #pragma unroll
         for (unsigned int e = 0; e < count; e++)
             if (e < left) {
-                const COARSEN_TYPE other = halves ? sum[(left + e) % count] : sum[e];
-                const COARSEN_TYPE give = upper ? sum[e] : other, keep = upper ? other : sum[e];
+                const COARSEN_ACC other = halves ? sum[(left + e) % count] : sum[e];
+                const COARSEN_ACC give = upper ? sum[e] : other, keep = upper ? other : sum[e];
                 sum[e] = keep + __shfl_xor_sync(0xffffffff, give, (int)lanes);
             }
     }
@@ -159,23 +160,25 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
     if (at >= all_groups)
         return;
     const unsigned int parts = of->threads / together;
-    const COARSEN_TYPE *const of_parts = sums + group * parts * count;
+    const COARSEN_ACC *const of_parts = sums + group * parts * count;
     for (unsigned int e = thread; e < count; e += of->threads) {
         const unsigned int i = e / most_cols, j = e % most_cols;
-        COARSEN_TYPE all = 0;
+        COARSEN_ACC all = 0;
         for (unsigned int part = 0; part < parts; part++)
             all += of_parts[part * count + e];
         COARSEN_TYPE *const to =
             of->p + product * of->p_step + (first + i) * of->step_row + (col + j) * of->step_col;
         if (i < rows && j < cols)
-            *to = of->beta == (COARSEN_TYPE)0 ? of->alpha * all : of->alpha * all + of->beta * *to;
+            *to = (COARSEN_TYPE)(of->beta == (COARSEN_ACC)0
+                                     ? of->alpha * all
+                                     : of->alpha * all + of->beta * (COARSEN_ACC)*to);
     }
 }
 
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(kernel)(COARSEN_SHAPE_(product) of)
 {
-    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_SUMS);
+    COARSEN_SHARED(COARSEN_ACC, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_SUMS);
     COARSEN_SHAPE_(make)(&of, sums, COARSE_FACTOR, COARSEN_FEW);
 }
 
@@ -183,7 +186,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(one_kernel)(COARSEN_SHAPE_(product) of)
 {
-    COARSEN_SHARED(COARSEN_TYPE, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_HALF);
+    COARSEN_SHARED(COARSEN_ACC, sums, COARSEN_THREADS / COARSEN_LEAST_THREADS * COARSEN_HALF);
     COARSEN_SHAPE_(make)(&of, sums, COARSEN_HALF, 1);
 }
 
@@ -233,12 +236,12 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_product)(COARSEN_SHAPE_(product) 
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
-                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
+                                                COARSEN_ACC alpha, const COARSEN_TYPE *m,
                                                 size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
+                                                COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
                                                 cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
     size_t blocks = 0;
     const cudaError_t status = COARSEN_(count_tiles)(&blocks, COARSE_FACTOR, cols > 0 ? cols : 1,

@@ -177,15 +177,6 @@ COARSEN_INLINE void COARSEN_(load_matrices)(unsigned int *pairs, const COARSEN_(
 #endif
 }
 
-// Whether COARSEN_TYPE is __nv_bfloat16, and not __half: what 1 looks like says so. The compiler works it out.
-COARSEN_INLINE bool COARSEN_(is_bfloat)(void)
-{
-    const COARSEN_TYPE one = (COARSEN_TYPE)1.0f;
-    unsigned short bits;
-    memcpy(&bits, (const void *)&one, 2);
-    return bits == 0x3f80;
-}
-
 // sum += m n, by a warp, where sum is 16 x 8, m is 16 x 16 and n is 16 x 8, in pairs of neighbours in depth:
 //     sum[q], of 4     row lane / 4 + q / 2 * 8    column lane % 4 * 2 + q % 2
 //     m[q], of 4       row lane / 4 + q % 2 * 8    columns lane % 4 * 2 + q / 2 * 8 and the next

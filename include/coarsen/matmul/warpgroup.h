@@ -1,0 +1,910 @@
+// SPDX-License-Identifier: MIT
+//
+// coarsen/matmul/warpgroup.h: eighth rung, tensor16.h with the instruction of Hopper: four warps multiply together, and
+// take both operands from shared memory.
+//     P = alpha M N + beta P:  P[i][j] = alpha (sum over k of M[i][k] N[k][j]) + beta P[i][j]
+//
+//     #include <cuda_fp16.h>
+//     #define COARSEN_NAME matmul_f16
+//     #define COARSEN_TYPE __half
+//     #define COARSEN_ACC  float
+//     #include <coarsen/matmul/warpgroup.h>
+//
+// | parameter            | default   | meaning                                                       |
+// |----------------------|-----------|---------------------------------------------------------------|
+// | COARSEN_NAME         | required  | prefix of every name defined here                             |
+// | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
+// | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
+// | BM                   | 256       | rows of P per cluster: 128 of each of its one or two blocks   |
+// | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                     |
+// | COARSEN_STAGES       | 4         | tiles of M and N per block, from 2 to 8                       |
+// | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
+// | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column                   |
+// Defines the same names as pipelined.h. Arguments, errors and determinism are as of tensor16.h. It is for code that is
+// compiled for compute capability 9.0 with its own features: -gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or later,
+// where all rows of M and N, as they are stored, begin at multiples of 16 bytes. Elsewhere it gives the same result, much
+// slower, with other roundings.
+//
+// Price saved: tensor16.h's warps bring each operand from shared memory to registers, once per warp, and its threads copy
+// the tiles there, 16 bytes each. Here the multiplication reads shared memory itself, 64 x BN x 16 products at a time, and
+// one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, and the
+// two blocks of a cluster, one below the other, each bring half of the columns of N for both.
+// How: one warp copies, and the others multiply. Each stage has two gates (block/box.h): one opens when its tiles have
+// come, the other when all warps that read them are done. Blocks stay, and go from tile to tile of P, so that the first
+// tiles of M and N of the next one come while results are written.
+// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default, so one block per multiprocessor; and a cluster
+// makes 256 x 256 elements of P or none.
+// Source: PTX ISA, wgmma; V. Thakkar et al., CUTLASS 3, 2023, on warps that copy for others.
+
+#if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
+#error "coarsen/matmul: define COARSEN_ACC, the type of sums (float), before the include"
+#endif
+#define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
+#include "../base.h"
+#include "../block/box.h"
+#include "../block/overlap.h"
+#include "../block/vector.h"
+
+#ifndef COARSEN_SHAPE // a part of the names: matmul.h includes this file once per shape
+#define COARSEN_SHAPE
+#endif
+#define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
+
+#ifndef BM
+#define BM 256
+#endif
+#ifndef BN
+#define BN 256
+#endif
+#ifndef COARSEN_STAGES
+#define COARSEN_STAGES 4
+#elif COARSEN_STAGES < 2 || COARSEN_STAGES > 8
+#error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
+#endif
+
+#define BK             64
+#define COARSEN_RANKS  (BM / COARSEN_ROWS) // blocks of a cluster
+#define COARSEN_ROWS   128                 // of P per block
+#define COARSEN_GROUPS 2                   // warp groups that multiply, 64 rows each
+#define COARSEN_THREADS                                                                            \
+    (128 * COARSEN_GROUPS +                                                                        \
+     128) // registers are given to groups: one group has the warp that copies
+#if BM == 128 && BN == 64
+#define COARSEN_SLICED 1 // the depth may be, among the blocks of a cluster
+#else
+#define COARSEN_SLICED 0
+#endif
+#ifdef COARSEN_M_TRANSPOSED
+#define COARSEN_ACROSS_M 0
+#else
+#define COARSEN_ACROSS_M 1
+#endif
+#ifdef COARSEN_N_TRANSPOSED
+#define COARSEN_ACROSS_N 1
+#else
+#define COARSEN_ACROSS_N 0
+#endif
+
+static_assert(sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4,
+              "coarsen/matmul: warpgroup.h multiplies __half or __nv_bfloat16, and adds up floats");
+static_assert((BM == 128 || BM == 256) && (BN == 64 || BN == 128 || BN == 192 || BN == 256),
+              "coarsen/matmul: of warpgroup.h, BM must be 128 or 256, and BN 64, 128, 192 or 256");
+
+#define COARSEN_STAYS
+#include "launch.h"
+#undef COARSEN_STAYS
+
+#ifndef COARSEN_MADE_WARPGROUP // once for all shapes
+#define COARSEN_MADE_WARPGROUP
+// A matrix, or an array of them, as it is stored.
+typedef struct {
+    const COARSEN_TYPE *first;
+    size_t ld, length, lines, step;
+} COARSEN_(stored);
+
+// What there is to do. The first `whole` tiles of P of each product, and of the others `parts` parts of the depth.
+typedef struct {
+    COARSEN_(map) m_map, n_map;
+    COARSEN_(stored) m, n;
+    COARSEN_TYPE *p;
+    size_t rows, cols, inner, ldp;
+    unsigned int count, tiles, whole, parts;
+    COARSEN_ACC alpha, beta;
+    COARSEN_(work) work;
+    bool by_engine; // copies boxes; or else threads do
+} COARSEN_(task);
+
+// A warp copies a box as the engine does, from line y, element x on.
+COARSEN_DEVICE void COARSEN_(copy_by_threads)(COARSEN_(vector) * to, const COARSEN_TYPE *first,
+                                              const COARSEN_(stored) * of, size_t x, size_t y)
+{
+    const unsigned int lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (unsigned int place = lane; place < 64 * 8; place += 32) {
+        const unsigned int line = place / 8, piece = place % 8 ^ line % 8;
+        const COARSEN_TYPE *const from = first + (y + line) * of->ld + x + piece * 8;
+        COARSEN_(vector) some = {};
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++)
+            if (y + line < of->lines && x + piece * 8 + q < of->length)
+                some.item[q] = from[q];
+        to[place] = some;
+    }
+}
+
+// Boxes of 64 rows, or columns, from `at` on, of which there are at most so many.
+COARSEN_INLINE unsigned int COARSEN_(boxes)(size_t at, size_t end, unsigned int most)
+{
+    return at < end ? ((unsigned int)coarsen_min(end - at, most) + 63) / 64 : 0;
+}
+
+#if COARSEN_HAS_ENGINE
+// The place of an operand in shared memory, for the instruction. across: its neighbours are neighbours in depth. Then
+// so many bytes lie between 8 lines and the next 8; otherwise between 8 of depth and the next 8, and a box after 64 others.
+COARSEN_INLINE unsigned long long COARSEN_(operand)(const COARSEN_(vector) * at)
+{
+    const unsigned long long swizzled_128 = 1ULL << 62, eight = 1024 / 16, box = 8192 / 16;
+    return swizzled_128 | eight << 32 | box << 16 |
+           ((unsigned int)__cvta_generic_to_shared(at) & 0x3ffff) >> 4;
+}
+
+COARSEN_INLINE void COARSEN_(multiply_begins)(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+COARSEN_INLINE void COARSEN_(multiply_ends)(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+#define COARSEN_SUMS_4(at) "+f"(sum[at][0]), "+f"(sum[at][1]), "+f"(sum[at][2]), "+f"(sum[at][3])
+#define COARSEN_SUMS_16(at)                                                                        \
+    COARSEN_SUMS_4(at), COARSEN_SUMS_4(at + 1), COARSEN_SUMS_4(at + 2), COARSEN_SUMS_4(at + 3)
+#define COARSEN_SUMS_32(at) COARSEN_SUMS_16(at), COARSEN_SUMS_16(at + 4)
+#define COARSEN_SUMS_64(at) COARSEN_SUMS_32(at), COARSEN_SUMS_32(at + 8)
+#define COARSEN_NAMES_32                                                                           \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "   \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define COARSEN_NAMES_64                                                                           \
+    COARSEN_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "    \
+                     "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, " \
+                     "%61, %62, %63"
+#define COARSEN_NAMES_96                                                                           \
+    COARSEN_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "    \
+                     "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, " \
+                     "%93, %94, %95"
+#define COARSEN_NAMES_128                                                                          \
+    COARSEN_NAMES_96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "      \
+                     "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, "    \
+                     "%120, %121, %122, %123, %124, %125, %126, %127"
+#define COARSEN_MULTIPLY(cols, type, names, m_at, n_at, m_turned, n_turned, ...)                   \
+    asm volatile("{\n\t.reg .pred add;\n\tsetp.eq.b32 add, 0, 0;\n\t"                              \
+                 "wgmma.mma_async.sync.aligned.m64n" cols "k16.f32." type "." type " {" names      \
+                 "}, " m_at ", " n_at ", add, 1, 1, " m_turned ", " n_turned ";\n\t}"              \
+                 : __VA_ARGS__                                                                     \
+                 : "l"(m), "l"(n), "n"(COARSEN_ACROSS_M ? 0 : 1), "n"(COARSEN_ACROSS_N ? 0 : 1))
+
+// sum += m n, of 64 rows, 16 of depth and as many columns as there are sums. Lane l of warp w of the group has
+//     sum[j][q]   row 16 (w % 4) + l / 4 + q / 2 * 8, column 8 j + l % 4 * 2 + q % 2
+COARSEN_INLINE void COARSEN_(multiply_64)(bool bfloat, float (*sum)[4], unsigned long long m,
+                                          unsigned long long n)
+{
+    if (bfloat)
+        COARSEN_MULTIPLY("64", "bf16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35",
+                         COARSEN_SUMS_32(0));
+    else
+        COARSEN_MULTIPLY("64", "f16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35",
+                         COARSEN_SUMS_32(0));
+}
+
+COARSEN_INLINE void COARSEN_(multiply_128)(bool bfloat, float (*sum)[4], unsigned long long m,
+                                           unsigned long long n)
+{
+    if (bfloat)
+        COARSEN_MULTIPLY("128", "bf16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67",
+                         COARSEN_SUMS_64(0));
+    else
+        COARSEN_MULTIPLY("128", "f16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67",
+                         COARSEN_SUMS_64(0));
+}
+
+COARSEN_INLINE void COARSEN_(multiply_192)(bool bfloat, float (*sum)[4], unsigned long long m,
+                                           unsigned long long n)
+{
+    if (bfloat)
+        COARSEN_MULTIPLY("192", "bf16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99",
+                         COARSEN_SUMS_64(0), COARSEN_SUMS_32(16));
+    else
+        COARSEN_MULTIPLY("192", "f16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99",
+                         COARSEN_SUMS_64(0), COARSEN_SUMS_32(16));
+}
+
+COARSEN_INLINE void COARSEN_(multiply_256)(bool bfloat, float (*sum)[4], unsigned long long m,
+                                           unsigned long long n)
+{
+    if (bfloat)
+        COARSEN_MULTIPLY("256", "bf16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131",
+                         COARSEN_SUMS_64(0), COARSEN_SUMS_64(16));
+    else
+        COARSEN_MULTIPLY("256", "f16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131",
+                         COARSEN_SUMS_64(0), COARSEN_SUMS_64(16));
+}
+#undef COARSEN_MULTIPLY
+#undef COARSEN_NAMES_32
+#undef COARSEN_NAMES_64
+#undef COARSEN_NAMES_96
+#undef COARSEN_NAMES_128
+#undef COARSEN_SUMS_4
+#undef COARSEN_SUMS_16
+#undef COARSEN_SUMS_32
+#undef COARSEN_SUMS_64
+
+#else
+// An element of an operand: in depth k, of row or column at.
+COARSEN_INLINE float COARSEN_(element)(const COARSEN_(vector) * boxes, bool across, unsigned int at,
+                                       unsigned int k)
+{
+    const unsigned int line = across ? at % 64 : k, item = across ? k : at % 64;
+    return (float)boxes[at / 64 * (64 * 8) + line * 8 + (item / 8 ^ line % 8)].item[item % 8];
+}
+#endif
+
+// 8 neighbours in a row of P, two per word.
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
+    unsigned int pair[4];
+} COARSEN_(row_piece);
+
+typedef struct COARSEN_MAY_ALIAS {
+    unsigned int both;
+} COARSEN_(word);
+
+COARSEN_INLINE COARSEN_TYPE COARSEN_(of_pair)(unsigned int pair, unsigned int item)
+{
+    const unsigned short bits = (unsigned short)(pair >> 16 * item);
+    COARSEN_TYPE x;
+    memcpy((void *)&x, &bits, 2);
+    return x;
+}
+
+COARSEN_INLINE unsigned int COARSEN_(to_pair)(COARSEN_TYPE low, COARSEN_TYPE high)
+{
+    unsigned short bits[2];
+    memcpy(&bits[0], (const void *)&low, 2);
+    memcpy(&bits[1], (const void *)&high, 2);
+    return bits[0] | (unsigned int)bits[1] << 16;
+}
+
+// Four neighbouring lanes turn the 4 x 4 pairs that they have: lane q gets pair q of each.
+COARSEN_INLINE void COARSEN_(exchange)(COARSEN_(row_piece) * piece)
+{
+#pragma unroll
+    for (unsigned int far = 1; far < 4; far *= 2)
+#pragma unroll
+        for (unsigned int q = 0; q < 4; q++)
+            if ((q & far) == 0) {
+                unsigned int *const low = &piece->pair[q], *const high = &piece->pair[q + far];
+                const bool is_high = threadIdx.x & far;
+                const unsigned int got =
+                    __shfl_xor_sync(0xffffffff, is_high ? *low : *high, (int)far);
+                *low = is_high ? got : *low;
+                *high = is_high ? *high : got;
+            }
+}
+
+// What a warp writes to P at a time: of 16 rows and 64 columns, so many that are there. In pieces[i][j] each lane has
+// columns lane % 4 * 8 + 32 j on of row lane / 4 + 8 i. vectors: all rows begin at multiples of 16 bytes.
+typedef struct {
+    COARSEN_TYPE *p;
+    size_t ldp;
+    unsigned int rows, cols;
+    bool vectors;
+} COARSEN_(strip);
+
+// 8 rows of a strip in shared memory, on their way from or to rows that begin anywhere, so that neighbouring lanes take
+// neighbours. The halves of every other row change places: pieces that are moved at the same time are in different banks.
+typedef struct {
+    COARSEN_(row_piece) piece[8][8];
+} COARSEN_(patch);
+
+COARSEN_INLINE COARSEN_(row_piece) *
+    COARSEN_(in_patch)(COARSEN_(patch) * patch, unsigned int row, unsigned int piece)
+{
+    return &patch->piece[row][piece ^ row % 2 * 4];
+}
+
+COARSEN_INLINE unsigned short *COARSEN_(item_in_patch)(COARSEN_(patch) * patch, unsigned int row,
+                                                       unsigned int col)
+{
+    return (unsigned short *)COARSEN_(in_patch)(patch, row, col / 8) + col % 8;
+}
+
+// The same where rows begin anywhere: of 8 rows.
+COARSEN_INLINE void COARSEN_(read_rows)(COARSEN_(row_piece) * pieces, COARSEN_(patch) * patch,
+                                        const COARSEN_(strip) * strip, unsigned int first)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    const unsigned short *from = (const unsigned short *)(strip->p + first * strip->ldp);
+#pragma unroll
+    for (unsigned int row = 0; row < 8; row++, from += strip->ldp)
+#pragma unroll
+        for (unsigned int right = 0; right < 64; right += 32) {
+            const unsigned int col = right + lane;
+            const bool there = first + row < strip->rows && col < strip->cols;
+            *COARSEN_(item_in_patch)(patch, row, col) = there ? from[col] : (unsigned short)0;
+        }
+    __syncwarp();
+#pragma unroll
+    for (unsigned int j = 0; j < 2; j++)
+        pieces[j] = *COARSEN_(in_patch)(patch, lane / 4, lane % 4 + 4 * j);
+    __syncwarp();
+}
+
+COARSEN_INLINE void COARSEN_(read_strip)(COARSEN_(row_piece) (*pieces)[2], COARSEN_(patch) * patch,
+                                         const COARSEN_(strip) * strip)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    if (!strip->vectors) {
+        COARSEN_(read_rows)(pieces[0], patch, strip, 0);
+        COARSEN_(read_rows)(pieces[1], patch, strip, 8);
+        return;
+    }
+#pragma unroll
+    for (unsigned int i = 0; i < 2; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < 2; j++) {
+            const unsigned int row = lane / 4 + 8 * i, col = 8 * (lane % 4 + 4 * j);
+            const COARSEN_TYPE *const from = strip->p + row * strip->ldp + col;
+            const COARSEN_(row_piece) none = {};
+            pieces[i][j] = none;
+            if (row < strip->rows && col + 8 <= strip->cols)
+                pieces[i][j] = *(const COARSEN_(row_piece) *)from;
+            else if (row < strip->rows)
+#pragma unroll
+                for (unsigned int q = 0; q < 8; q++)
+                    if (col + q < strip->cols)
+                        pieces[i][j].pair[q / 2] |= (unsigned int)((const unsigned short *)from)[q]
+                                                    << q % 2 * 16;
+        }
+}
+
+// Two neighbours per lane, from a multiple of 4 bytes on: from column -1 on, where a row begins between two.
+COARSEN_INLINE void COARSEN_(write_rows)(const COARSEN_(row_piece) * pieces,
+                                         COARSEN_(patch) * patch, const COARSEN_(strip) * strip,
+                                         unsigned int first)
+{
+    const unsigned int lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned int j = 0; j < 2; j++)
+        *COARSEN_(in_patch)(patch, lane / 4, lane % 4 + 4 * j) = pieces[j];
+    __syncwarp();
+    unsigned short *to = (unsigned short *)(strip->p + first * strip->ldp);
+#pragma unroll
+    for (unsigned int row = 0; row < 8; row++, to += strip->ldp) {
+        const unsigned int odd = (size_t)to / 2 % 2, col = 2 * lane - odd;
+        const unsigned int low = *COARSEN_(item_in_patch)(patch, row, col % 64);
+        const unsigned int high = *COARSEN_(item_in_patch)(patch, row, (col + 1) % 64);
+        if (first + row >= strip->rows)
+            continue;
+        if (col < strip->cols && col + 1 < strip->cols)
+            ((COARSEN_(word) *)(to + col))->both = low | high << 16;
+        else if (col < strip->cols)
+            to[col] = (unsigned short)low;
+        if (odd && lane == 0) { // columns 0 and 63
+            to[0] = (unsigned short)high;
+            if (strip->cols == 64)
+                to[63] = (unsigned short)low;
+        }
+    }
+    __syncwarp();
+}
+
+COARSEN_INLINE void COARSEN_(write_strip)(COARSEN_(row_piece) (*pieces)[2], COARSEN_(patch) * patch,
+                                          const COARSEN_(strip) * strip)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    if (!strip->vectors) {
+        COARSEN_(write_rows)(pieces[0], patch, strip, 0);
+        COARSEN_(write_rows)(pieces[1], patch, strip, 8);
+        return;
+    }
+#pragma unroll
+    for (unsigned int i = 0; i < 2; i++)
+#pragma unroll
+        for (unsigned int j = 0; j < 2; j++) {
+            const unsigned int row = lane / 4 + 8 * i, col = 8 * (lane % 4 + 4 * j);
+            COARSEN_TYPE *const to = strip->p + row * strip->ldp + col;
+            if (row < strip->rows && col + 8 <= strip->cols)
+                *(COARSEN_(row_piece) *)to = pieces[i][j];
+            else if (row < strip->rows)
+#pragma unroll
+                for (unsigned int q = 0; q < 8; q++)
+                    if (col + q < strip->cols)
+                        ((unsigned short *)to)[q] =
+                            (unsigned short)(pieces[i][j].pair[q / 2] >> q % 2 * 16);
+        }
+}
+
+// A group gives registers back, or takes more: of 168 per thread 56 stay, or they are 224.
+COARSEN_INLINE void COARSEN_(keep_registers)(COARSEN_UNUSED bool more)
+{
+#if COARSEN_HAS_ENGINE
+    if (more)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    else
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+#endif
+}
+
+// Waits until at most so many multiplications of the group, the last ones, are not done.
+COARSEN_INLINE void COARSEN_(multiply_wait)(COARSEN_UNUSED bool one)
+{
+#if COARSEN_HAS_ENGINE
+    if (one)
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    else
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+    __syncwarp(); // nothing is on its way, but other lanes may still read
+#endif
+}
+#endif
+
+// What a block multiplies at a time, in boxes of 64 lines of 64 elements.
+typedef struct {
+    COARSEN_(vector) m[COARSEN_ROWS / 64][64 * 8];
+    COARSEN_(vector) n[BN / 64][64 * 8];
+} COARSEN_SHAPE_(tiles);
+
+// What a block has in shared memory. full: the tiles of a stage have come. empty: they are not needed any more.
+typedef struct {
+    COARSEN_SHAPE_(tiles) stages[COARSEN_STAGES];
+    COARSEN_(patch) patches[COARSEN_GROUPS * 4];
+#if COARSEN_SLICED
+    float4 slices[COARSEN_GROUPS * 4][BN / 8][32]; // sums of strips, of each slice
+#endif
+    COARSEN_(gate) full[COARSEN_STAGES], empty[COARSEN_STAGES];
+} COARSEN_SHAPE_(shared);
+
+enum {
+    COARSEN_SHAPE_(tile_rows) = BM,
+    COARSEN_SHAPE_(tile_cols) = BN,
+    COARSEN_SHAPE_(threads) = COARSEN_THREADS,
+    COARSEN_SHAPE_(shared_bytes) =
+        sizeof(COARSEN_SHAPE_(shared)) + 1024 // to begin at a multiple of that
+};
+
+// What a cluster does next: a tile of P of product `batch`, from `k` up to `end` in depth.
+typedef struct {
+    size_t row, col, k, end;
+    unsigned int batch;
+    COARSEN_ACC *sums; // of a part; or NULL
+} COARSEN_SHAPE_(item);
+
+COARSEN_INLINE COARSEN_SHAPE_(item)
+    COARSEN_SHAPE_(item_of)(const COARSEN_(task) * task, unsigned int i, bool sliced)
+{
+    COARSEN_SHAPE_(item) item;
+    const unsigned int rest = task->tiles - task->whole, each = task->whole + rest * task->parts;
+    item.batch = task->count == 1 ? 0 : i / each;
+    i -= item.batch * each;
+    item.k = 0, item.end = task->inner, item.sums = NULL;
+    unsigned int tile = i;
+    if (i >= task->whole) {
+        const unsigned int part = i - task->whole;
+        tile = task->whole + part % rest;
+        item.k = part / rest * task->work.depth;
+        item.end = coarsen_min(task->inner, item.k + task->work.depth);
+        item.sums = task->work.sums + (size_t)part * (BM * BN);
+    }
+    if (sliced) { // this block's part of the depth
+        const size_t steps = coarsen_ceil_div(item.end, BK), ranks = COARSEN_(ranks)();
+        item.k = steps * COARSEN_(rank)() / ranks * BK;
+        item.end = coarsen_min(item.end, steps * (COARSEN_(rank)() + 1) / ranks * BK);
+    }
+    COARSEN_SHAPE_(place)(tile, task->rows, task->cols, &item.row, &item.col);
+    return item;
+}
+
+// Stages take turns.
+typedef struct {
+    unsigned int stage, turn;
+} COARSEN_SHAPE_(place_in_ring);
+
+COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place)
+{
+    if (++place->stage == COARSEN_STAGES)
+        place->stage = 0, place->turn ^= 1;
+}
+
+// A warp brings the tiles of M and N of depth k on.
+COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(tiles) * tiles,
+                                          const COARSEN_(task) * task,
+                                          const COARSEN_SHAPE_(item) * item, size_t k,
+                                          COARSEN_(gate) * full, unsigned int rank)
+{
+    const size_t row = item->row + rank * COARSEN_ROWS, col = item->col;
+    const unsigned int m_boxes = COARSEN_(boxes)(row, task->rows, COARSEN_ROWS);
+    const unsigned int n_boxes = COARSEN_(boxes)(col, task->cols, BN);
+    if (task->by_engine) {
+        if (threadIdx.x % 32 != 0)
+            return;
+        COARSEN_(expect)(full, (m_boxes + n_boxes) * COARSEN_(box_bytes));
+        const unsigned int m_batch = task->m.step > 0 ? item->batch : 0;
+        const unsigned int n_batch = task->n.step > 0 ? item->batch : 0;
+#pragma unroll
+        for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
+            if (b < m_boxes)
+                COARSEN_(copy_box)
+        (tiles->m[b], &task->m_map, (unsigned int)(COARSEN_ACROSS_M ? k : row + 64 * b),
+         (unsigned int)(COARSEN_ACROSS_M ? row + 64 * b : k), m_batch, full, 0);
+#pragma unroll
+        for (unsigned int b = 0; b < BN / 64; b++)
+            if (b < n_boxes && b % COARSEN_RANKS == rank)
+                COARSEN_(copy_box)
+        (tiles->n[b], &task->n_map, (unsigned int)(COARSEN_ACROSS_N ? k : col + 64 * b),
+         (unsigned int)(COARSEN_ACROSS_N ? col + 64 * b : k), n_batch, full,
+         COARSEN_RANKS == 1 ? 0 : 3);
+        return;
+    }
+#pragma unroll 1
+    for (unsigned int b = 0; b < m_boxes; b++)
+        COARSEN_(copy_by_threads)
+    (tiles->m[b], task->m.first + item->batch * task->m.step, &task->m,
+     COARSEN_ACROSS_M ? k : row + 64 * b, COARSEN_ACROSS_M ? row + 64 * b : k);
+#pragma unroll 1
+    for (unsigned int b = 0; b < n_boxes; b++)
+        COARSEN_(copy_by_threads)
+    (tiles->n[b], task->n.first + item->batch * task->n.step, &task->n,
+     COARSEN_ACROSS_N ? k : col + 64 * b, COARSEN_ACROSS_N ? col + 64 * b : k);
+    COARSEN_(publish)();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        COARSEN_(arrive)(full, COARSEN_(rank)());
+}
+
+// A warp group multiplies tiles, of so many columns; these and bfloat are constants.
+COARSEN_INLINE void COARSEN_SHAPE_(multiply)(bool bfloat, unsigned int cols, float (*sum)[4],
+                                             const COARSEN_SHAPE_(tiles) * tiles)
+{
+    const unsigned int group = threadIdx.x / 128;
+#if COARSEN_HAS_ENGINE
+    const unsigned long long m = COARSEN_(operand)(tiles->m[group]);
+    const unsigned long long n = COARSEN_(operand)(tiles->n[0]);
+    COARSEN_(multiply_begins)();
+#pragma unroll
+    for (unsigned int k = 0; k < BK; k += 16) { // 16 of depth: 32 bytes of each line, or 16 lines
+        const unsigned long long m_k = m + (COARSEN_ACROSS_M ? k * 2 : k * 128) / 16;
+        const unsigned long long n_k = n + (COARSEN_ACROSS_N ? k * 2 : k * 128) / 16;
+        if (cols == 256)
+            COARSEN_(multiply_256)(bfloat, sum, m_k, n_k);
+        else if (cols == 192)
+            COARSEN_(multiply_192)(bfloat, sum, m_k, n_k);
+        else if (cols == 128)
+            COARSEN_(multiply_128)(bfloat, sum, m_k, n_k);
+        else
+            COARSEN_(multiply_64)(bfloat, sum, m_k, n_k);
+    }
+    COARSEN_(multiply_ends)();
+#else
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    (void)bfloat;
+#pragma unroll 1 // there would be too much code
+    for (unsigned int k = 0; k < BK; k++) {
+        float m[2];
+        for (unsigned int q = 0; q < 2; q++)
+            m[q] = COARSEN_(element)(tiles->m[group], COARSEN_ACROSS_M,
+                                     warp * 16 + lane / 4 + q * 8, k);
+#pragma unroll
+        for (unsigned int j = 0; j < cols / 8; j++)
+            for (unsigned int q = 0; q < 4; q++)
+                sum[j][q] = fmaf(m[q / 2],
+                                 COARSEN_(element)(tiles->n[0], COARSEN_ACROSS_N,
+                                                   j * 8 + lane % 4 * 2 + q % 2, k),
+                                 sum[j][q]);
+    }
+#endif
+}
+
+// Adds up the products of so many steps of 64 of depth. Of no columns, it lets the stages pass. The arguments up to `cols`
+// are constants.
+COARSEN_INLINE void COARSEN_SHAPE_(add_up)(bool bfloat, unsigned int cols, float (*sum)[4],
+                                           COARSEN_SHAPE_(shared) * shared,
+                                           COARSEN_SHAPE_(place_in_ring) * place, size_t steps,
+                                           unsigned int sharing)
+{
+    const unsigned int lane = threadIdx.x % 32, rank = COARSEN_(rank)();
+    const unsigned int to = sharing > 1 ? lane : rank; // whom a lane tells that a stage is free
+    unsigned int before = 0;
+#pragma unroll 1
+    for (size_t step = 0; step < steps; step++, COARSEN_SHAPE_(go_on)(place)) {
+        COARSEN_(wait)(&shared->full[place->stage], place->turn);
+        if (cols > 0)
+            COARSEN_SHAPE_(multiply)(bfloat, cols, sum, &shared->stages[place->stage]);
+        COARSEN_(multiply_wait)(true); // for those before
+        if (step > 0 && lane < sharing)
+            COARSEN_(arrive)(&shared->empty[before], to);
+        before = place->stage;
+    }
+    COARSEN_(multiply_wait)(false);
+    if (steps > 0 && lane < sharing)
+        COARSEN_(arrive)(&shared->empty[before], to);
+}
+
+// A warp writes a strip of what was made, from so many rows and columns of the tile on.
+COARSEN_INLINE void COARSEN_SHAPE_(finish)(const float (*sum)[4], COARSEN_(patch) * patch,
+                                           const COARSEN_(task) * task,
+                                           const COARSEN_SHAPE_(item) * item, unsigned int down,
+                                           unsigned int right)
+{
+    const COARSEN_ACC alpha = task->alpha, beta = task->beta;
+    const size_t row = item->row + down, col = item->col + right;
+    if (row >= task->rows || col >= task->cols)
+        return;
+    COARSEN_(strip) strip;
+    strip.ldp = task->ldp;
+    strip.p = task->p + item->batch * task->work.p_step + row * strip.ldp + col;
+    strip.rows = (unsigned int)coarsen_min(task->rows - row, 16);
+    strip.cols = (unsigned int)coarsen_min(task->cols - col, 64);
+    strip.vectors = ((size_t)strip.p | strip.ldp * 2) % 16 == 0;
+    COARSEN_(row_piece) pieces[2][2];
+    if (beta == (COARSEN_ACC)0) {
+#pragma unroll
+        for (unsigned int e = 0; e < 16; e++) {
+            const unsigned int i = e / 8, j = e / 4 % 2, q = e % 4;
+            const float *const of = &sum[4 * j + q][2 * i];
+            pieces[i][j].pair[q] =
+                COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0]), (COARSEN_TYPE)(alpha * of[1]));
+        }
+    } else {
+        COARSEN_(read_strip)(pieces, patch, &strip);
+#pragma unroll
+        for (unsigned int e = 0; e < 16; e++) {
+            const unsigned int i = e / 8, j = e / 4 % 2, q = e % 4;
+            const float *const of = &sum[4 * j + q][2 * i];
+            unsigned int *const pair = &pieces[i][j].pair[q];
+            if (q == 0)
+                COARSEN_(exchange)(&pieces[i][j]);
+            const COARSEN_ACC low = (COARSEN_ACC)COARSEN_(of_pair)(*pair, 0);
+            const COARSEN_ACC high = (COARSEN_ACC)COARSEN_(of_pair)(*pair, 1);
+            *pair = COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0] + beta * low),
+                                      (COARSEN_TYPE)(alpha * of[1] + beta * high));
+        }
+    }
+#pragma unroll
+    for (unsigned int e = 0; e < 4; e++)
+        COARSEN_(exchange)(&pieces[e / 2][e % 2]);
+    COARSEN_(write_strip)(pieces, patch, &strip);
+}
+
+#if COARSEN_SLICED
+// The blocks of a cluster have made the same tile, each in its part of the depth. Each adds up, in order, some of the
+// strips, whose sums the others leave in its shared memory. Returns the strip that this warp has then, or more than there
+// are.
+COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_(shared) * shared)
+{
+    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
+#pragma unroll
+    for (unsigned int j = 0; j < BN / 8; j++)
+        COARSEN_(store_to)
+    (&shared->slices[warp / ranks * ranks + rank][j][lane],
+     make_float4(sum[j][0], sum[j][1], sum[j][2], sum[j][3]), warp % ranks);
+    COARSEN_(meet)();
+    if (warp >= COARSEN_GROUPS * 4 / ranks)
+        return COARSEN_GROUPS * 4;
+#pragma unroll 1
+    for (unsigned int r = 0; r < ranks; r++)
+#pragma unroll
+        for (unsigned int j = 0; j < BN / 8; j++) {
+            const float4 part = shared->slices[warp * ranks + r][j][lane];
+            sum[j][0] = part.x + (r > 0 ? sum[j][0] : 0),
+            sum[j][1] = part.y + (r > 0 ? sum[j][1] : 0);
+            sum[j][2] = part.z + (r > 0 ? sum[j][2] : 0),
+            sum[j][3] = part.w + (r > 0 ? sum[j][3] : 0);
+        }
+    return warp * ranks + rank;
+}
+#endif
+
+// The same of a part: a matrix of its own.
+COARSEN_INLINE void COARSEN_SHAPE_(leave)(float (*sum)[4], COARSEN_ACC alpha, COARSEN_ACC *sums,
+                                          unsigned int rank)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int row = rank * COARSEN_ROWS + threadIdx.x / 32 * 16 + lane / 4;
+    sums += row * BN + lane % 4 * 2;
+#pragma unroll
+    for (unsigned int j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (unsigned int i = 0; i < 2; i++)
+            *(float2 *)(sums + 8 * i * BN + 8 * j) =
+                make_float2(alpha * sum[j][2 * i], alpha * sum[j][2 * i + 1]);
+}
+
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * task)
+{
+    COARSEN_SHAPE_(shared) *const shared =
+        (COARSEN_SHAPE_(shared) *)((char *)coarsen_shared + (-(size_t)coarsen_shared & 1023));
+    // A cluster's blocks make a tile of P together. Where there are no clusters, a block does the work of each in turn.
+    const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
+    const bool sliced = COARSEN_SLICED && ranks > 1;
+    const unsigned int sharing = sliced ? 1 : ranks, turns = sliced ? 1 : COARSEN_RANKS / ranks;
+    const unsigned int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0)
+        for (unsigned int s = 0; s < COARSEN_STAGES; s++) {
+            COARSEN_(open)(&shared->full[s], 1);
+            COARSEN_(open)(&shared->empty[s], COARSEN_GROUPS * 4 * sharing);
+        }
+    if (task->by_engine && threadIdx.x == COARSEN_THREADS - 128)
+        COARSEN_(prefetch_map)(&task->m_map), COARSEN_(prefetch_map)(&task->n_map);
+    COARSEN_(opened)();
+    COARSEN_(follow)();
+
+    const unsigned int rest = task->tiles - task->whole;
+    const unsigned int items = (task->whole + rest * task->parts) * task->count * turns;
+    COARSEN_SHAPE_(place_in_ring) place = {0, 0};
+    if (warp >= COARSEN_GROUPS * 4) {
+        COARSEN_(keep_registers)(false);
+#pragma unroll 1
+        for (unsigned int i = blockIdx.x / ranks; i < items; i += gridDim.x / ranks) {
+            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, i / turns, sliced);
+#pragma unroll 1
+            for (size_t k = item.k; warp == COARSEN_GROUPS * 4 && k < item.end;
+                 k += BK, COARSEN_SHAPE_(go_on)(&place)) {
+                COARSEN_(wait)(&shared->empty[place.stage], place.turn ^ 1);
+                COARSEN_SHAPE_(bring)
+                (&shared->stages[place.stage], task, &item, k, &shared->full[place.stage],
+                 turns > 1 ? i % turns
+                 : sliced  ? 0
+                           : rank);
+            }
+#if COARSEN_SLICED
+            if (sliced)
+                COARSEN_(meet)(); // as in join
+#endif
+        }
+    } else {
+        COARSEN_(keep_registers)(true);
+#pragma unroll 1
+        for (unsigned int i = blockIdx.x / ranks; i < items; i += gridDim.x / ranks) {
+            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, i / turns, sliced);
+            const unsigned int mine = turns > 1 ? i % turns : sliced ? 0 : rank;
+            const size_t steps = item.k < item.end ? coarsen_ceil_div(item.end - item.k, BK) : 0;
+            const size_t row = item.row + mine * COARSEN_ROWS + warp / 4 * 64;
+            const unsigned int boxes =
+                row < task->rows ? COARSEN_(boxes)(item.col, task->cols, BN) : 0;
+            float sum[BN / 8][4] = {};
+            if (boxes == BN / 64)
+                COARSEN_SHAPE_(add_up)(bfloat, BN, sum, shared, &place, steps, sharing);
+            else if (boxes == 0)
+                COARSEN_SHAPE_(add_up)(bfloat, 0, sum, shared, &place, steps, sharing);
+#if BN > 64
+            else if (boxes == 1)
+                COARSEN_SHAPE_(add_up)(bfloat, 64, sum, shared, &place, steps, sharing);
+#endif
+#if BN > 128
+            else if (boxes == 2)
+                COARSEN_SHAPE_(add_up)(bfloat, 128, sum, shared, &place, steps, sharing);
+#endif
+#if BN > 192
+            else
+                COARSEN_SHAPE_(add_up)(bfloat, 192, sum, shared, &place, steps, sharing);
+#endif
+            unsigned int strip = warp;
+#if COARSEN_SLICED
+            if (sliced)
+                strip = COARSEN_SHAPE_(join)(sum, shared);
+#endif
+            if (item.sums != NULL)
+                COARSEN_SHAPE_(leave)(sum, task->alpha, item.sums, mine);
+            else if (strip < COARSEN_GROUPS * 4)
+#pragma unroll
+                for (unsigned int col = 0; col < BN; col += 64)
+                    COARSEN_SHAPE_(finish)
+            (sum + col / 8, &shared->patches[warp], task, &item, mine * COARSEN_ROWS + strip * 16,
+             col);
+        }
+    }
+    if (sharing > 1)
+        COARSEN_(meet)(); // nobody leaves while others may write to its shared memory
+}
+
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 1)
+    COARSEN_SHAPE_(kernel)(const COARSEN_GRID_CONSTANT COARSEN_(task) task)
+{
+    if (COARSEN_(is_bfloat)())
+        COARSEN_SHAPE_(make)(true, &task);
+    else
+        COARSEN_SHAPE_(make)(false, &task);
+}
+
+#ifndef __CUDACC_RTC__
+// Whether the engine can copy from it.
+COARSEN_HOST bool COARSEN_SHAPE_(engine_takes)(COARSEN_(stored) of)
+{
+    const size_t most = 0x7fffffff;
+    return ((size_t)of.first | of.ld * 2 | of.step * 2) % 16 == 0 && of.length <= most &&
+           of.lines <= most && of.ld < (size_t)1 << 38 && of.step < (size_t)1 << 38;
+}
+
+COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
+    size_t count, size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha, const COARSEN_TYPE *m,
+    size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+    size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
+{
+    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
+    COARSEN_(task) task = {};
+    size_t tiles = 0;
+    cudaError_t status =
+        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, 0, m, ldm, n, ldn, p, ldp);
+    if (status != cudaSuccess || tiles == 0 || count == 0)
+        return status;
+    task.m = {m, ldm, COARSEN_ACROSS_M ? inner : rows, COARSEN_ACROSS_M ? rows : inner,
+              work.m_step};
+    task.n = {n, ldn, COARSEN_ACROSS_N ? inner : cols, COARSEN_ACROSS_N ? cols : inner,
+              work.n_step};
+    task.p = p, task.ldp = ldp, task.rows = rows, task.cols = cols, task.inner = inner;
+    task.alpha = alpha, task.beta = beta, task.work = work;
+    const size_t rest = tiles - coarsen_min(tiles, whole), most = 0x7fffffff;
+    if (parts > most || tiles + rest * parts > most ||
+        count > most / COARSEN_RANKS / (tiles + rest * parts))
+        return cudaErrorInvalidValue; // there is no such matrix
+    task.count = (unsigned int)count, task.tiles = (unsigned int)tiles;
+    task.parts = (unsigned int)parts, task.whole = (unsigned int)(tiles - rest);
+    const bool has_engine = COARSEN_(has_engine)(&status);
+    task.by_engine = has_engine && inner > 0 && COARSEN_SHAPE_(engine_takes)(task.m) &&
+                     COARSEN_SHAPE_(engine_takes)(task.n);
+    if (status == cudaSuccess && task.by_engine)
+        status = COARSEN_(describe)(&task.m_map, COARSEN_(is_bfloat)(), m, task.m.length,
+                                    task.m.lines, ldm, count, work.m_step);
+    if (status == cudaSuccess && task.by_engine)
+        status = COARSEN_(describe)(&task.n_map, COARSEN_(is_bfloat)(), n, task.n.length,
+                                    task.n.lines, ldn, count, work.n_step);
+    const size_t processors =
+        status != cudaSuccess ? 0 : coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    if (status == cudaSuccess)
+        status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
+    if (status != cudaSuccess)
+        return status;
+    // Blocks that stay, as many as there is room for; or if the depth is sliced, a cluster per tile.
+    const bool sliced = task.by_engine && COARSEN_SLICED && work.slices > 1;
+    const size_t ranks = sliced ? work.slices : COARSEN_RANKS;
+    const size_t room = processors > ranks ? processors / ranks : 1;
+    const size_t items = (task.whole + rest * parts) * count;
+    cudaLaunchConfig_t config = coarsen_launch_config(
+        (sliced ? items : coarsen_min(items, room)) * ranks, COARSEN_THREADS, shared_bytes, stream);
+    cudaLaunchAttribute attributes[2];
+    status = COARSEN_(overlap)(&config, attributes, (const void *)COARSEN_SHAPE_(kernel));
+    if (status != cudaSuccess)
+        return status;
+    if (task.by_engine && ranks > 1) {
+        cudaLaunchAttribute *const cluster = &attributes[config.numAttrs++];
+        cluster->id = cudaLaunchAttributeClusterDimension;
+        cluster->val.clusterDim.x = (unsigned int)ranks;
+        cluster->val.clusterDim.y = cluster->val.clusterDim.z = 1;
+        config.attrs = attributes;
+    }
+    status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), task);
+    if (status != cudaSuccess || rest == 0)
+        return status;
+    work.first = task.whole;
+    return COARSEN_SHAPE_(launch_add)(rest, rows, cols, parts, beta, p, ldp, work, stream);
+}
+#endif
+
+#undef COARSEN_ACROSS_M
+#undef COARSEN_ACROSS_N
+#undef COARSEN_RANKS
+#undef COARSEN_ROWS
+#undef COARSEN_GROUPS
+#undef COARSEN_THREADS
+#undef COARSEN_SLICED
+#undef COARSEN_SHAPE_
+#undef COARSEN_SHAPE // and the knobs: the next shape sets its own
+#undef BM
+#undef BN
+#undef BK
+#undef COARSEN_STAGES
+#define COARSEN_END
+#include "../base.h"
