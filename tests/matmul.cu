@@ -287,6 +287,21 @@ OF_ONE(batched_i32, int)
 
 #endif
 
+#if TESTED(narrow)
+
+#define COARSEN_NAME narrow_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul/narrow.h>
+
+#define COARSEN_NAME narrow_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/narrow.h>
+
+#endif
+
 #if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
@@ -319,7 +334,7 @@ OF_ONE(batched_i32, int)
 
 #endif
 
-#if TESTED(warpgroup) || TESTED(launch)
+#if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
 
 #define COARSEN_NAME   group_f16
 #define COARSEN_TYPE   __half
@@ -642,9 +657,24 @@ STRIPS(turned_i32, streamed, int, 6)
 #if TESTED(tensor16) || TESTED(launch)
 PARTS(tensor_f16, __half, float, 8)
 #endif
-#if TESTED(warpgroup) || TESTED(launch)
+#if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
 PARTS(group_f16, __half, float, 64)
 PARTS(group_bf16_turned, __nv_bfloat16, float, 64)
+
+// With the depth in slices, where the device has clusters.
+#define SLICES(name, T, count)                                                                     \
+    static cudaError_t name##_slices_##count##_launch(                                             \
+        size_t rows, size_t cols, size_t inner, float alpha, const T *m, size_t ldm, const T *n,   \
+        size_t ldn, float beta, T *p, size_t ldp, cudaStream_t stream)                             \
+    {                                                                                              \
+        name##_work work = {};                                                                     \
+        work.slices = count;                                                                       \
+        return name##_launch_work(1, rows, cols, alpha == 0 ? 0 : inner, alpha, m, ldm, n, ldn,    \
+                                  beta, p, ldp, (size_t)-1, 1, work, stream);                      \
+    }
+SLICES(group_f16, __half, 2)
+SLICES(group_f16, __half, 4)
+SLICES(group_f16, __half, 8)
 #endif
 #if TESTED(tensor) || TESTED(launch)
 PARTS(tensor_f64, double, double, 8)
@@ -1110,7 +1140,107 @@ static void check_16(const char *name, Launch launch, bool m_turned, bool n_turn
            (double)as_float(sum[0]), (double)as_float(want));
 }
 
+#if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
+// Products of a batch, some elements apart, by clusters of one block and of two.
+static void check_group_batch(void)
+{
+    const size_t count = 3, rows = 150, cols = 72, inner = 136;
+    bool ok = true;
+    for (const bool same_n : {false, true})
+        for (const size_t more : {(size_t)8, (size_t)1}) { // the second begin anywhere
+            const size_t m_step = rows * inner + more, n_step = same_n ? 0 : inner * cols + more,
+                         p_step = rows * cols + more;
+            std::vector<__nv_bfloat16> m(count * m_step, (__nv_bfloat16)NAN), n(m), p(m), want(m);
+            n.assign(count * n_step + inner * cols, (__nv_bfloat16)NAN);
+            p.assign(count * p_step, (__nv_bfloat16)-7.0f);
+            want = p;
+            const auto value = [](size_t i) { return (float)(i % 5 % 3) - 1; };
+            for (size_t b = 0; b < count; b++) {
+                for (size_t i = 0; i < rows; i++)
+                    for (size_t k = 0; k < inner; k++)
+                        m[b * m_step + k * rows + i] = (__nv_bfloat16)value(7 * b + 3 * i + k);
+                for (size_t k = 0; k < inner; k++)
+                    for (size_t j = 0; j < cols; j++)
+                        n[b * n_step + j * inner + k] =
+                            (__nv_bfloat16)value((same_n ? 0 : 11 * b) + k * k + j);
+                for (size_t i = 0; i < rows; i++)
+                    for (size_t j = 0; j < cols; j++) {
+                        float sum = 0;
+                        for (size_t k = 0; k < inner; k++)
+                            sum +=
+                                value(7 * b + 3 * i + k) * value((same_n ? 0 : 11 * b) + k * k + j);
+                        want[b * p_step + i * cols + j] = (__nv_bfloat16)sum;
+                    }
+            }
+            const test_array on_m(m.size() * 2), on_n(n.size() * 2), on_p(p.size() * 2);
+            on_m.fill(m.data()), on_n.fill(n.data()), on_p.fill(p.data());
+            group_bf16_turned_work work = {};
+            work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
+            CHECK(group_bf16_turned_launch_work(
+                count, rows, cols, inner, 1, (const __nv_bfloat16 *)on_m.get(), rows,
+                (const __nv_bfloat16 *)on_n.get(), inner, 0, (__nv_bfloat16 *)on_p.get(), cols,
+                (size_t)-1, 1, work, 0));
+            CHECK(cudaDeviceSynchronize());
+            on_p.read(p.data());
+            for (size_t e = 0; e < p.size(); e++)
+                ok &= as_float(p[e]) == as_float(want[e]);
+            ok &= on_p.intact();
+        }
+    tap_ok(ok, "group_bf16_turned: each product of a batch right, and nothing between written");
+}
+#endif
+
 #if TESTED(matmul)
+// How a device of 132 multiprocessors that has the instruction of warp groups makes a product of 16 bits.
+static matmul_f16_plan group_plan(size_t rows, size_t cols, size_t inner, bool aligned,
+                                  size_t bytes, size_t count = 1)
+{
+    const matmul_f16_problem of = {count, rows, cols, inner, aligned, aligned, bytes};
+    matmul_f16_plan best = {};
+    for (size_t way = 0; way < matmul_f16_ways; way++)
+        for (size_t s = matmul_f16_first_shape(matmul_f16_shapes); s < matmul_f16_shapes; s++)
+            matmul_f16_consider(matmul_f16_plan_of(of, s, way, 132), &best);
+    return best;
+}
+
+static void check_group_plans(void)
+{
+    const size_t groups = 4, wide = 5, small = 7; // the first shape of groups, and others
+    const matmul_f16_plan much = group_plan(4096, 4096, 4096, true, 0),
+                          few = group_plan(128, 200, 904, true, 0),
+                          batch = group_plan(16, 16, 904, true, SIZE_MAX, 5),
+                          little = group_plan(256, 200, 64, true, 0);
+    tap_ok(much.shape == groups && much.slices == 0 && few.shape == small && few.slices > 1 &&
+               few.scratch_bytes == 0 && batch.slices > 1 && little.shape < groups,
+           "a plan for groups: large tiles for much work, slices for few tiles and much depth");
+    bool ok = true;
+    for (size_t s = groups; s < matmul_f16_shapes; s++)
+        for (size_t way = 0; way < matmul_f16_ways; way++) {
+            const bool packs = way >= matmul_f16_packing_ways;
+            const matmul_f16_problem odd = {1, 3001, 3001, 3001, false, false, SIZE_MAX},
+                                     even = {1, 3000, 3000, 3000, true, true, SIZE_MAX},
+                                     thin = {1, 128, 64, 128, true, true, SIZE_MAX};
+            const matmul_f16_plan of_odd = matmul_f16_plan_of(odd, s, way, 132),
+                                  of_even = matmul_f16_plan_of(even, s, way, 132),
+                                  of_thin = matmul_f16_plan_of(thin, s, way, 132);
+            ok &= packs || of_odd.cost == 0;   // rows that begin anywhere
+            ok &= !packs || of_even.cost == 0; // nothing to pack
+            ok &= of_even.slices == 0;         // many tiles
+            ok &= of_thin.slices <= 2;         // as many as there are steps
+            ok &= of_even.parts < 2 || of_even.depth % 64 == 0;
+        }
+    // Tiles of two multiprocessors: 144 of 256 x 256 are 66 at a time.
+    const matmul_f16_problem tiles = {1, 3072, 3072, 4096, true, true, SIZE_MAX};
+    ok &= matmul_f16_plan_of(tiles, groups, 1, 132).whole == 132;
+    // Columns that no tile has cost nothing.
+    const matmul_f16_problem half = {1, 128, 64, 4096, true, true, 0},
+                             full = {1, 128, 128, 4096, true, true, 0};
+    ok &= matmul_f16_plan_of(half, small - 1, 0, 132).cost <
+          matmul_f16_plan_of(full, small - 1, 0, 132).cost;
+    ok &= group_plan(3000, 3000, 3000, true, 0).shape == wide; // 192 tiles, where others have 144
+    tap_ok(ok, "a plan for groups: only of aligned rows, and of tiles that are there");
+}
+
 // Products of 16 bits: in the shape, and in parts of the depth, that the plan says.
 static void check_plans_16(void)
 {
@@ -1580,6 +1710,8 @@ int main(void)
     check(RUNG(narrow_f32, float, 8, 4, 1024));
     check(TURNED(narrow_i64, long long, false, true));
     check_batches("narrow_f32", narrow_launch_batch);
+    check_16<__half>("narrow_f16", narrow_f16_launch, false, false, 8, 12);
+    check_16<__nv_bfloat16>("narrow_bf16", narrow_bf16_launch, false, true, 40, 12);
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
 #endif
 #if TESTED(tall)
@@ -1627,8 +1759,15 @@ int main(void)
     check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
 #endif
 #endif
-#if TESTED(warpgroup) || TESTED(launch)
+#if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
     check_16<__half>("group_f16", group_f16_launch, false, false, 128, 64);
+    check_16<__half>("group_f16_slices_2", group_f16_slices_2_launch, false, false, 128, 64);
+    check_16<__half>("group_f16_slices_4", group_f16_slices_4_launch, false, false, 128, 64);
+    check_16<__half>("group_f16_slices_8", group_f16_slices_8_launch, false, false, 128, 64);
+    tap_ok(right_16<__half>("group_f16_slices_8", group_f16_slices_8_launch, false, false,
+                            shape{300, 136, 1000, 0, 0}, 1, 2),
+           "group_f16_slices_8: right in deep slices");
+    check_group_batch();
     check_16<__half>("group_f16_parts", group_f16_parts_launch, false, false, 128, 64);
     check_16<__nv_bfloat16>("group_bf16_turned", group_bf16_turned_launch, true, true, 256, 128);
     check_16<__nv_bfloat16>("group_bf16_turned_parts", group_bf16_turned_parts_launch, true, true,
@@ -1649,9 +1788,13 @@ int main(void)
     check_strips();
     check_batches("matmul_f32", matmul_f32_launch_batch);
     check_plans_16();
+    check_group_plans();
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
     check_16<__half>("matmul_f16, no scratch", matmul_f16_bare_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
+    tap_ok(right_16<__half>("matmul_f16", matmul_f16_bare_launch, false, false,
+                            shape{300, 1, 777, 0, 0}, 1, 2),
+           "matmul_f16: one column");
     check_16<__half>("matmul_f16_large", matmul_f16_large_launch, false, false, 128, 256);
     check_16<__nv_bfloat16>("turned_bf16_large", turned_bf16_large_launch, true, true, 128, 256);
     check_16<__half>("matmul_f16_packed", matmul_f16_packed_launch, false, false, 64, 64);

@@ -59,13 +59,14 @@
 //     pipelined.h        + the next tiles are copied while this one is multiplied
 //     tensor.h           + tensor cores multiply, if COARSEN_TYPE is double
 //     tensor16.h         the same, if it is __half or __nv_bfloat16
+//     warpgroup.h        + four warps multiply together, and one warp has the copy engine bring the tiles
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //     flat.h             the same for few rows: N read once
 //     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
 //     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
 //     batched.h          beside it, for batches of small products: blocks stay, and go from product to product
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
-//     align.h            the same before tensor16.h: as they are stored, but aligned
+//     align.h            the same before tensor16.h and warpgroup.h: as they are stored, but aligned
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
@@ -78,8 +79,11 @@
 // and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
 // of 4 bytes and not transposed, by one of three shapes of batched.h.
 //
-// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere. Below
-// compute capability 8.0 they are multiplied by register_tiled.h, a launch per product of a batch; or, if M or N is
+// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere. Code for
+// compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or later) has four of
+// warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4 or 8 blocks, each in
+// its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in memory are neighbours in
+// depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by register_tiled.h, a launch per product of a batch; or, if M or N is
 // transposed, by tensor16.h, which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
@@ -392,12 +396,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(square, 0.0338, 158, 27.3, 3, false),
-        COARSEN_ROW(large, 0.114, 302, 0.0592, 1, false),
-        COARSEN_GROUP(group_large, 4.93, 569, 0.514, 2, 0),
-        COARSEN_GROUP(group_wide, 4.93, 569, 0.514, 2, 0),
-        COARSEN_GROUP(group_square, 4.85, 487, 0.668, 1, 0),
-        COARSEN_GROUP(group_small, 4.81, 459, 0.675, 1, 8),
+        COARSEN_ROW(square, 0.0233, 308, 24.3, 3, false),
+        COARSEN_ROW(large, 0.101, 273, 0.0598, 1, false),
+        COARSEN_GROUP(group_large, 3.65, 616, 0.685, 2, 0),
+        COARSEN_GROUP(group_wide, 3.65, 616, 0.685, 2, 0),
+        COARSEN_GROUP(group_square, 3.57, 465, 1.07, 1, 0),
+        COARSEN_GROUP(group_small, 2.66, 585, 2.02, 1, 8),
 #else
         COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
         COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
@@ -504,7 +508,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
-    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 34.5 : 15;
+    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 18.7 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
@@ -545,8 +549,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 5.99e5 : 4.1e5, add_element = groups ? 101 : 120,
-                 element = groups ? 3.28 : 5.2;
+    const double add = groups ? 3.74e5 : 4.1e5, add_element = groups ? 118 : 120,
+                 element = groups ? 5.79 : 5.2;
     const size_t depth_unit = 64; // of a part
     const bool by_element = !of.m_aligned || !of.n_aligned;
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
@@ -583,11 +587,13 @@ COARSEN_HOST COARSEN_(plan)
     const size_t tiles =
         coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
     if (shape.group > 0) {
-        // It takes as long as a block brings rows of M and columns of N, and no 64 of them that no tile has.
+        // A step takes as long as a block brings its rows of M and columns of N, but for 64 of them that no tile has.
+        const size_t lines = shape.rows / shape.group + shape.cols;
         const size_t rows =
             coarsen_min(shape.rows / shape.group, 64 * coarsen_ceil_div(of.rows, 64));
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
+        shape.begin *= (double)lines / (double)shape.rows; // of which it has all
     }
     if (way == 0) {
         plan.cost += COARSEN_(cost)(shape, coarsen_ceil_div(tiles, at_a_time), of.inner);
@@ -596,7 +602,7 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= 9) {
-        const double join = 5.86e5; // multiplications that it costs to add up slices
+        const double join = 3.45e5; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - 9), steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.
         const size_t room = slices > 2 ? at_a_time - at_a_time / 4 : at_a_time;
@@ -675,7 +681,9 @@ COARSEN_HOST COARSEN_(strips)
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
 {
 #ifdef COARSEN_IS_16
-    const double warp = 1e3, step = 3.8e4, step_more = 0, wait = 1.9e5;
+    // Rows that begin anywhere are read an element at a time, which are many.
+    const bool aligned = of.cols == 1 ? of.m_aligned : of.n_aligned;
+    const double warp = 1e3, step = 3e4, step_more = 0, wait = aligned ? 1.5e5 : 4e5;
 #else
     const bool narrow = s == COARSEN_(shapes);
     const double warp = narrow ? 0.89e4 : 1.9e4, step = narrow ? 1.1e4 : 3.5e4,

@@ -16,7 +16,7 @@
 // | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
 // | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
 // | BM                   | 256       | rows of P per cluster: 128 of each of its one or two blocks   |
-// | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                     |
+// | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                   |
 // | COARSEN_STAGES       | 4         | tiles of M and N per block, from 2 to 8                       |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column                   |
@@ -31,9 +31,11 @@
 // two blocks of a cluster, one below the other, each bring half of the columns of N for both.
 // How: one warp copies, and the others multiply. Each stage has two gates (block/box.h): one opens when its tiles have
 // come, the other when all warps that read them are done. Blocks stay, and go from tile to tile of P, so that the first
-// tiles of M and N of the next one come while results are written.
-// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default, so one block per multiprocessor; and a cluster
-// makes 256 x 256 elements of P or none.
+// tiles of M and N of the next one come while results are written. No 64 rows or columns are brought or multiplied that a
+// tile has not. With BM 128 and BN 64, the blocks of a cluster may share the depth of a tile: each leaves its sums in the
+// shared memory of the block that adds them up, in order.
+// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default, so one block per multiprocessor, and nothing is
+// multiplied while its results are written. To begin takes longer than tensor16.h does.
 // Source: PTX ISA, wgmma; V. Thakkar et al., CUTLASS 3, 2023, on warps that copy for others.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
@@ -62,13 +64,12 @@
 #error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
 #endif
 
-#define BK             64
-#define COARSEN_RANKS  (BM / COARSEN_ROWS) // blocks of a cluster
-#define COARSEN_ROWS   128                 // of P per block
-#define COARSEN_GROUPS 2                   // warp groups that multiply, 64 rows each
-#define COARSEN_THREADS                                                                            \
-    (128 * COARSEN_GROUPS +                                                                        \
-     128) // registers are given to groups: one group has the warp that copies
+#define BK              64
+#define COARSEN_RANKS   (BM / COARSEN_ROWS) // blocks of a cluster
+#define COARSEN_ROWS    128                 // of P per block
+#define COARSEN_GROUPS  2                   // warp groups that multiply, 64 rows each
+// The warp that copies has a group, too: groups give each other registers.
+#define COARSEN_THREADS (128 * (COARSEN_GROUPS + 1))
 #if BM == 128 && BN == 64
 #define COARSEN_SLICED 1 // the depth may be, among the blocks of a cluster
 #else
@@ -139,8 +140,8 @@ COARSEN_INLINE unsigned int COARSEN_(boxes)(size_t at, size_t end, unsigned int 
 }
 
 #if COARSEN_HAS_ENGINE
-// The place of an operand in shared memory, for the instruction. across: its neighbours are neighbours in depth. Then
-// so many bytes lie between 8 lines and the next 8; otherwise between 8 of depth and the next 8, and a box after 64 others.
+// The place of an operand in shared memory, for the instruction, in units of 16 bytes. From 8 lines to the next 8 it is as
+// far, and from a box to the next one, which it needs to know where lines are not rows or columns but depths.
 COARSEN_INLINE unsigned long long COARSEN_(operand)(const COARSEN_(vector) * at)
 {
     const unsigned long long swizzled_128 = 1ULL << 62, eight = 1024 / 16, box = 8192 / 16;
