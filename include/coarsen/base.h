@@ -1781,6 +1781,8 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_BOX
 #undef COARSEN_HAS_ENGINE
 #undef COARSEN_ENGINE_HOST
+#undef COARSEN_GRID_CONSTANT
+#undef COARSEN_MAP_ALIGN
 #undef COARSEN_MADE_SHIFT
 #undef COARSEN_MADE_VECTOR
 #undef COARSEN_MADE_VIEW

@@ -80,8 +80,10 @@ def compile_headers(headers, arch):
         kernels += [name for kind, name in functions(header, named.get("COARSEN_NAME")) if kind == "KERNEL"]
         kernels.append(f"use_{mark}_on_device")
     own = any("#include <cuda_" in example(header)[0] for header in headers)  # only they see CUDA's headers
+    # What is fast with the features of one GPU alone is measured so.
+    features = "a" if arch == MEASURED and any(f"sm_{arch}a" in text(header) for header in headers) else ""
     options = [f"-I{INCLUDE}", *(TOOLKIT if own else []),
-               f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}",
+               f"--gpu-architecture={'sm' if arch in ASSEMBLED else 'compute'}_{arch}{features}",
                *(QUICK if arch != MEASURED else ["--ptxas-options=--warn-on-spills"])]
     said, code = compile_program(source, options)
     # A function whose address is taken saves registers that are its caller's. Of a kernel it is a loss.

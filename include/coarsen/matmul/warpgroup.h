@@ -139,6 +139,14 @@ COARSEN_INLINE unsigned int COARSEN_(boxes)(size_t at, size_t end, unsigned int 
     return at < end ? ((unsigned int)coarsen_min(end - at, most) + 63) / 64 : 0;
 }
 
+// An element of an operand: in depth k, of row or column at.
+COARSEN_INLINE float COARSEN_(element)(const COARSEN_(vector) * boxes, bool across, unsigned int at,
+                                       unsigned int k)
+{
+    const unsigned int line = across ? at % 64 : k, item = across ? k : at % 64;
+    return (float)boxes[at / 64 * (64 * 8) + line * 8 + (item / 8 ^ line % 8)].item[item % 8];
+}
+
 #if COARSEN_HAS_ENGINE
 // The place of an operand in shared memory, for the instruction, in units of 16 bytes. From 8 lines to the next 8 it is as
 // far, and from a box to the next one, which it needs to know where lines are not rows or columns but depths.
@@ -241,14 +249,6 @@ COARSEN_INLINE void COARSEN_(multiply_256)(bool bfloat, float (*sum)[4], unsigne
 #undef COARSEN_SUMS_32
 #undef COARSEN_SUMS_64
 
-#else
-// An element of an operand: in depth k, of row or column at.
-COARSEN_INLINE float COARSEN_(element)(const COARSEN_(vector) * boxes, bool across, unsigned int at,
-                                       unsigned int k)
-{
-    const unsigned int line = across ? at % 64 : k, item = across ? k : at % 64;
-    return (float)boxes[at / 64 * (64 * 8) + line * 8 + (item / 8 ^ line % 8)].item[item % 8];
-}
 #endif
 
 // 8 neighbours in a row of P, two per word.
