@@ -361,13 +361,15 @@ static_assert(
 // (bench/matmul_costs.py), and likewise of 228 of doubles and 267 of halves; except two that these do not tell: the large
 // shape's, and the deep one's, which makes 1024 x 1024.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
-// make a tile together, and only of operands whose lines begin at multiples of 16 bytes. slices: into so many the depth may
-// be cut.
+// make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
+// step, then; start: what else a launch costs. slices: into so many the depth may be cut.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
-    size_t resident, group, slices;
+    size_t resident;
     bool packed;
+    double start;
+    size_t group, slices;
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_ACC, const COARSEN_TYPE *, size_t,
                           const COARSEN_TYPE *, size_t, COARSEN_ACC, COARSEN_TYPE *, size_t, size_t,
                           size_t, COARSEN_(work), cudaStream_t);
@@ -376,7 +378,7 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     static const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW_OF(shape, cost, begin, lone, resident, group, slices, packed)                  \
+#define COARSEN_ROW_OF(shape, cost, begin, lone, resident, packed, start, group, slices)           \
     {COARSEN_(shape##_tile_rows),                                                                  \
      COARSEN_(shape##_tile_cols),                                                                  \
      COARSEN_(shape##_shared_bytes),                                                               \
@@ -384,24 +386,25 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      begin,                                                                                        \
      lone,                                                                                         \
      resident,                                                                                     \
+     packed,                                                                                       \
+     start,                                                                                        \
      group,                                                                                        \
      slices,                                                                                       \
-     packed,                                                                                       \
      COARSEN_(shape##_launch_work)}
 #define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
-    COARSEN_ROW_OF(shape, cost, begin, lone, resident, 0, 0, packed)
-#define COARSEN_GROUP(shape, cost, begin, lone, group, slices)                                     \
-    COARSEN_ROW_OF(shape, cost, begin, lone, 1000, group, slices, false)
+    COARSEN_ROW_OF(shape, cost, begin, lone, resident, packed, 0, 0, 0)
+#define COARSEN_GROUP(shape, cost, begin, start, group, slices)                                    \
+    COARSEN_ROW_OF(shape, cost, begin, 0, 1, false, start, group, slices)
 #ifdef COARSEN_IS_16
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(square, 0.0233, 308, 24.3, 3, false),
-        COARSEN_ROW(large, 0.101, 273, 0.0598, 1, false),
-        COARSEN_GROUP(group_large, 3.65, 616, 0.685, 2, 0),
-        COARSEN_GROUP(group_wide, 3.65, 616, 0.685, 2, 0),
-        COARSEN_GROUP(group_square, 3.57, 465, 1.07, 1, 0),
-        COARSEN_GROUP(group_small, 2.66, 585, 2.02, 1, 8),
+        COARSEN_ROW(square, 0.0438, 445, 20, 3, false),
+        COARSEN_ROW(large, 0.139, 284, 0.423, 1, false),
+        COARSEN_GROUP(group_large, 7.98, 129, 2.23e6, 2, 0),
+        COARSEN_GROUP(group_wide, 7.98, 129, 2.23e6, 2, 0),
+        COARSEN_GROUP(group_square, 9.34, 73.1, 1.82e6, 1, 0),
+        COARSEN_GROUP(group_small, 10, 64.1, 1.93e6, 1, 8),
 #else
         COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
         COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
@@ -508,7 +511,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
-    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 18.7 : 15;
+    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 40.4 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
@@ -549,8 +552,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 3.74e5 : 4.1e5, add_element = groups ? 118 : 120,
-                 element = groups ? 5.79 : 5.2;
+    const double add = groups ? 5.86e5 : 4.1e5, add_element = groups ? 162 : 120,
+                 element = groups ? 4.14 : 5.2;
     const size_t depth_unit = 64; // of a part
     const bool by_element = !of.m_aligned || !of.n_aligned;
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
@@ -593,7 +596,10 @@ COARSEN_HOST COARSEN_(plan)
             coarsen_min(shape.rows / shape.group, 64 * coarsen_ceil_div(of.rows, 64));
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
-        shape.begin *= (double)lines / (double)shape.rows; // of which it has all
+        // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
+        const double end = COARSEN_N_ACROSS || of.n_aligned ? 0 : 500;
+        shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
+        plan.cost += shape.start;
     }
     if (way == 0) {
         plan.cost += COARSEN_(cost)(shape, coarsen_ceil_div(tiles, at_a_time), of.inner);
@@ -602,7 +608,7 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= 9) {
-        const double join = 3.45e5; // multiplications that it costs to add up slices
+        const double join = 6.15e5; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - 9), steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.
         const size_t room = slices > 2 ? at_a_time - at_a_time / 4 : at_a_time;
@@ -683,7 +689,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
 #ifdef COARSEN_IS_16
     // Rows that begin anywhere are read an element at a time, which are many.
     const bool aligned = of.cols == 1 ? of.m_aligned : of.n_aligned;
-    const double warp = 1e3, step = 3e4, step_more = 0, wait = aligned ? 1.5e5 : 4e5;
+    const double warp = 1.7e3, step = 5e4, step_more = 0, wait = aligned ? 2.5e5 : 6.7e5;
 #else
     const bool narrow = s == COARSEN_(shapes);
     const double warp = narrow ? 0.89e4 : 1.9e4, step = narrow ? 1.1e4 : 3.5e4,
@@ -718,7 +724,7 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
     static const COARSEN_(tall) shapes[] = {
 #define COARSEN_TALL(name, cost, begin, lone, resident)                                            \
     {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, 0, 0, false, NULL},                                                   \
+      begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
         COARSEN_TALL(tall_8, 3.19, 73.8, 1.14, 5),
@@ -780,7 +786,7 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
     static const COARSEN_(batched) shapes[] = {
 #define COARSEN_ROW(name, cost, begin, lone, resident)                                             \
     {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, 0, 0, false, NULL},                                                   \
+      begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_batch)}
         COARSEN_ROW(batched_low, 1.09, 17.5, 12, 16),

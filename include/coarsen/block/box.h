@@ -9,7 +9,7 @@
 //     // on the host
 //     //     tile_map map;
 //     //     status = tile_describe(&map, false, in, 1000, 500, 1000, 1, 0);
-//     // in a kernel, whose parameter the map is: const COARSEN_GRID_CONSTANT tile_map map
+//     // in a kernel, whose parameter the map is: const __grid_constant__ tile_map map
 //     //     if (threadIdx.x == 0)
 //     //         tile_open(&gate, 1);
 //     //     tile_opened();
@@ -252,6 +252,23 @@ COARSEN_HOST bool COARSEN_(has_engine)(cudaError_t *status)
 #endif
 }
 
+#if COARSEN_ENGINE_HOST
+typedef int (*COARSEN_(encode))(COARSEN_(map) *, int, unsigned int, const void *,
+                                const unsigned long long *, const unsigned long long *,
+                                const unsigned int *, const unsigned int *, int, int, int, int);
+
+// cuTensorMapEncodeTiled; or NULL. By the runtime, so that nobody has to link the driver's library, or to include its header.
+COARSEN_HOST COARSEN_(encode) COARSEN_(find_encode)(void)
+{
+    void *function = NULL;
+    cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                         cudaEnableDefault, &found) != cudaSuccess)
+        return NULL;
+    return (COARSEN_(encode))function;
+}
+#endif
+
 COARSEN_HOST cudaError_t COARSEN_(describe)(COARSEN_UNUSED COARSEN_(map) * map,
                                             COARSEN_UNUSED bool bfloat,
                                             COARSEN_UNUSED const void *first,
@@ -260,7 +277,6 @@ COARSEN_HOST cudaError_t COARSEN_(describe)(COARSEN_UNUSED COARSEN_(map) * map,
                                             COARSEN_UNUSED size_t count, COARSEN_UNUSED size_t step)
 {
 #if COARSEN_ENGINE_HOST
-    // By the runtime, so that nobody has to link the driver's library, or to include its header.
     enum {
         as_float16 = 6,
         as_bfloat16 = 9,
@@ -270,24 +286,15 @@ COARSEN_HOST cudaError_t COARSEN_(describe)(COARSEN_UNUSED COARSEN_(map) * map,
         fetch_128 = 2,
         zeros = 0
     };
-    typedef int (*encode)(COARSEN_(map) *, int, unsigned int, const void *,
-                          const unsigned long long *, const unsigned long long *,
-                          const unsigned int *, const unsigned int *, int, int, int, int);
-    static void *function = NULL;
-    if (function == NULL) {
-        cudaDriverEntryPointQueryResult found;
-        const cudaError_t status = cudaGetDriverEntryPointByVersion(
-            "cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-        if (status != cudaSuccess)
-            return status;
-        if (function == NULL)
-            return cudaErrorNotSupported;
-    }
+    static const COARSEN_(encode) encode =
+        COARSEN_(find_encode)(); // once, whatever thread comes first
+    if (encode == NULL)
+        return cudaErrorNotSupported;
     const unsigned long long sizes[3] = {length, lines, step > 0 ? count : 1};
     const unsigned long long steps[2] = {ld * 2, (step > 0 ? step : ld) * 2}; // bytes
     const unsigned int box[3] = {64, 64, 1}, each[3] = {1, 1, 1};
-    return (*(encode)function)(map, bfloat ? as_bfloat16 : as_float16, rank, first, sizes, steps,
-                               box, each, not_interleaved, swizzle_128, fetch_128, zeros) == 0
+    return (*encode)(map, bfloat ? as_bfloat16 : as_float16, rank, first, sizes, steps, box, each,
+                     not_interleaved, swizzle_128, fetch_128, zeros) == 0
                ? cudaSuccess
                : cudaErrorInvalidValue;
 #else

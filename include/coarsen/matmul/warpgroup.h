@@ -105,7 +105,7 @@ typedef struct {
 
 // What there is to do. The first `whole` tiles of P of each product, and of the others `parts` parts of the depth.
 typedef struct {
-    COARSEN_(map) m_map, n_map;
+    COARSEN_(map) map_of_m, map_of_n;
     COARSEN_(stored) m, n;
     COARSEN_TYPE *p;
     size_t rows, cols, inner, ldp;
@@ -525,36 +525,36 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(tiles) * tiles,
                                           COARSEN_(gate) * full, unsigned int rank)
 {
     const size_t row = item->row + rank * COARSEN_ROWS, col = item->col;
-    const unsigned int m_boxes = COARSEN_(boxes)(row, task->rows, COARSEN_ROWS);
-    const unsigned int n_boxes = COARSEN_(boxes)(col, task->cols, BN);
+    const unsigned int boxes_of_m = COARSEN_(boxes)(row, task->rows, COARSEN_ROWS);
+    const unsigned int boxes_of_n = COARSEN_(boxes)(col, task->cols, BN);
     if (task->by_engine) {
         if (threadIdx.x % 32 != 0)
             return;
-        COARSEN_(expect)(full, (m_boxes + n_boxes) * COARSEN_(box_bytes));
-        const unsigned int m_batch = task->m.step > 0 ? item->batch : 0;
-        const unsigned int n_batch = task->n.step > 0 ? item->batch : 0;
+        COARSEN_(expect)(full, (boxes_of_m + boxes_of_n) * COARSEN_(box_bytes));
+        const unsigned int batch_of_m = task->m.step > 0 ? item->batch : 0;
+        const unsigned int batch_of_n = task->n.step > 0 ? item->batch : 0;
 #pragma unroll
         for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
-            if (b < m_boxes)
+            if (b < boxes_of_m)
                 COARSEN_(copy_box)
-        (tiles->m[b], &task->m_map, (unsigned int)(COARSEN_ACROSS_M ? k : row + 64 * b),
-         (unsigned int)(COARSEN_ACROSS_M ? row + 64 * b : k), m_batch, full, 0);
+        (tiles->m[b], &task->map_of_m, (unsigned int)(COARSEN_ACROSS_M ? k : row + 64 * b),
+         (unsigned int)(COARSEN_ACROSS_M ? row + 64 * b : k), batch_of_m, full, 0);
 #pragma unroll
         for (unsigned int b = 0; b < BN / 64; b++)
-            if (b < n_boxes && b % COARSEN_RANKS == rank)
+            if (b < boxes_of_n && b % COARSEN_RANKS == rank)
                 COARSEN_(copy_box)
-        (tiles->n[b], &task->n_map, (unsigned int)(COARSEN_ACROSS_N ? k : col + 64 * b),
-         (unsigned int)(COARSEN_ACROSS_N ? col + 64 * b : k), n_batch, full,
+        (tiles->n[b], &task->map_of_n, (unsigned int)(COARSEN_ACROSS_N ? k : col + 64 * b),
+         (unsigned int)(COARSEN_ACROSS_N ? col + 64 * b : k), batch_of_n, full,
          COARSEN_RANKS == 1 ? 0 : 3);
         return;
     }
 #pragma unroll 1
-    for (unsigned int b = 0; b < m_boxes; b++)
+    for (unsigned int b = 0; b < boxes_of_m; b++)
         COARSEN_(copy_by_threads)
     (tiles->m[b], task->m.first + item->batch * task->m.step, &task->m,
      COARSEN_ACROSS_M ? k : row + 64 * b, COARSEN_ACROSS_M ? row + 64 * b : k);
 #pragma unroll 1
-    for (unsigned int b = 0; b < n_boxes; b++)
+    for (unsigned int b = 0; b < boxes_of_n; b++)
         COARSEN_(copy_by_threads)
     (tiles->n[b], task->n.first + item->batch * task->n.step, &task->n,
      COARSEN_ACROSS_N ? k : col + 64 * b, COARSEN_ACROSS_N ? col + 64 * b : k);
@@ -738,7 +738,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
             COARSEN_(open)(&shared->empty[s], COARSEN_GROUPS * 4 * sharing);
         }
     if (task->by_engine && threadIdx.x == COARSEN_THREADS - 128)
-        COARSEN_(prefetch_map)(&task->m_map), COARSEN_(prefetch_map)(&task->n_map);
+        COARSEN_(prefetch_map)(&task->map_of_m), COARSEN_(prefetch_map)(&task->map_of_n);
     COARSEN_(opened)();
     COARSEN_(follow)();
 
@@ -857,10 +857,10 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     task.by_engine = has_engine && inner > 0 && COARSEN_SHAPE_(engine_takes)(task.m) &&
                      COARSEN_SHAPE_(engine_takes)(task.n);
     if (status == cudaSuccess && task.by_engine)
-        status = COARSEN_(describe)(&task.m_map, COARSEN_(is_bfloat)(), m, task.m.length,
+        status = COARSEN_(describe)(&task.map_of_m, COARSEN_(is_bfloat)(), m, task.m.length,
                                     task.m.lines, ldm, count, work.m_step);
     if (status == cudaSuccess && task.by_engine)
-        status = COARSEN_(describe)(&task.n_map, COARSEN_(is_bfloat)(), n, task.n.length,
+        status = COARSEN_(describe)(&task.map_of_n, COARSEN_(is_bfloat)(), n, task.n.length,
                                     task.n.lines, ldn, count, work.n_step);
     const size_t processors =
         status != cudaSuccess ? 0 : coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
