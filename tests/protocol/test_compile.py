@@ -72,7 +72,8 @@ def twice(header):
     name = re.sub(r"\W", "_", header)
     floats = (header in ("coarsen/moments.h", "coarsen/block/reduce.h", "coarsen/matmul/tensor.h") or
               "COARSEN_COEFFICIENTS" in parameters(header))
-    kind = "double" if floats else "__half" if header == "coarsen/matmul/tensor16.h" else "int"  # no ints there
+    halves = header in ("coarsen/matmul/tensor16.h", "coarsen/matmul/warpgroup.h")
+    kind = "double" if floats else "__half" if halves else "int"  # no ints there
     first = {"COARSEN_NAME": f"first_{name}"} if "COARSEN_NAME" in parameters(header) else {}
     other = {"COARSEN_NAME": f"other_{name}", "COARSEN_TYPE": kind, "BLOCK_DIM": "64", "COARSE_FACTOR": "2",
              "COARSEN_STEPS": "1"}
