@@ -1237,6 +1237,11 @@ static void check_group_plans(void)
                              full = {1, 128, 128, 4096, true, true, 0};
     ok &= matmul_f16_plan_of(half, small - 1, 0, 132).cost <
           matmul_f16_plan_of(full, small - 1, 0, 132).cost;
+    // One column is made without tiles, two are not.
+    const matmul_f16_problem one = {1, 3000, 1, 2000, true, true, 0},
+                             two = {1, 3000, 2, 2000, true, true, 0};
+    ok &= matmul_f16_plan_strips(one, matmul_f16_shapes, 132).cost > 0 &&
+          matmul_f16_plan_strips(two, matmul_f16_shapes, 132).cost == 0;
     ok &= group_plan(3000, 3000, 3000, true, 0).shape == wide; // 192 tiles, where others have 144
     tap_ok(ok, "a plan for groups: only of aligned rows, and of tiles that are there");
 }
