@@ -1141,51 +1141,60 @@ static void check_16(const char *name, Launch launch, bool m_turned, bool n_turn
 }
 
 #if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
-// Products of a batch, some elements apart, by clusters of one block and of two.
+// Products of a batch by clusters of two blocks: one after the other, with one N, line by line between each other, some
+// elements further each, and with lines that begin anywhere. What is no operand's is NaN.
 static void check_group_batch(void)
 {
-    const size_t count = 3, rows = 150, cols = 72, inner = 136;
+    const size_t count = 3, rows = 152, cols = 72, inner = 136, p_step = rows * cols + 5;
+    const struct {
+        size_t ldm, m_step, ldn, n_step;
+    } cases[] = {{rows, rows * inner + 8, inner, inner * cols + 8},
+                 {rows, rows * inner, inner, 0},
+                 {count * rows, rows, count * inner, inner},
+                 {rows + 8, 8, inner + 16, 24},
+                 {rows, rows * inner + 1, inner, inner * cols + 1}};
     bool ok = true;
-    for (const bool same_n : {false, true})
-        for (const size_t more : {(size_t)8, (size_t)1}) { // the second begin anywhere
-            const size_t m_step = rows * inner + more, n_step = same_n ? 0 : inner * cols + more,
-                         p_step = rows * cols + more;
-            std::vector<__nv_bfloat16> m(count * m_step, (__nv_bfloat16)NAN), n(m), p(m), want(m);
-            n.assign(count * n_step + inner * cols, (__nv_bfloat16)NAN);
-            p.assign(count * p_step, (__nv_bfloat16)-7.0f);
-            want = p;
-            const auto value = [](size_t i) { return (float)(i % 5 % 3) - 1; };
-            for (size_t b = 0; b < count; b++) {
-                for (size_t i = 0; i < rows; i++)
-                    for (size_t k = 0; k < inner; k++)
-                        m[b * m_step + k * rows + i] = (__nv_bfloat16)value(7 * b + 3 * i + k);
-                for (size_t k = 0; k < inner; k++)
-                    for (size_t j = 0; j < cols; j++)
-                        n[b * n_step + j * inner + k] =
-                            (__nv_bfloat16)value((same_n ? 0 : 11 * b) + k * k + j);
-                for (size_t i = 0; i < rows; i++)
-                    for (size_t j = 0; j < cols; j++) {
-                        float sum = 0;
-                        for (size_t k = 0; k < inner; k++)
-                            sum +=
-                                value(7 * b + 3 * i + k) * value((same_n ? 0 : 11 * b) + k * k + j);
-                        want[b * p_step + i * cols + j] = (__nv_bfloat16)sum;
-                    }
-            }
-            const test_array on_m(m.size() * 2), on_n(n.size() * 2), on_p(p.size() * 2);
-            on_m.fill(m.data()), on_n.fill(n.data()), on_p.fill(p.data());
-            group_bf16_turned_work work = {};
-            work.m_step = m_step, work.n_step = n_step, work.p_step = p_step;
-            CHECK(group_bf16_turned_launch_work(
-                count, rows, cols, inner, 1, (const __nv_bfloat16 *)on_m.get(), rows,
-                (const __nv_bfloat16 *)on_n.get(), inner, 0, (__nv_bfloat16 *)on_p.get(), cols,
-                (size_t)-1, 1, work, 0));
-            CHECK(cudaDeviceSynchronize());
-            on_p.read(p.data());
-            for (size_t e = 0; e < p.size(); e++)
-                ok &= as_float(p[e]) == as_float(want[e]);
-            ok &= on_p.intact();
+    for (const auto &c : cases) {
+        const auto value = [](size_t i) { return (float)(i * i % 11 % 3) - 1; };
+        std::vector<__nv_bfloat16> m((count - 1) * c.m_step + (inner - 1) * c.ldm + rows,
+                                     (__nv_bfloat16)NAN),
+            n((count - 1) * c.n_step + (cols - 1) * c.ldn + inner, (__nv_bfloat16)NAN),
+            p((count - 1) * p_step + rows * cols, (__nv_bfloat16)-7.0f), want(p);
+        for (size_t b = 0; b < count; b++) {
+            for (size_t k = 0; k < inner; k++)
+                for (size_t i = 0; i < rows; i++) {
+                    const size_t at = b * c.m_step + k * c.ldm + i;
+                    m[at] = (__nv_bfloat16)value(at);
+                }
+            for (size_t j = 0; j < cols; j++)
+                for (size_t k = 0; k < inner; k++) {
+                    const size_t at = b * c.n_step + j * c.ldn + k;
+                    n[at] = (__nv_bfloat16)value(at + 5);
+                }
         }
+        for (size_t b = 0; b < count; b++)
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < cols; j++) {
+                    float sum = 0;
+                    for (size_t k = 0; k < inner; k++)
+                        sum += as_float(m[b * c.m_step + k * c.ldm + i]) *
+                               as_float(n[b * c.n_step + j * c.ldn + k]);
+                    want[b * p_step + i * cols + j] = (__nv_bfloat16)sum;
+                }
+        const test_array on_m(m.size() * 2), on_n(n.size() * 2), on_p(p.size() * 2);
+        on_m.fill(m.data()), on_n.fill(n.data()), on_p.fill(p.data());
+        group_bf16_turned_work work = {};
+        work.m_step = c.m_step, work.n_step = c.n_step, work.p_step = p_step;
+        CHECK(group_bf16_turned_launch_work(
+            count, rows, cols, inner, 1, (const __nv_bfloat16 *)on_m.get(), c.ldm,
+            (const __nv_bfloat16 *)on_n.get(), c.ldn, 0, (__nv_bfloat16 *)on_p.get(), cols,
+            (size_t)-1, 1, work, 0));
+        CHECK(cudaDeviceSynchronize());
+        on_p.read(p.data());
+        for (size_t e = 0; e < p.size(); e++)
+            ok &= as_float(p[e]) == as_float(want[e]);
+        ok &= on_m.intact() && on_n.intact() && on_p.intact();
+    }
     tap_ok(ok, "group_bf16_turned: each product of a batch right, and nothing between written");
 }
 #endif

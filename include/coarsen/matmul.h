@@ -41,7 +41,7 @@
 // As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
 // read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
 // transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of 16 bits, M and N
-// are packed where their rows begin anywhere: without scratch that is up to six times slower.
+// are packed where their rows begin anywhere: without scratch that is six times slower (4095 x 4095).
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch.
 // Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
@@ -79,12 +79,12 @@
 // and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
 // of 4 bytes and not transposed, by one of three shapes of batched.h.
 //
-// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere. Code for
-// compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or later) has four of
-// warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4 or 8 blocks, each in
-// its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in memory are neighbours in
-// depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by register_tiled.h, a launch per product of a batch; or, if M or N is
-// transposed, by tensor16.h, which is slow there.
+// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
+// Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
+// later) has four of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
+// or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
+// memory are neighbours in depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by
+// register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -506,8 +506,9 @@ enum { COARSEN_(pack_launch) = 1250000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
-COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bool pack_n, size_t s,
-                                           size_t processors, COARSEN_(plan) * plan)
+COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bool pack_n,
+                                           COARSEN_UNUSED size_t s, size_t processors,
+                                           COARSEN_(plan) * plan)
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
@@ -515,7 +516,6 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double pack_element = 133;
-    (void)s;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);

@@ -49,7 +49,8 @@
 // in pieces of 16 bytes: piece c is at the place of piece c ^ l % 8, so that neither lines nor pieces are all in the same
 // banks. A box begins at a multiple of 1024 bytes of shared memory.
 // The engine needs code for compute capability 9.0 with its own features: -gencode arch=compute_90a,code=sm_90a. Elsewhere
-// NAME_has_engine says no, nothing may be copied by it, and a cluster is a block. Matrices must begin at multiples of 16
+// NAME_has_engine says no, NAME_describe returns cudaErrorNotSupported, nothing may be copied, and a cluster is a block. So it
+// is with clang, and on the host before CUDA 12.5. Matrices must begin at multiples of 16
 // bytes, and ld and step be multiples of 8; length and lines less than 2^31.
 // Source: PTX ISA, cp.async.bulk.tensor and mbarrier; the CUDA driver API, Tensor Map Object Management.
 
@@ -57,7 +58,7 @@
 #include "../base.h"
 
 #ifndef COARSEN_GRID_CONSTANT
-#if (defined(__NVCC__) && !defined(__clang__)) || defined(__CUDACC_RTC__)
+#if defined(__NVCC__) || defined(__CUDACC_RTC__) // clang does not say so
 #define COARSEN_GRID_CONSTANT __grid_constant__
 #define COARSEN_MAP_ALIGN     64 // bytes, as the engine wants it
 #else
@@ -69,14 +70,14 @@
 #ifndef COARSEN_MADE_BOX
 #define COARSEN_MADE_BOX
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL) && COARSEN_PTX && !defined(__clang__)
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) && (defined(__NVCC__) || defined(__CUDACC_RTC__))
 #define COARSEN_HAS_ENGINE 1
 #else
 #define COARSEN_HAS_ENGINE 0
 #endif
 
 // Whether the runtime finds the driver's function that describes a matrix.
-#if defined(__NVCC__) && !defined(__clang__) && CUDART_VERSION >= 12050
+#if defined(__NVCC__) && CUDART_VERSION >= 12050
 #define COARSEN_ENGINE_HOST 1
 #else
 #define COARSEN_ENGINE_HOST 0

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/matmul/launch.h: the kernels and launchers of pipelined.h, tensor.h and tensor16.h, which differ in how a block
-// makes a tile of P. Not for use by itself: those rungs include it, for each shape of tiles.
+// makes a tile of P; and what warpgroup.h has in common with them. Not for use by itself: those rungs include it, for each
+// shape of tiles.
 //
 // It takes BM and BN, the rows and columns of a tile, COARSEN_THREADS, the threads of a block, and NAME_shared_bytes,
 // and declares NAME_make, which the rung then defines. With COARSEN_PATCHES it takes TM, TN and the type NAME_made, and
-// defines what writes that to P. Its manual is that of the rung.
+// defines what writes that to P. With COARSEN_STAYS it takes BM and BN alone, and declares NAME_launch_work in place of
+// NAME_make: the rung has kernels of its own. Its manual is that of the rung.
 
 #include "../base.h"
 #ifdef COARSEN_SHAPE_
@@ -17,9 +19,8 @@
 typedef struct {
     unsigned int first;
     size_t m_step, n_step, p_step;
-    size_t depth; // of a part
-    size_t
-        slices; // of the depth, a block each of a cluster (warpgroup.h): 2, 4 or 8; or fewer than 2: none
+    size_t depth;  // of a part
+    size_t slices; // of the depth, a block of a cluster each (warpgroup.h): 2, 4 or 8; or 0
     COARSEN_ACC *sums;
     size_t m_rows, n_cols; // of packed operands (pack.h): with the zeros that make up whole vectors
 } COARSEN_(work);

@@ -34,8 +34,9 @@
 // tiles of M and N of the next one come while results are written. No 64 rows or columns are brought or multiplied that a
 // tile has not. With BM 128 and BN 64, the blocks of a cluster may share the depth of a tile: each leaves its sums in the
 // shared memory of the block that adds them up, in order.
-// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default, so one block per multiprocessor, and nothing is
-// multiplied while its results are written. To begin takes longer than tensor16.h does.
+// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default and 9 KiB beside them, so one block per multiprocessor,
+// and nothing is multiplied while its results are written. Where a block may not have as much, the launch returns
+// cudaErrorInvalidValue: take fewer stages or columns. To begin takes longer than by tensor16.h.
 // Source: PTX ISA, wgmma; V. Thakkar et al., CUTLASS 3, 2023, on warps that copy for others.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
@@ -102,6 +103,16 @@ typedef struct {
     const COARSEN_TYPE *first;
     size_t ld, length, lines, step;
 } COARSEN_(stored);
+
+#ifndef __CUDACC_RTC__
+// Whether the engine can copy from it.
+COARSEN_HOST bool COARSEN_(engine_takes)(COARSEN_(stored) of)
+{
+    const size_t most = 0x7fffffff;
+    return ((size_t)of.first | of.ld * 2 | of.step * 2) % 16 == 0 && of.length <= most &&
+           of.lines <= most && of.ld < (size_t)1 << 38 && of.step < (size_t)1 << 38;
+}
+#endif
 
 // What there is to do. The first `whole` tiles of P of each product, and of the others `parts` parts of the depth.
 typedef struct {
@@ -694,15 +705,16 @@ COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_
     COARSEN_(meet)();
     if (warp >= COARSEN_GROUPS * 4 / ranks)
         return COARSEN_GROUPS * 4;
+#pragma unroll
+    for (unsigned int e = 0; e < BN / 2; e++)
+        sum[e / 4][e % 4] = 0;
 #pragma unroll 1
     for (unsigned int r = 0; r < ranks; r++)
 #pragma unroll
         for (unsigned int j = 0; j < BN / 8; j++) {
             const float4 part = shared->slices[warp * ranks + r][j][lane];
-            sum[j][0] = part.x + (r > 0 ? sum[j][0] : 0),
-            sum[j][1] = part.y + (r > 0 ? sum[j][1] : 0);
-            sum[j][2] = part.z + (r > 0 ? sum[j][2] : 0),
-            sum[j][3] = part.w + (r > 0 ? sum[j][3] : 0);
+            sum[j][0] += part.x, sum[j][1] += part.y;
+            sum[j][2] += part.z, sum[j][3] += part.w;
         }
     return warp * ranks + rank;
 }
@@ -821,14 +833,6 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 1)
 }
 
 #ifndef __CUDACC_RTC__
-// Whether the engine can copy from it.
-COARSEN_HOST bool COARSEN_SHAPE_(engine_takes)(COARSEN_(stored) of)
-{
-    const size_t most = 0x7fffffff;
-    return ((size_t)of.first | of.ld * 2 | of.step * 2) % 16 == 0 && of.length <= most &&
-           of.lines <= most && of.ld < (size_t)1 << 38 && of.step < (size_t)1 << 38;
-}
-
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     size_t count, size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha, const COARSEN_TYPE *m,
     size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
@@ -854,8 +858,8 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     task.count = (unsigned int)count, task.tiles = (unsigned int)tiles;
     task.parts = (unsigned int)parts, task.whole = (unsigned int)(tiles - rest);
     const bool has_engine = COARSEN_(has_engine)(&status);
-    task.by_engine = has_engine && inner > 0 && COARSEN_SHAPE_(engine_takes)(task.m) &&
-                     COARSEN_SHAPE_(engine_takes)(task.n);
+    task.by_engine =
+        has_engine && inner > 0 && COARSEN_(engine_takes)(task.m) && COARSEN_(engine_takes)(task.n);
     if (status == cudaSuccess && task.by_engine)
         status = COARSEN_(describe)(&task.map_of_m, COARSEN_(is_bfloat)(), m, task.m.length,
                                     task.m.lines, ldm, count, work.m_step);
