@@ -47,7 +47,7 @@ def present():
         costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
         resident[name] = int(numbers[3])
     for name in REST:
-        costs[name] = float(re.findall(rf"\b{name}\)? = {number}", text)[-1])
+        costs[name] = float(re.findall(rf"\b{name}\)? =\s(?:wide \? {number} : )?{number}", text)[-1][-1])
     for what in STRIPS:
         narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
         costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}

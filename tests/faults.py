@@ -246,6 +246,7 @@ FAULTS = {
         ("wait for one stage less at first", f"COARSEN_STAGES - 2);\n    {BARRIER}\n", f"COARSEN_STAGES - 1);\n    {BARRIER}\n"),
         ("wait for one stage less in the loop", f"COARSEN_STAGES - 2);\n                {BARRIER}\n",
          f"COARSEN_STAGES - 1);\n                {BARRIER}\n"),
+        ("give two lanes one patch", "lane / (2 * COARSEN_LANES_N) * 2", "lane / (2 * COARSEN_LANES_N)"),
         ("drop the barrier before the sums", f" // where the tiles were\n    {BARRIER}\n", "\n"),
         ("drop the barrier after the sums", f"    }}\n    {BARRIER}\n}}\n", "    }\n}\n"),
         ("take ragged rows for aligned", "from->vectors = !across && ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;",

@@ -1628,6 +1628,7 @@ static void check_large_float(void)
         RUNG(matmul_f32_square, float, 1, 1, 1),
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
+        RUNG(matmul_f32_paired, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
         RUNG(flat_f32, float, 1, 1, 1),
         RUNG(tall_f32, float, 1, 1, 1),
@@ -1886,6 +1887,7 @@ int main(void)
     check(RUNG(matmul_f32_thin, float, 8, 256, 32));
     check(RUNG(matmul_f32_little, float, 32, 32, 16));
     check(RUNG(matmul_f32_deep, float, 64, 128, 32));
+    check(RUNG(matmul_f32_paired, float, 64, 64, 32));
     check(RUNG(matmul_f32_square, float, 64, 64, 16));
     check(RUNG(matmul_f32_shallow, float, 64, 128, 8));
     check(TURNED(turned_i32_low, int, true, true));

@@ -70,8 +70,8 @@
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
-// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of eleven shapes of tiles,
-// or of fourteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of twelve shapes of tiles,
+// or of fifteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
@@ -175,18 +175,30 @@ static_assert(
 #define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
-#define COARSEN_SHAPE _little
-#define BM            32
-#define BN            (128 / sizeof(COARSEN_TYPE))
-#define TM            4
-#define TN            (16 / sizeof(COARSEN_TYPE))
+#define COARSEN_SHAPE  _little
+#define BM             32
+#define BN             (128 / sizeof(COARSEN_TYPE))
+#define TM             4
+#define TN             (16 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _deep
 #define BM             64
 #define BN             (512 / sizeof(COARSEN_TYPE))
 #define BK             32
-#define COARSEN_SLICES 4
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 2
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _paired
+#define BM             64
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 2
+#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _small
@@ -252,7 +264,7 @@ static_assert(
 #define BN             (512 / sizeof(COARSEN_TYPE))
 #define TM             4
 #define TN             (32 / sizeof(COARSEN_TYPE))
-#define COARSEN_STAGES 3
+#define COARSEN_STAGES 4
 #include "matmul/pipelined.h"
 
 // For operands that pack.h wrote once more.
@@ -354,12 +366,12 @@ static_assert(
 #endif
 
 #ifndef __CUDACC_RTC__
-// A shape of tiles. cost: of a multiplication, relative to the large shape. begin: to begin and end a tile costs as much
+// A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 1220 random products of floats on an H200, each by all plans that may be good
-// (bench/matmul_costs.py), and likewise of 228 of doubles and 267 of halves; except two that these do not tell: the large
-// shape's, and the deep one's, which makes 1024 x 1024.
+// Fitted to the times of 1220 products of floats on an H200, of which 1130 were random, each by all plans that may be good
+// (bench/matmul_costs.py), and likewise of 250 of doubles and 267 of halves; except the large shape's, which is the best for
+// 2048 x 2048 and seldom otherwise.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut.
@@ -406,25 +418,26 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_GROUP(group_square, 9.34, 73.1, 1.82e6, 1, 0),
         COARSEN_GROUP(group_small, 10, 64.1, 1.93e6, 1, 8),
 #else
-        COARSEN_ROW(tiny, 2.56, 57.3, 0.94, 7, false),
-        COARSEN_ROW(thin, 1.76, 80.9, 0.619, 1, false),
-        COARSEN_ROW(little, 1.52, 30.4, 4.69, 14, false),
-        COARSEN_ROW(small, 1.48, 62.6, 0.325, 2, false),
-        COARSEN_ROW(square, 0.913, 36.2, 2.33, 6, false),
-        COARSEN_ROW(deep, 1.09, 111, 0.148, 1, false),
-        COARSEN_ROW(medium, 0.742, 52.6, 1.01, 3, false),
+        COARSEN_ROW(tiny, 2.54, 49.4, 0.843, 7, false),
+        COARSEN_ROW(thin, 1.64, 82.5, 0.606, 1, false),
+        COARSEN_ROW(little, 1.28, 47.4, 2.64, 14, false),
+        COARSEN_ROW(small, 1.2, 97.2, 0.443, 2, false),
+        COARSEN_ROW(square, 0.896, 36.3, 2.16, 6, false),
+        COARSEN_ROW(paired, 0.863, 114, 0.862, 3, false),
+        COARSEN_ROW(deep, 1.05, 77.5, 0.147, 1, false),
+        COARSEN_ROW(medium, 0.746, 53.2, 0.974, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.09, 39.1, 0.0201, 1, false),
-        COARSEN_ROW(shallow, 0.856, 23.7, 1.6, 4, false),
+        COARSEN_ROW(large, 1.06, 36.4, 0.0202, 1, false),
+        COARSEN_ROW(shallow, 0.875, 23.2, 1.48, 4, false),
 #else
-        COARSEN_ROW(large, 1, 40.2, 0.0201, 1, false),
-        COARSEN_ROW(shallow, 0.779, 22.7, 1.68, 4, false),
+        COARSEN_ROW(large, 0.975, 37.4, 0.0203, 1, false),
+        COARSEN_ROW(shallow, 0.796, 22.2, 1.55, 4, false),
 #endif
-        COARSEN_ROW(low, 1.16, 29.2, 0.667, 5, false),
-        COARSEN_ROW(packed, 0.835, 43.1, 0.409, 3, true),
-        COARSEN_ROW(tensor_little, 2, 42.4, 0.374, 14, false),
-        COARSEN_ROW(tensor_square, 0.85, 56, 0.28, 4, false),
-        COARSEN_ROW(tensor_large, 0.75, 51.3, 0.03, 1, false),
+        COARSEN_ROW(low, 1.2, 25.8, 0.617, 5, false),
+        COARSEN_ROW(packed, 0.756, 49.5, 0.492, 3, true),
+        COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
+        COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
+        COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
 #endif
 #undef COARSEN_ROW
 #undef COARSEN_GROUP
@@ -434,8 +447,8 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 }
 #ifndef COARSEN_IS_16
 enum {
-    COARSEN_(shapes_without_tensor) = 11,
-    COARSEN_(shapes) = 14,
+    COARSEN_(shapes_without_tensor) = 12,
+    COARSEN_(shapes) = 15,
     COARSEN_(tall_shapes) = 4,
     COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
     COARSEN_(batched_shapes) = 3
@@ -483,7 +496,7 @@ typedef struct {
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
-    double cost; // in multiplications of a multiprocessor by the large shape
+    double cost; // in multiplications of a multiprocessor
     // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed): by
     // streamed.h; or from one more on: by batched.h. Of 16 bits, two more: by register_tiled.h.
     size_t shape;
@@ -515,7 +528,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     const double pack_element = s >= COARSEN_(shapes_of_warps) ? 40.4 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double pack_element = 133;
+    const double pack_element = 119;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -559,7 +572,9 @@ COARSEN_HOST COARSEN_(plan)
     const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
 #else
     const size_t depth_unit = 32;
-    const double add = 7.03e5, add_element = 65, element = 1.14;
+    const bool wide = sizeof(COARSEN_TYPE) == 8;
+    const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 59.5,
+                 element = wide ? 1.78 : 1.07;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -692,8 +707,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
     const double warp = 1.7e3, step = 5e4, step_more = 0, wait = aligned ? 2.5e5 : 6.7e5;
 #else
     const bool narrow = s == COARSEN_(shapes);
-    const double warp = narrow ? 0.89e4 : 1.9e4, step = narrow ? 1.1e4 : 3.5e4,
-                 step_more = narrow ? 3.7e4 : 1.8e4, wait = narrow ? 2.2e5 : 5.8e5;
+    const double warp = narrow ? 1.42e4 : 1.71e4, step = narrow ? 6.11e3 : 2.72e4,
+                 step_more = narrow ? 4.5e4 : 1.76e4, wait = narrow ? 1.83e5 : 4.69e5;
 #endif
     const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
     const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
@@ -727,10 +742,10 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.19, 73.8, 1.14, 5),
-        COARSEN_TALL(tall_16, 1.56, 170, 1.53, 5),
-        COARSEN_TALL(tall_24, 1.62, 143, 0.698, 3),
-        COARSEN_TALL(tall_32, 1.3, 104, 0.3, 1),
+        COARSEN_TALL(tall_8, 3.87, 79.5, 0.461, 5),
+        COARSEN_TALL(tall_16, 2, 142, 0.912, 5),
+        COARSEN_TALL(tall_24, 1.4, 100, 1.1, 3),
+        COARSEN_TALL(tall_32, 1.2, 97, 0.303, 1),
 #undef COARSEN_TALL
     };
     return shapes[t];
