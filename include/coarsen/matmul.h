@@ -369,7 +369,7 @@ static_assert(
 // A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 1245 products of floats on an H200, of which 1130 were random, each by all plans that may be good
+// Fitted to the times of 1220 products of floats on an H200, of which 1130 were random, each by all plans that may be good
 // (bench/matmul_costs.py), and likewise of 250 of doubles and 267 of halves; except the large shape's, which is the best for
 // 2048 x 2048 and seldom otherwise.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
@@ -418,26 +418,26 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_GROUP(group_square, 9.34, 73.1, 1.82e6, 1, 0),
         COARSEN_GROUP(group_small, 10, 64.1, 1.93e6, 1, 8),
 #else
-        COARSEN_ROW(tiny, 2.53, 51.4, 0.915, 7, false),
-        COARSEN_ROW(thin, 1.8, 78.6, 0.629, 1, false),
-        COARSEN_ROW(little, 1.49, 84.1, 2.1, 14, false),
-        COARSEN_ROW(small, 1.32, 101, 0.429, 2, false),
-        COARSEN_ROW(square, 0.987, 32, 2.31, 6, false),
-        COARSEN_ROW(paired, 0.942, 119, 0.857, 3, false),
-        COARSEN_ROW(deep, 1.15, 82.6, 0.149, 1, false),
-        COARSEN_ROW(medium, 0.807, 51.5, 1.02, 3, false),
+        COARSEN_ROW(tiny, 2.54, 49.4, 0.843, 7, false),
+        COARSEN_ROW(thin, 1.64, 82.5, 0.606, 1, false),
+        COARSEN_ROW(little, 1.28, 60, 2.64, 14, false),
+        COARSEN_ROW(small, 1.2, 97.2, 0.443, 2, false),
+        COARSEN_ROW(square, 0.896, 36.3, 2.16, 6, false),
+        COARSEN_ROW(paired, 0.863, 114, 0.862, 3, false),
+        COARSEN_ROW(deep, 1.05, 77.5, 0.147, 1, false),
+        COARSEN_ROW(medium, 0.746, 53.2, 0.974, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.17, 36.4, 0.0203, 1, false),
-        COARSEN_ROW(shallow, 0.955, 21.4, 1.51, 4, false),
+        COARSEN_ROW(large, 1.06, 36.4, 0.0202, 1, false),
+        COARSEN_ROW(shallow, 0.875, 23.2, 1.48, 4, false),
 #else
-        COARSEN_ROW(large, 1.07, 37.5, 0.0204, 1, false),
-        COARSEN_ROW(shallow, 0.868, 20.5, 1.58, 4, false),
+        COARSEN_ROW(large, 0.975, 37.4, 0.0203, 1, false),
+        COARSEN_ROW(shallow, 0.796, 22.2, 1.55, 4, false),
 #endif
-        COARSEN_ROW(low, 1.31, 23.8, 0.647, 5, false),
-        COARSEN_ROW(packed, 0.827, 47.4, 0.517, 3, true),
-        COARSEN_ROW(tensor_little, 2.41, 35.2, 0.346, 14, false),
-        COARSEN_ROW(tensor_square, 0.694, 81.5, 0.647, 4, false),
-        COARSEN_ROW(tensor_large, 0.652, 79, 0.0299, 1, false),
+        COARSEN_ROW(low, 1.2, 25.8, 0.617, 5, false),
+        COARSEN_ROW(packed, 0.756, 49.5, 0.492, 3, true),
+        COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
+        COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
+        COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
 #endif
 #undef COARSEN_ROW
 #undef COARSEN_GROUP
@@ -528,7 +528,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     const double pack_element = s >= COARSEN_(shapes_of_warps) ? 40.4 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double pack_element = 118;
+    const double pack_element = 119;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -573,8 +573,8 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.85e5 : 5.3e5, add_element = wide ? 123 : 73.4,
-                 element = wide ? 1.51 : 1.07;
+    const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 59.5,
+                 element = wide ? 1.78 : 1.07;
     const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -707,8 +707,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
     const double warp = 1.7e3, step = 5e4, step_more = 0, wait = aligned ? 2.5e5 : 6.7e5;
 #else
     const bool narrow = s == COARSEN_(shapes);
-    const double warp = narrow ? 1.46e4 : 1.66e4, step = narrow ? 5.97e3 : 3.01e4,
-                 step_more = narrow ? 4.53e4 : 1.86e4, wait = narrow ? 1.87e5 : 4.88e5;
+    const double warp = narrow ? 1.42e4 : 1.71e4, step = narrow ? 6.11e3 : 2.72e4,
+                 step_more = narrow ? 4.5e4 : 1.76e4, wait = narrow ? 1.83e5 : 4.69e5;
 #endif
     const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
     const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
@@ -742,10 +742,10 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.59, 82.8, 0.591, 5),
-        COARSEN_TALL(tall_16, 1.89, 155, 1.03, 5),
-        COARSEN_TALL(tall_24, 1.44, 194, 0.776, 3),
-        COARSEN_TALL(tall_32, 1.39, 111, 0.314, 1),
+        COARSEN_TALL(tall_8, 3.87, 79.5, 0.461, 5),
+        COARSEN_TALL(tall_16, 2, 142, 0.912, 5),
+        COARSEN_TALL(tall_24, 1.4, 100, 1.1, 3),
+        COARSEN_TALL(tall_32, 1.2, 97, 0.303, 1),
 #undef COARSEN_TALL
     };
     return shapes[t];
