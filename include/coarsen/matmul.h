@@ -420,7 +420,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #else
         COARSEN_ROW(tiny, 2.54, 49.4, 0.843, 7, false),
         COARSEN_ROW(thin, 1.64, 82.5, 0.606, 1, false),
-        COARSEN_ROW(little, 1.28, 60, 2.64, 14, false),
+        COARSEN_ROW(little, 1.28, 54, 2.64, 14, false),
         COARSEN_ROW(small, 1.2, 97.2, 0.443, 2, false),
         COARSEN_ROW(square, 0.896, 36.3, 2.16, 6, false),
         COARSEN_ROW(paired, 0.863, 114, 0.862, 3, false),
