@@ -399,7 +399,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(place_lane)(unsigned int lane, unsigned int *
 {
     if (COARSEN_INTERLEAVED && COARSEN_LANES_M > 1 && COARSEN_LANES_N > 1) {
         *row = (lane >> 1 & 1) | lane / (2 * COARSEN_LANES_N) * 2;
-        *col = (lane & 1) | (lane >> 1 & (COARSEN_LANES_N - 2));
+        *col = (lane & 1) | (lane >> 1 & (COARSEN_LANES_N - 2u));
     } else {
         *row = lane % COARSEN_LANES_M, *col = lane / COARSEN_LANES_M;
     }
