@@ -568,6 +568,14 @@ PACKED_16(turned_bf16, packed, __nv_bfloat16, true)
 #define COARSEN_SLICES 4
 #include <coarsen/matmul/pipelined.h>
 
+#define COARSEN_NAME column_f32 // one column of patches
+#define COARSEN_TYPE float
+#define BM           128
+#define BN           8
+#define TM           4
+#define TN           8
+#include <coarsen/matmul/pipelined.h>
+
 #define COARSEN_NAME   pipelined_i32
 #define COARSEN_TYPE   int
 #define BM             32
@@ -1850,6 +1858,7 @@ int main(void)
         right<float>(RUNG(pipelined_f32_parts, float, 16, 32, 8), shape{20, 40, 301, 1, 0}, 2, -1),
         "pipelined_f32_parts: right in many parts");
     check(RUNG(sliced_f32, float, 16, 32, 16));
+    check(RUNG(column_f32, float, 128, 8, 16));
     check(TURNED(m_turned_u32, unsigned int, true, false));
 #ifndef TEST_FIRST
     check_errors(RUNG(matmul_f32_scratch, float, 128, 256, 16));
