@@ -13,7 +13,7 @@ same figures for them: first to the times, and then to what the choice loses, an
 0.93 of cuBLAS because of it. With several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
-one, among small products) before you take it over.
+one, among small products) before you take it over. The costs of matmul/streamed.h give all others their unit.
 """
 import argparse
 import csv
@@ -209,10 +209,6 @@ def main():
         judge("as it is", p, p.column["cost"])
 
     now = fit(fitted, by, names)
-    unit = now["large cost"]  # costs are relative to the large shape's
-    for key in now:
-        if not key.endswith((" begin", " lone")) and key != "element":
-            now[key] /= unit
     print("\nfitted:")
     for i, (name, tiles) in enumerate(zip(names, resident)):
         numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone"))
