@@ -8,12 +8,12 @@
 
 The first command times each random product by every plan that is estimated at no more than three times the best one's
 cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it fits
-the costs in include/coarsen/matmul.h (not those of matmul/streamed.h), from which it starts, and prints them, with the
+the costs in include/coarsen/matmul.h, from which it starts (not those that narrow.h, flat.h and streamed.h count), and prints them, with the
 same figures for them: first to the times, and then to what the choice loses, and to how many products are slower than
 0.93 of cuBLAS because of it. With several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
-one, among small products) before you take it over. The costs of matmul/streamed.h give all others their unit.
+one, among small products) before you take it over. Those of matmul/streamed.h give all others their unit.
 """
 import argparse
 import csv
@@ -27,14 +27,13 @@ from scipy.optimize import least_squares, minimize
 
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
 REST = "add", "add_element", "element", "pack_launch", "pack_element"
-STRIPS = "warp", "step", "step_more", "wait"  # of narrow.h, and of flat.h
 GOOD = 0.93  # of cuBLAS's speed
 PACKING_WAYS = int(re.search(r"packing_ways\) = (\d+)", HEADER.read_text())[1])  # from there on, ways are the same again
 
 
 def present():
-    """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; of strips, and
-    the rest. And the shapes' names, those of tall.h last; how many tiles of each a multiprocessor has at a time; how many
+    """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; and the rest.
+    And the shapes' names, those of tall.h last; how many tiles of each a multiprocessor has at a time; how many
     of them are of tall.h; and the number of narrow.h."""
     text = HEADER.read_text()
     shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_little")]
@@ -48,9 +47,6 @@ def present():
         resident[name] = int(numbers[3])
     for name in REST:
         costs[name] = float(re.findall(rf"\b{name}\)? =\s(?:wide \? {number} : )?{number}", text)[-1][-1])
-    for what in STRIPS:
-        narrow, flat = re.search(rf"\b{what} = narrow \? {number} : {number}", text).groups()
-        costs |= {f"narrow {what}": float(narrow), f"flat {what}": float(flat)}
     narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+,\s+COARSEN_\(shapes\) = (\d+)", text)[1])
     return costs, list(resident), np.array(list(resident.values()), float), len(tall), narrow
 
@@ -76,20 +72,18 @@ class Products:
         np.minimum.at(self.best, self.of, self.times)
 
         columns = {what: np.zeros(len(plans)) for what in (
-            "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element", "warps",
-            "steps", "more", "given")}
+            "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element",
+            "given")}
         for i, row in enumerate(plans):
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
             now = {"shape": knob["shape"], "cost": knob["cost"], "inner": size["inner"]}
-            if knob["shape"] == narrow + 2 + tall:  # by streamed.h, which counts its costs itself: they are left as they are
+            if knob["shape"] in (narrow, narrow + 1, narrow + 2 + tall):  # by narrow.h, flat.h, streamed.h: left as they are
                 now["given"] = knob["cost"]
             elif knob["shape"] > narrow + 1:  # by tall.h: the name's place
                 now |= {
                     "shape": len(names) - tall + knob["shape"] - narrow - 2, "area": knob["rows"] * knob["cols"],
                     "whole": math.ceil(knob["whole"] / processors), "tiles": True}
-            elif "warps" in knob:
-                now |= {"warps": knob["warps"] / processors, "steps": knob["steps"], "more": knob["few"] > 1}
             else:
                 tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"])
                 divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
@@ -108,10 +102,9 @@ class Products:
         self.resident = resident
         self.shape = columns["shape"].astype(int)
         self.tiles = columns["tiles"] > 0
-        self.narrow = self.shape == narrow
 
     def costs(self, by, names):
-        """As NAME_plan_of, NAME_plan_strips and NAME_plan_tall count them."""
+        """As NAME_plan_of and NAME_plan_tall count them."""
         column, tiles = self.column, self.tiles
         shape = np.where(tiles, self.shape, 0)
         cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
@@ -125,13 +118,7 @@ class Products:
         total += (column["waves"] > 0) * by["add"] + column["sums"] * by["add_element"]
         total += column["packed"] * by["pack_launch"] + column["pack"] * by["pack_element"]
 
-        def strips(kind):
-            warp, step, more, wait = (by[f"{kind} {what}"] for what in STRIPS)
-            return np.maximum(column["warps"] * (warp + column["steps"] * (step + column["more"] * more)),
-                              column["steps"] * wait)
-
-        counted = np.where(tiles, total, np.where(self.narrow, strips("narrow"), strips("flat")))
-        return np.where(column["given"] > 0, column["given"], counted)
+        return np.where(column["given"] > 0, column["given"], total)
 
     def chosen(self, costs):
         """Of each product, the plan of least cost."""
@@ -215,7 +202,6 @@ def main():
         print(f"    COARSEN_ROW({name}, {numbers}, {tiles:.0f}, ...)," if i < len(names) - tall else
               f"    COARSEN_TALL({name}, {numbers}, {tiles:.0f}),")
     print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in REST))
-    print("    " + ", ".join(f"{what} = narrow ? {now[f'narrow {what}']:.2g} : {now[f'flat {what}']:.2g}" for what in STRIPS))
     judge("fitted", judged, judged.costs(now, names))
 
 

@@ -123,6 +123,13 @@
 
 #endif
 
+#if TESTED(narrow) || TESTED(flat)
+static size_t ceil_div(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+#endif
+
 #if TESTED(narrow)
 
 #define COARSEN_NAME narrow_f32
@@ -141,10 +148,40 @@ static cudaError_t narrow_launch_batch(size_t count, size_t rows, size_t cols, s
                                        const float *n, size_t ldn, size_t n_step, float beta,
                                        float *p, size_t ldp, size_t p_step, cudaStream_t stream)
 {
-    const narrow_f32_product of = {rows, cols, inner, m,     n,      ldm,    ldn,    1, alpha, beta,
-                                   p,    ldp,  1,     count, m_step, n_step, p_step, 0, 0,     0};
+    narrow_f32_product of = {};
+    of.rows = rows, of.cols = cols, of.inner = inner, of.m = m, of.few = n, of.ldm = ldm;
+    of.step_k = ldn, of.step_j = 1, of.alpha = alpha, of.beta = beta, of.p = p;
+    of.step_row = ldp, of.step_col = 1, of.count = count;
+    of.m_step = m_step, of.few_step = n_step, of.p_step = p_step, of.most_parts = 1;
     return narrow_f32_launch_product(of, stream);
 }
+
+// Divided as few rows of much depth are, into three parts, each by so many threads and rows; whatever there is to do.
+template <unsigned int threads, unsigned int take, bool neighbours>
+static cudaError_t narrow_parts_launch(size_t rows, size_t cols, size_t inner, float alpha,
+                                       const float *m, size_t ldm, const float *n, size_t ldn,
+                                       float beta, float *p, size_t ldp, cudaStream_t stream)
+{
+    narrow_f32_product of = {};
+    of.rows = rows, of.cols = cols, of.inner = alpha == 0 ? 0 : inner, of.m = m, of.few = n;
+    of.ldm = ldm, of.step_k = ldn, of.step_j = 1, of.alpha = alpha, of.beta = beta, of.p = p;
+    of.step_row = ldp, of.step_col = 1, of.count = 1;
+    if (rows == 0 || cols == 0)
+        return cudaSuccess;
+    const test_array sums(3 * rows * cols * sizeof(float));
+    of.sums = (float *)sums.get();
+    of.aligned = ((size_t)m | ldm * sizeof(float)) % 16 == 0;
+    of.threads = threads, of.take = cols == 1 && take > 4 ? 4 : take;
+    of.apart = neighbours ? 1 : 4;
+    of.groups = of.apart * ceil_div(rows, of.apart * of.take);
+    const size_t vectors = ceil_div(of.inner + 3, 4);
+    of.depth = ceil_div(vectors, 3), of.parts = ceil_div(vectors, of.depth);
+    const cudaError_t status = narrow_f32_launch_divided(of, stream);
+    return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}
+static const auto narrow_f32_parts_launch = narrow_parts_launch<8, 2, true>;
+static const auto narrow_f32_apart_launch = narrow_parts_launch<64, 8, false>;
+static const auto narrow_f32_single_launch = narrow_parts_launch<16, 1, true>;
 
 #endif
 
@@ -166,10 +203,38 @@ static cudaError_t flat_launch_batch(size_t count, size_t rows, size_t cols, siz
                                      const float *n, size_t ldn, size_t n_step, float beta,
                                      float *p, size_t ldp, size_t p_step, cudaStream_t stream)
 {
-    const flat_f32_product of = {rows, cols, inner, n, m,     ldn,    1,      ldm,    alpha,
-                                 beta, p,    ldp,   1, count, n_step, m_step, p_step, 0};
+    flat_f32_product of = {};
+    of.rows = rows, of.cols = cols, of.inner = inner, of.n = n, of.few = m, of.ldn = ldn;
+    of.step_k = 1, of.step_i = ldm, of.alpha = alpha, of.beta = beta, of.p = p;
+    of.step_row = ldp, of.step_col = 1, of.count = count;
+    of.n_step = n_step, of.few_step = m_step, of.p_step = p_step, of.most_parts = 1;
     return flat_f32_launch_product(of, stream);
 }
+
+// Divided as few columns of much depth are, into three parts, by blocks that are so wide; whatever there is to do.
+template <unsigned int across>
+static cudaError_t flat_parts_launch(size_t rows, size_t cols, size_t inner, float alpha,
+                                     const float *m, size_t ldm, const float *n, size_t ldn,
+                                     float beta, float *p, size_t ldp, cudaStream_t stream)
+{
+    flat_f32_product of = {};
+    of.rows = rows, of.cols = cols, of.inner = alpha == 0 ? 0 : inner, of.n = n, of.few = m;
+    of.ldn = ldn, of.step_k = 1, of.step_i = ldm, of.alpha = alpha, of.beta = beta, of.p = p;
+    of.step_row = ldp, of.step_col = 1, of.count = 1;
+    if (rows == 0 || cols == 0)
+        return cudaSuccess;
+    const test_array sums(3 * rows * cols * sizeof(float));
+    of.sums = (float *)sums.get();
+    of.aligned = ((size_t)n | ldn * sizeof(float)) % 16 == 0;
+    of.across = across, of.deep = 256 / across / 4 * 4, of.width = across * 4;
+    if (!of.aligned)
+        of.width -= 3;
+    of.depth = ceil_div(of.inner, 3);
+    of.parts = of.depth == 0 ? 1 : ceil_div(of.inner, of.depth);
+    const cudaError_t status = flat_f32_launch_divided(of, stream);
+    return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}
+static const auto flat_f32_parts_launch = flat_parts_launch<12>;
 
 #endif
 
@@ -302,7 +367,7 @@ OF_ONE(batched_i32, int)
 
 #endif
 
-#if TESTED(tensor16) || TESTED(launch)
+#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
 
 #define COARSEN_NAME   tensor_f16
 #define COARSEN_TYPE   __half
@@ -419,7 +484,7 @@ OF_ONE(batched_i32, int)
 
 #endif
 
-#if TESTED(tensor) || TESTED(launch)
+#if TESTED(tensor) || TESTED(launch) || TESTED(add)
 
 #define COARSEN_NAME   tensor_f64
 #define COARSEN_TYPE   double
@@ -662,7 +727,7 @@ STRIPS(turned_i32, streamed, int, 6)
             status = cudaDeviceSynchronize();                                                      \
         return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;                \
     }
-#if TESTED(tensor16) || TESTED(launch)
+#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
 PARTS(tensor_f16, __half, float, 8)
 #endif
 #if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
@@ -684,7 +749,7 @@ SLICES(group_f16, __half, 2)
 SLICES(group_f16, __half, 4)
 SLICES(group_f16, __half, 8)
 #endif
-#if TESTED(tensor) || TESTED(launch)
+#if TESTED(tensor) || TESTED(launch) || TESTED(add)
 PARTS(tensor_f64, double, double, 8)
 #endif
 #if TESTED(pipelined)
@@ -1348,13 +1413,24 @@ static void check_strips(void)
     };
     const size_t narrow = matmul_f32_shapes, flat = narrow + 1, many = 100000;
     const matmul_f32_problem twelve = {1, many, 12, 8, true, true, 0};
-    bool ok = plan(12, many) < narrow && matmul_f32_strips_of(twelve, narrow, 8).warps == 0;
+    bool ok = plan(12, many) < narrow && matmul_f32_narrow_of(twelve).rows == 0;
 #ifdef SIMT // a device of few multiprocessors
     ok &= plan(many, 1) == narrow && plan(1, many) == flat;
 #else
     ok &= plan(many, 1) != flat && plan(1, many) != narrow;
 #endif
     tap_ok(ok && status == cudaSuccess, "one column, or one row, is made without tiles");
+    // Where there are few for many multiprocessors, in parts of the depth, if there is scratch for as many.
+    const auto parts = [&](size_t s, size_t rows, size_t cols, size_t bytes) {
+        const matmul_f32_problem of = {1, rows, cols, many, true, true, bytes};
+        const matmul_f32_plan made = matmul_f32_plan_strips(of, s, 132);
+        return made.scratch_bytes <= bytes && made.parts > 0 ? made.parts : 0;
+    };
+    ok = parts(narrow, 10, 1, 0) == 1 && parts(flat, 1, 40, 0) == 1;
+    ok &= parts(narrow, 10, 1, 200) == 1 && parts(flat, 3, 40, 2000) == 1;
+    ok &= parts(narrow, 10, 1, many) > 5 && parts(flat, 3, 40, many) > 5;
+    ok &= parts(narrow, many, 1, many) == 1 && parts(flat, 1, many, many) == 1;
+    tap_ok(ok, "few of them are divided along the depth, if there is scratch");
     // In tiles as wide as P. Few rows need N to be stored column after column.
     ok = plan(many, 16, 2000) == flat + 2 && plan(many, 24, 2000) == flat + 3;
     int processors = 0; // a wave of the largest of them
@@ -1739,6 +1815,10 @@ int main(void)
     check_16<__half>("narrow_f16", narrow_f16_launch, false, false, 8, 12);
     check_16<__nv_bfloat16>("narrow_bf16", narrow_bf16_launch, false, true, 40, 12);
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
+    check(RUNG(narrow_f32_parts, float, 2, 4, 96));
+    check(RUNG(narrow_f32_apart, float, 32, 4, 768));
+    check(RUNG(narrow_f32_single, float, 1, 4, 192));
+    check_random(RUNG(narrow_f32, float, 0, 0, 0));
 #endif
 #if TESTED(tall)
     check_errors(RUNG(tall_f32, float, 32, 16, 64));
@@ -1773,11 +1853,13 @@ int main(void)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));
     check(RUNG(flat_f32, float, 4, 128, 256));
     check(RUNG(flat_f32, float, 2, 1024, 10)); // more threads across, and fewer deep
+    check(RUNG(flat_f32_parts, float, 4, 48, 60));
+    check_random(RUNG(flat_f32, float, 0, 0, 0));
     check(TURNED(flat_i64, long long, true, false));
     check_rounding(RUNG(flat_f32, float, 4, 32, 256));
     check_batches("flat_f32", flat_launch_batch);
 #endif
-#if TESTED(tensor16) || TESTED(launch)
+#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
     check_16<__half>("tensor_f16_parts", tensor_f16_parts_launch, false, false, 64, 64);
@@ -1840,7 +1922,7 @@ int main(void)
     check_align<unsigned short>("aligned_u16", aligned_u16_align);
     check_align<double>("aligned_f64", aligned_f64_align);
 #endif
-#if TESTED(tensor) || TESTED(launch)
+#if TESTED(tensor) || TESTED(launch) || TESTED(add)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64_parts, double, 32, 16, 16));

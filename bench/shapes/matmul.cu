@@ -53,11 +53,33 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                     shape.rows, shape.cols, w, plan.whole, plan.parts, plan.depth, plan.slices,
                     plan.pack_m + plan.pack_n));
         }
-    for (size_t s = SHAPE(_product_shapes); s < SHAPE(_product_shapes) + 2; s++) {
-        const SHAPE(_product_strips) strips = SHAPE(_product_strips_of)(of, s, processors);
-        add(SHAPE(_product_plan_strips)(of, s, processors),
-            text_of("warps=%zu steps=%zu few=%zu", strips.warps, strips.steps, strips.few));
+    const auto per_processor = [&](size_t blocks) {
+        return (blocks + processors - 1) / processors;
+    };
+    const auto ceil_div = [](size_t x, size_t y) { return (x + y - 1) / y; };
+    SHAPE(_product_narrow_product) narrow = SHAPE(_product_narrow_of)(of);
+    if (narrow.rows > 0) {
+        SHAPE(_product_narrow_divide)(&narrow, processors);
+        const size_t blocks = ceil_div(narrow.groups * narrow.count, 256 / narrow.threads) *
+                              ceil_div(narrow.cols, 4) * narrow.parts;
+        add(SHAPE(_product_plan_strips)(of, SHAPE(_product_shapes), processors),
+            text_of("each=%zu steps=%zu few=%zu parts=%zu threads=%u take=%u",
+                    per_processor(blocks),
+                    ceil_div(narrow.depth,
+                             narrow.threads * (narrow.cols == 1 && narrow.take == 1 ? 4 : 1)),
+                    narrow.cols, narrow.parts, narrow.threads, narrow.take));
     }
+#ifdef SHAPE_HAS_TALL
+    SHAPE(_product_flat_product) flat = SHAPE(_product_flat_of)(of);
+    if (flat.rows > 0) {
+        SHAPE(_product_flat_divide)(&flat, processors);
+        const size_t blocks =
+            ceil_div(flat.cols, flat.width) * ceil_div(flat.rows, 4) * flat.count * flat.parts;
+        add(SHAPE(_product_plan_strips)(of, SHAPE(_product_shapes) + 1, processors),
+            text_of("each=%zu steps=%zu few=%zu parts=%zu across=%u", per_processor(blocks),
+                    ceil_div(flat.depth, flat.deep), flat.rows, flat.parts, flat.across));
+    }
+#endif
 #ifdef SHAPE_HAS_TALL
     for (size_t t = 0; of.count == 1 && t < SHAPE(_product_tall_shapes); t++) {
         const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;

@@ -634,6 +634,8 @@ COARSEN_HOST COARSEN_(plan)
         plan.scratch_bytes = plan.pack_bytes;
         return plan;
     }
+    if (way > 4 && tiles < at_a_time)
+        return none; // as ways 1 to 4
     const size_t waves = (way - 1) % 4 + 1, rest = way <= 4 ? tiles % at_a_time : tiles;
     const size_t most = rest > 0 ? waves * at_a_time / rest : 0;
     if (most < 2)
@@ -651,71 +653,59 @@ COARSEN_HOST COARSEN_(plan)
     return plan;
 }
 
-// What there is to do for narrow.h, if s is COARSEN_(shapes), or else for flat.h: so many warps, each with so many steps
-// through the depth, for so many few rows or columns. For more of these than two tiles have, or than of the others, nothing.
-// Of 16 bits, for more than one neither.
-typedef struct {
-    size_t warps, steps, few;
-} COARSEN_(strips);
-
-COARSEN_HOST COARSEN_(strips)
-    COARSEN_(strips_of)(COARSEN_(problem) problem, size_t s, size_t processors)
+// As many parts of the depth as there is scratch for their sums.
+COARSEN_HOST size_t COARSEN_(most_parts)(COARSEN_(problem) of)
 {
-    const size_t rows = problem.rows, cols = problem.cols, items = 16 / sizeof(COARSEN_TYPE);
-    COARSEN_(strips) strips = {};
-#ifdef COARSEN_NARROW_OF_M
-    const bool narrow_of_m = COARSEN_NARROW_OF_M(rows, cols);
-    COARSEN_(narrow_product) narrow = {};
-    narrow.rows = narrow_of_m ? rows : cols, narrow.cols = narrow_of_m ? cols : rows;
-    narrow.inner = problem.inner, narrow.count = problem.count;
-    const size_t most = sizeof(COARSEN_TYPE) == 2 ? 1 : 2 * COARSEN_(narrow_tile_cols);
-    if (s == COARSEN_(shapes) && narrow.cols <= most && narrow.cols <= narrow.rows) {
-        COARSEN_(narrow_divide)(&narrow, processors);
-        const size_t groups = narrow.groups * narrow.count *
-                              coarsen_ceil_div(narrow.cols, COARSEN_(narrow_tile_cols));
-        strips.warps = coarsen_ceil_div(groups * narrow.threads, 32);
-        strips.steps = coarsen_ceil_div(narrow.inner, narrow.threads * items);
-        strips.few = narrow.cols;
-    }
-#endif
-#ifdef COARSEN_FLAT_OF_M
-    const bool flat_of_m = COARSEN_FLAT_OF_M(rows, cols);
-    COARSEN_(flat_product) flat = {};
-    flat.rows = flat_of_m ? cols : rows, flat.cols = flat_of_m ? rows : cols;
-    flat.inner = problem.inner, flat.count = problem.count;
-    if (s > COARSEN_(shapes) && flat.rows <= 2 * COARSEN_(flat_tile_rows) &&
-        flat.rows <= flat.cols) {
-        COARSEN_(flat_divide)(&flat, processors);
-        const size_t threads = COARSEN_(flat_threads);
-        const size_t blocks = coarsen_ceil_div(flat.cols, flat.across * items) *
-                              coarsen_ceil_div(flat.rows, COARSEN_(flat_tile_rows)) * flat.count;
-        strips.warps = blocks * threads / 32;
-        strips.steps = coarsen_ceil_div(flat.inner, threads / flat.across * COARSEN_(flat_take));
-        strips.few = flat.rows;
-    }
-#endif
-    return strips;
+    return of.most_bytes / sizeof(COARSEN_ACC) / of.rows / of.cols;
 }
 
-// The plan for them, if any. It costs what the warps do, to begin and end, and in each step; or, if these are few, what
-// each step waits for memory.
+// What narrow.h or flat.h is to make, without operands. Of more than eight rows or columns, or than there are of the
+// others, nothing. Of 16 bits, of more than one neither.
+#ifdef COARSEN_NARROW_OF_M
+COARSEN_HOST COARSEN_(narrow_product) COARSEN_(narrow_of)(COARSEN_(problem) of)
+{
+    const bool of_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
+    const size_t most = sizeof(COARSEN_TYPE) == 2 ? 1 : 2 * COARSEN_(narrow_tile_cols);
+    COARSEN_(narrow_product) narrow = {};
+    narrow.rows = of_m ? of.rows : of.cols, narrow.cols = of_m ? of.cols : of.rows;
+    if (narrow.cols > most || narrow.cols > narrow.rows)
+        narrow.rows = 0;
+    narrow.aligned = of_m ? of.m_aligned : of.n_aligned;
+    narrow.inner = of.inner, narrow.count = of.count, narrow.most_parts = COARSEN_(most_parts)(of);
+    return narrow;
+}
+#endif
+#ifdef COARSEN_FLAT_OF_M
+COARSEN_HOST COARSEN_(flat_product) COARSEN_(flat_of)(COARSEN_(problem) of)
+{
+    const bool of_m = COARSEN_FLAT_OF_M(of.rows, of.cols);
+    COARSEN_(flat_product) flat = {};
+    flat.rows = of_m ? of.cols : of.rows, flat.cols = of_m ? of.rows : of.cols;
+    if (flat.rows > 2 * COARSEN_(flat_tile_rows) || flat.rows > flat.cols)
+        flat.rows = 0;
+    flat.aligned = of_m ? of.m_aligned : of.n_aligned;
+    flat.inner = of.inner, flat.count = of.count, flat.most_parts = COARSEN_(most_parts)(of);
+    return flat;
+}
+#endif
+
+// The plan by narrow.h, if s is COARSEN_(shapes), or else by flat.h, if any.
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s, size_t processors)
 {
-#ifdef COARSEN_IS_16
-    // Rows that begin anywhere are read an element at a time, which are many.
-    const bool aligned = of.cols == 1 ? of.m_aligned : of.n_aligned;
-    const double warp = 1.7e3, step = 5e4, step_more = 0, wait = aligned ? 2.5e5 : 6.7e5;
-#else
-    const bool narrow = s == COARSEN_(shapes);
-    const double warp = narrow ? 1.42e4 : 1.71e4, step = narrow ? 6.11e3 : 2.72e4,
-                 step_more = narrow ? 4.5e4 : 1.76e4, wait = narrow ? 1.83e5 : 4.69e5;
-#endif
-    const COARSEN_(strips) strips = COARSEN_(strips_of)(of, s, processors);
-    const double steps = (double)strips.steps, each = strips.few > 1 ? step + step_more : step;
-    const double all = (double)strips.warps / (double)processors * (warp + steps * each);
     COARSEN_(plan) plan = {};
     plan.shape = s;
-    plan.cost = all > steps * wait ? all : steps * wait;
+#ifdef COARSEN_NARROW_OF_M
+    COARSEN_(narrow_product) narrow = COARSEN_(narrow_of)(of);
+    if (s == COARSEN_(shapes) && narrow.rows > 0)
+        plan.cost = COARSEN_(narrow_divide)(&narrow, processors), plan.parts = narrow.parts;
+#endif
+#ifdef COARSEN_FLAT_OF_M
+    COARSEN_(flat_product) flat = COARSEN_(flat_of)(of);
+    if (s > COARSEN_(shapes) && flat.rows > 0)
+        plan.cost = COARSEN_(flat_divide)(&flat, processors), plan.parts = flat.parts;
+#endif
+    if (plan.parts > 1)
+        plan.scratch_bytes = plan.parts * of.rows * of.cols * sizeof(COARSEN_ACC);
     return plan;
 }
 
@@ -832,6 +822,18 @@ COARSEN_HOST COARSEN_(plan)
 }
 #endif
 
+// What all tiles cost at the least, with all multiprocessors at work: so that few shapes need a closer look.
+COARSEN_HOST double COARSEN_(least_cost)(COARSEN_(problem) of, COARSEN_(shape) shape,
+                                         size_t processors)
+{
+    const double tiles = (double)(coarsen_ceil_div(of.rows, shape.rows) *
+                                  coarsen_ceil_div(of.cols, shape.cols) * of.count);
+    if (shape.group > 0) // not counted by tiles
+        return 0;
+    return (tiles * (double)of.inner / (double)processors + shape.begin) *
+           (double)(shape.rows * shape.cols) * shape.cost;
+}
+
 // Keeps the better of two plans: the first one, if it costs less.
 COARSEN_HOST void COARSEN_(consider)(COARSEN_(plan) plan, COARSEN_(plan) * best)
 {
@@ -854,12 +856,17 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     best.shape = COARSEN_(shapes) + 2; // if there is none: by register_tiled.h
     if (*status != cudaSuccess || of.rows == 0 || of.cols == 0)
         return best;
-    for (size_t way = 0; way < COARSEN_(ways); way++) {
-        if (way >= COARSEN_(packing_ways) && best.cost < (double)COARSEN_(pack_launch))
+    for (size_t from = 0; from < COARSEN_(ways); from += COARSEN_(packing_ways)) {
+        if (from > 0 && best.cost < (double)COARSEN_(pack_launch))
             break; // little work: nothing that packs could cost less
-        for (size_t s = first; s < shapes; s++)
-            if (s == first || COARSEN_(shape_of)(s).shared_bytes <= shared_limit)
+        for (size_t s = shapes; s-- > first;) {
+            const COARSEN_(shape) shape = COARSEN_(shape_of)(s);
+            if ((s > first && shape.shared_bytes > shared_limit) ||
+                (best.cost > 0 && COARSEN_(least_cost)(of, shape, processors) >= best.cost))
+                continue;
+            for (size_t way = from; way < from + COARSEN_(packing_ways); way++)
                 COARSEN_(consider)(COARSEN_(plan_of)(of, s, way, processors), &best);
+        }
     }
     for (size_t s = COARSEN_(shapes); s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
@@ -898,34 +905,39 @@ COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
     return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
-// Makes products by narrow.h, if s is COARSEN_(shapes), or else by flat.h. Their arguments are sound.
-COARSEN_HOST cudaError_t COARSEN_(launch_strips)(size_t s, size_t count, size_t rows, size_t cols,
-                                                 size_t inner, COARSEN_ACC alpha,
+// Makes products by narrow.h or flat.h, as planned. Their arguments are sound.
+COARSEN_HOST cudaError_t COARSEN_(launch_strips)(COARSEN_(plan) plan, size_t count, size_t rows,
+                                                 size_t cols, size_t inner, COARSEN_ACC alpha,
                                                  const COARSEN_TYPE *m, size_t ldm, size_t m_step,
                                                  const COARSEN_TYPE *n, size_t ldn, size_t n_step,
                                                  COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
-                                                 size_t p_step, cudaStream_t stream)
+                                                 size_t p_step, void *scratch, cudaStream_t stream)
 {
+    COARSEN_ACC *const sums = (COARSEN_ACC *)scratch;
 #ifdef COARSEN_NARROW_OF_M
-    if (s == COARSEN_(shapes)) {
+    if (plan.shape == COARSEN_(shapes)) {
         const COARSEN_(narrow_product) of_m = {
-            rows,   cols,   inner,  m, n, ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, ldp, 1, count,
-            m_step, n_step, p_step, 0, 0, 0};
+            rows, cols,  inner,  m,      n,      ldm,  COARSEN_N_STEPS(ldn), alpha, beta, p, ldp,
+            1,    count, m_step, n_step, p_step, sums, plan.parts,           false, 0,    0, 0,
+            0,    0,     0};
         const COARSEN_(narrow_product) of_n = {
-            cols,   rows,   inner,  n, m, ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, 1, ldp, count,
-            n_step, m_step, p_step, 0, 0, 0};
+            cols, rows,  inner,  n,      m,      ldn,  COARSEN_M_STEPS(ldm), alpha, beta, p, 1,
+            ldp,  count, n_step, m_step, p_step, sums, plan.parts,           false, 0,    0, 0,
+            0,    0,     0};
         return COARSEN_(narrow_launch_product)(COARSEN_NARROW_OF_M(rows, cols) ? of_m : of_n,
                                                stream);
     }
 #endif
 #ifdef COARSEN_FLAT_OF_M
-    if (s == COARSEN_(shapes) + 1) {
+    if (plan.shape == COARSEN_(shapes) + 1) {
         const COARSEN_(flat_product) of_m = {
-            cols, rows,  inner,  m,      n,      ldm, COARSEN_N_STEPS(ldn), alpha, beta, p, 1,
-            ldp,  count, m_step, n_step, p_step, 0};
+            cols, rows,  inner,  m,      n,      ldm,  COARSEN_N_STEPS(ldn), alpha, beta, p, 1,
+            ldp,  count, m_step, n_step, p_step, sums, plan.parts,           false, 0,    0, 0,
+            0,    0};
         const COARSEN_(flat_product) of_n = {
-            rows, cols,  inner,  n,      m,      ldn, COARSEN_M_STEPS(ldm), alpha, beta, p, ldp,
-            1,    count, n_step, m_step, p_step, 0};
+            rows, cols,  inner,  n,      m,      ldn,  COARSEN_M_STEPS(ldm), alpha, beta, p, ldp,
+            1,    count, n_step, m_step, p_step, sums, plan.parts,           false, 0,    0, 0,
+            0,    0};
         return COARSEN_(flat_launch_product)(COARSEN_FLAT_OF_M(rows, cols) ? of_m : of_n, stream);
     }
 #endif
@@ -941,8 +953,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
                                                cudaStream_t stream)
 {
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
-        return COARSEN_(launch_strips)(plan.shape, 1, rows, cols, inner, alpha, m, ldm, 0, n, ldn,
-                                       0, beta, p, ldp, 0, stream);
+        return COARSEN_(launch_strips)(plan, 1, rows, cols, inner, alpha, m, ldm, 0, n, ldn, 0,
+                                       beta, p, ldp, 0, scratch, stream);
 #ifdef COARSEN_HAS_TALL
     if (plan.shape > COARSEN_(shapes) + 1) {
         const size_t t = plan.shape - COARSEN_(shapes) - 2;
@@ -1006,9 +1018,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
         inner = 0;
     if (rows == 0 || cols == 0)
         return cudaSuccess;
-    size_t one;
+    size_t tiles; // of the least that a block makes
     cudaError_t status =
-        COARSEN_(count_tiles)(&one, rows, cols, rows, cols, inner, m, ldm, n, ldn, p, ldp);
+        COARSEN_(count_tiles)(&tiles, 32, 8, rows, cols, inner, m, ldm, n, ldn, p, ldp);
     if (status == cudaSuccess && (size_t)scratch % 16 != 0)
         status = cudaErrorInvalidValue;
     if (status != cudaSuccess)
@@ -1037,8 +1049,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
 {
     cudaError_t status = cudaSuccess;
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
-        return COARSEN_(launch_strips)(plan.shape, count, rows, cols, inner, alpha, m, ldm, m_step,
-                                       n, ldn, n_step, beta, p, ldp, p_step, stream);
+        return COARSEN_(launch_strips)(plan, count, rows, cols, inner, alpha, m, ldm, m_step, n,
+                                       ldn, n_step, beta, p, ldp, p_step, NULL, stream);
 #ifdef COARSEN_BATCHED
     if (plan.shape > COARSEN_(streamed))
         return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(

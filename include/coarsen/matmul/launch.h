@@ -10,6 +10,7 @@
 // NAME_make: the rung has kernels of its own. Its manual is that of the rung.
 
 #include "../base.h"
+#include "add.h"
 #ifdef COARSEN_SHAPE_
 
 #ifndef COARSEN_WITH_WORK
@@ -35,29 +36,6 @@ COARSEN_HOST_DEVICE bool COARSEN_(is_bfloat)(void)
 }
 #endif
 
-#define COARSEN_BAND 8u // tiles
-
-// Where a tile of P begins. Tiles go down and then across in bands of tiles, so
-// those that are made at the same time need few different rows and columns.
-COARSEN_INLINE void COARSEN_SHAPE_(place)(unsigned int tile, size_t rows, size_t cols,
-                                          size_t *row_start, size_t *col_start)
-{
-    const unsigned int tile_rows = (unsigned int)coarsen_ceil_div(rows, BM);
-    const unsigned int tile_cols = (unsigned int)coarsen_ceil_div(cols, BN);
-    const unsigned int band = tile_rows < COARSEN_BAND ? tile_rows : COARSEN_BAND;
-    const unsigned int above = tile / (band * tile_cols) * band;
-    const unsigned int in_band = tile % (band * tile_cols);
-    const unsigned int height = tile_rows - above < band ? tile_rows - above : band;
-    *row_start = (size_t)BM * (above + in_band % height);
-    *col_start = (size_t)BN * (in_band / height);
-}
-
-// P = mine + beta P, of one element.
-COARSEN_INLINE void COARSEN_SHAPE_(write_one)(COARSEN_TYPE *to, COARSEN_ACC mine, COARSEN_ACC beta)
-{
-    *to = (COARSEN_TYPE)(beta == (COARSEN_ACC)0 ? mine : mine + beta * (COARSEN_ACC)*to);
-}
-
 #ifdef COARSEN_PATCHES // tensor.h and tensor16.h, whose warps leave what they made in patches of 8 x 8
 // P = mine + beta P, of so many neighbours in a row, of which the first `there` are there: of a vector, or of one.
 COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_ACC *mine,
@@ -69,14 +47,14 @@ COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, const COARSEN_ACC *m
             result = *(const COARSEN_(vector) *)to;
 #pragma unroll
         for (unsigned int q = 0; q < items; q++)
-            COARSEN_SHAPE_(write_one)(&result.item[q], mine[q], beta);
+            COARSEN_(write_one)(&result.item[q], mine[q], beta);
         *(COARSEN_(vector) *)to = result;
         return;
     }
 #pragma unroll
     for (unsigned int q = 0; q < items; q++)
         if (q < there)
-            COARSEN_SHAPE_(write_one)(to + q, mine[q], beta);
+            COARSEN_(write_one)(to + q, mine[q], beta);
 }
 
 // The same of all that a warp made, or as many rows and columns of it as are there.
@@ -130,73 +108,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 
 #endif
 
-// Adds up what the parts left of tile work.first + blockIdx.x. `groups` groups of threads share the parts of an element,
-// and their sums are added up in order.
-COARSEN_KERNEL void __launch_bounds__(256)
-    COARSEN_SHAPE_(add_kernel)(size_t rows, size_t cols, unsigned int parts, unsigned int groups,
-                               COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, COARSEN_(work) work)
-{
-    COARSEN_SHARED(COARSEN_ACC, sums, 256);
-    const unsigned int width = 256 / groups, group = threadIdx.x / width;
-    const unsigned int e = blockIdx.y * width + threadIdx.x % width;
-    size_t row, col;
-    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row, &col);
-    row += e / BN, col += e % BN;
-    COARSEN_(follow)();
-    const bool there = e < BM * BN && row < rows && col < cols;
-    const size_t step = (size_t)gridDim.x * BM * BN; // from part to part
-    const COARSEN_ACC *const from = work.sums + (size_t)blockIdx.x * BM * BN + e;
-    COARSEN_ACC sum = 0;
-    if (groups == 1) {
-        if (!there)
-            return;
-#pragma unroll 16
-        for (unsigned int part = 0; part < parts; part++)
-            sum += from[part * step];
-        COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
-        return;
-    }
-    for (unsigned int part = group; there && part < parts; part += 8 * groups) {
-        COARSEN_ACC some[8]; // loaded at a time
-#pragma unroll
-        for (unsigned int q = 0; q < 8; q++) {
-            const unsigned int at = part + q * groups;
-            some[q] = at < parts ? from[at * step] : (COARSEN_ACC)0;
-        }
-#pragma unroll
-        for (unsigned int q = 0; q < 8; q++)
-            sum += some[q];
-    }
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    if (!there || group > 0)
-        return;
-    for (unsigned int g = 1; g < groups; g++)
-        sum += sums[g * width + threadIdx.x];
-    COARSEN_SHAPE_(write_one)(p + row * ldp + col, sum, beta);
-}
-
 #ifndef __CUDACC_RTC__
-// Adds up the parts of the `rest` tiles from work.first on.
-COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_add)(size_t rest, size_t rows, size_t cols,
-                                                    size_t parts, COARSEN_ACC beta, COARSEN_TYPE *p,
-                                                    size_t ldp, COARSEN_(work) work,
-                                                    cudaStream_t stream)
-{
-    unsigned int groups = 1; // as many as have 8 parts each
-    while (groups < 32 && parts >= 16 * groups)
-        groups *= 2;
-    cudaLaunchConfig_t config = coarsen_launch_config(rest, 256, 0, stream);
-    cudaLaunchAttribute attribute;
-    config.gridDim.y = (unsigned int)coarsen_ceil_div(BM * BN, 256 / groups);
-    const cudaError_t status =
-        COARSEN_(overlap)(&config, &attribute, (const void *)COARSEN_SHAPE_(add_kernel));
-    if (status != cudaSuccess)
-        return status;
-    return cudaLaunchKernelEx(&config, COARSEN_SHAPE_(add_kernel), rows, cols, (unsigned int)parts,
-                              groups, beta, p, ldp, work);
-}
-
 #ifndef COARSEN_STAYS
 // So many products. Blocks make the first `whole` tiles of P, and then the other ones in `parts` parts of the depth,
 // which are added up.
@@ -235,7 +147,9 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
-    return COARSEN_SHAPE_(launch_add)(rest, rows, cols, parts, beta, p, ldp, work, stream);
+    const COARSEN_(sums)
+        sums = {rows, cols, BM, BN, work.first, rest, parts, work.sums, beta, p, ldp, 1};
+    return COARSEN_(launch_add)(sums, stream);
 }
 #else
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(size_t, size_t, size_t, size_t, COARSEN_ACC,
@@ -265,5 +179,4 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t
 }
 #endif
 
-#undef COARSEN_BAND
 #endif

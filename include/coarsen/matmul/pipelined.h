@@ -434,14 +434,14 @@ COARSEN_INLINE void COARSEN_SHAPE_(write)(const COARSEN_(vector) * mine, size_t 
             result = *(const COARSEN_(vector) *)to;
 #pragma unroll
         for (unsigned int q = 0; q < COARSEN_ITEMS; q++) {
-            COARSEN_SHAPE_(write_one)(&result.item[q], mine->item[q], beta);
+            COARSEN_(write_one)(&result.item[q], mine->item[q], beta);
         }
         *(COARSEN_(vector) *)to = result;
     } else {
 #pragma unroll
         for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
             if (col + q < cols)
-                COARSEN_SHAPE_(write_one)(to + q, mine->item[q], beta);
+                COARSEN_(write_one)(to + q, mine->item[q], beta);
     }
 }
 
@@ -469,7 +469,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_rows)(const COARSEN_(vector) * mine, si
 #pragma unroll
         for (unsigned int c = lane; c < width; c += 32)
             if (row + r * COARSEN_ITEMS < rows && col + c < cols)
-                COARSEN_SHAPE_(write_one)
+                COARSEN_(write_one)
     (p + (row + r * COARSEN_ITEMS) * ldp + (col + c),
      ((const COARSEN_TYPE *)(stage + r * (width / COARSEN_ITEMS + 1)))[c], beta);
 }
@@ -494,7 +494,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
         p += blockIdx.y * work.p_step;
     }
     size_t row_start, col_start;
-    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row_start, &col_start);
+    COARSEN_(place_tile)(work.first + blockIdx.x, BM, BN, rows, cols, &row_start, &col_start);
 
     const unsigned int slice = COARSEN_SLICES > 1 ? threadIdx.x / COARSEN_GROUP : 0;
     const unsigned int t = threadIdx.x % COARSEN_GROUP;

@@ -367,7 +367,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
         p += blockIdx.y * work.p_step;
     }
     size_t row_start, col_start;
-    COARSEN_SHAPE_(place)(work.first + blockIdx.x, rows, cols, &row_start, &col_start);
+    COARSEN_(place_tile)(work.first + blockIdx.x, BM, BN, rows, cols, &row_start, &col_start);
     COARSEN_SHAPE_(source) source;
     source.m = COARSEN_SHAPE_(open)(m, ldm, row_start, COARSEN_ACROSS_M, COARSEN_M_LENGTH);
     source.n = COARSEN_SHAPE_(open)(n, ldn, col_start, COARSEN_ACROSS_N, COARSEN_N_LENGTH);

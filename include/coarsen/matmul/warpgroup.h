@@ -514,7 +514,7 @@ COARSEN_INLINE COARSEN_SHAPE_(item)
         item.k = steps * COARSEN_(rank)() / ranks * BK;
         item.end = coarsen_min(item.end, steps * (COARSEN_(rank)() + 1) / ranks * BK);
     }
-    COARSEN_SHAPE_(place)(tile, task->rows, task->cols, &item.row, &item.col);
+    COARSEN_(place_tile)(tile, BM, BN, task->rows, task->cols, &item.row, &item.col);
     return item;
 }
 
@@ -894,7 +894,9 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     if (status != cudaSuccess || rest == 0)
         return status;
     work.first = task.whole;
-    return COARSEN_SHAPE_(launch_add)(rest, rows, cols, parts, beta, p, ldp, work, stream);
+    const COARSEN_(sums)
+        sums = {rows, cols, BM, BN, work.first, rest, parts, work.sums, beta, p, ldp, 1};
+    return COARSEN_(launch_add)(sums, stream);
 }
 #endif
 
