@@ -280,7 +280,7 @@ FAULTS = {
         ("write past the last line", "if (first_line + (in_line + e * 256) / vectors < of.lines)", "if (true)"),
         ("launch too few blocks", "coarsen_ceil_div(m.lines * m.to_ld, per_block) +", "m.lines * m.to_ld / per_block +"),
     ]),
-    "matmul/add.h": ("matmul", [
+    "matmul/launch.h": ("matmul", [
         ("lose the first part", "part = group; there", "part = group + 1; there"),
         ("lose the last of few parts", "part = 0; part < parts; part++", "part = 0; part + 1 < parts; part++"),
         ("add a part beyond the last", "some[q] = at < parts ?", "some[q] = at <= parts ?"),
@@ -291,8 +291,6 @@ FAULTS = {
         ("write past the last column", "row < of.rows && col < of.cols", "row < of.rows"),
         ("add up parts of other tiles", "step = of.tiles * area", "step = area"),
         ("let tiles overlap", "* (above + in_band % height)", "* (above + in_band % height / 2)"),
-    ]),
-    "matmul/launch.h": ("matmul", [
         ("begin parts at the first tile", "work.first = (unsigned int)(tiles - rest);", "work.first = 0;"),
         ("write past the last row", "if (i < rows && j < cols)", "if (j < cols)"),
         ("write past the last column", "if (q < there)", "if (q <= there)"),

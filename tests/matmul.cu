@@ -367,7 +367,7 @@ OF_ONE(batched_i32, int)
 
 #endif
 
-#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor16) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f16
 #define COARSEN_TYPE   __half
@@ -484,7 +484,7 @@ OF_ONE(batched_i32, int)
 
 #endif
 
-#if TESTED(tensor) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor) || TESTED(launch)
 
 #define COARSEN_NAME   tensor_f64
 #define COARSEN_TYPE   double
@@ -727,7 +727,7 @@ STRIPS(turned_i32, streamed, int, 6)
             status = cudaDeviceSynchronize();                                                      \
         return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;                \
     }
-#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor16) || TESTED(launch)
 PARTS(tensor_f16, __half, float, 8)
 #endif
 #if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
@@ -749,7 +749,7 @@ SLICES(group_f16, __half, 2)
 SLICES(group_f16, __half, 4)
 SLICES(group_f16, __half, 8)
 #endif
-#if TESTED(tensor) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor) || TESTED(launch)
 PARTS(tensor_f64, double, double, 8)
 #endif
 #if TESTED(pipelined)
@@ -1859,7 +1859,7 @@ int main(void)
     check_rounding(RUNG(flat_f32, float, 4, 32, 256));
     check_batches("flat_f32", flat_launch_batch);
 #endif
-#if TESTED(tensor16) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor16) || TESTED(launch)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
     check_16<__half>("tensor_f16_parts", tensor_f16_parts_launch, false, false, 64, 64);
@@ -1922,7 +1922,7 @@ int main(void)
     check_align<unsigned short>("aligned_u16", aligned_u16_align);
     check_align<double>("aligned_f64", aligned_f64_align);
 #endif
-#if TESTED(tensor) || TESTED(launch) || TESTED(add)
+#if TESTED(tensor) || TESTED(launch)
     check_errors(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64, double, 32, 16, 16));
     check(RUNG(tensor_f64_parts, double, 32, 16, 16));

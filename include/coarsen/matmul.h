@@ -75,7 +75,8 @@
 // as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
-// pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, if that costs less;
+// pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
+// of the depth, if that costs less;
 // and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
 // of 4 bytes and not transposed, by one of three shapes of batched.h.
 //

@@ -41,7 +41,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/vector.h"
-#include "add.h"
+#include "launch.h"
 
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -240,6 +240,10 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
                          (1 + piece / (double)across) * (idle + (1 - idle) * used);
     double cost =
         ((double)each + lone * (double)coarsen_ceil_div(each, 2)) * (steps + begin) * step;
+    // As fast as memory gives N: so many per 4 bytes.
+    const double bytes = (double)(of.cols * of.inner * of.count) * sizeof(COARSEN_TYPE);
+    const double memory = 22.5 / 4 * bytes / (double)processors;
+    cost = cost > memory ? cost : memory;
     if (of.parts > 1)
         cost += add + (double)(of.parts * of.rows * of.cols) * add_element / (double)processors;
     if (*least == 0 || cost < *least)

@@ -40,7 +40,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/vector.h"
-#include "add.h"
+#include "launch.h"
 
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR 8
@@ -319,8 +319,14 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
                   ((double)steps + begin) * (step + step_row * (double)take + step_col * columns);
     if (of.cols > COARSEN_FEW) // M comes from the L2 cache again
         cost *= 1.25;
+    if (one && take == 1 && of.step_k > 1) // each lane's element of N is in a sector of its own
+        cost *= 2;
     if (steps > 1)
         cost *= 1 + scattered * (double)take / (double)(threads * threads);
+    // As fast as memory gives M, so many per 4 bytes: where more threads do as well, they read longer pieces.
+    const double bytes = (double)(of.rows * of.inner * of.count) * sizeof(COARSEN_TYPE);
+    const double memory = 23.0 / 4 * bytes / (double)processors;
+    cost = cost > memory ? cost : memory;
     if (of.parts > 1)
         cost += add + (double)(of.parts * of.rows * of.cols) * add_element / (double)processors;
     if (*least == 0 || cost < *least)
