@@ -40,6 +40,7 @@
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
+#include "../block/overlap.h"
 #include "../block/vector.h"
 #include "launch.h"
 

@@ -12,9 +12,8 @@
 
 #include "../base.h"
 
-#if defined(COARSEN_DEPTH) && !defined(COARSEN_MADE_ADD) // within a rung, once
-#define COARSEN_MADE_ADD
-#include "../block/overlap.h"
+#if defined(COARSEN_DEPTH) && !defined(COARSEN_WITH_ADD) // within a rung, once
+#define COARSEN_WITH_ADD
 
 // Tiles of P from tile `first` on. Of element e, row after row, of tile t of them, part q of the depth left its sum at
 // sums[(q * tiles + t) * tile_rows * tile_cols + e]. Element i, j of P is at p + i * step_row + j * step_col.
@@ -113,7 +112,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_add)(COARSEN_(sums) of, cudaStream_t st
                                  : status;
 }
 #endif
-#endif // COARSEN_MADE_ADD
+#endif // COARSEN_WITH_ADD
 
 #ifdef COARSEN_SHAPE_
 
