@@ -394,7 +394,7 @@ FAULTS = {
         ("read a column of vectors beyond the last", "if (by_vector && there && j < lines->cols)", "if (by_vector && there)"),
         ("read rows beyond the last", "if (there && i < lines->rows)", "if (there && i <= lines->rows)"),
         ("read elements of rows beyond the last", "i < lines.rows ? (COARSEN_ACC)", "i <= lines.rows ? (COARSEN_ACC)"),
-        ("read elements of columns beyond the last", "? (COARSEN_ACC)lines.few[", ": (COARSEN_ACC)lines.few["),
+        ("read elements of columns beyond the last", "j < lines.cols ? (COARSEN_ACC)lines.few[", "j <= lines.cols ? (COARSEN_ACC)lines.few["),
         ("write past the last row", "if (i >= lines.rows || j >= lines.cols)", "if (j >= lines.cols)"),
         ("write past the last column", "if (i >= lines.rows || j >= lines.cols)", "if (i >= lines.rows)"),
         ("take ragged rows for aligned", "alike = of->aligned || of->apart > 1 || of->take == 1;", "alike = true;"),

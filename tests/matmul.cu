@@ -1050,14 +1050,14 @@ template <class T> static void check_random(const rung<T> &r)
 template <class Launch> static void check_batches(const char *name, Launch launch)
 {
     bool ok = true;
-    const size_t sizes[][3] = {{5, 7, 9},  {33, 20, 40}, {1, 300, 2},  {64, 64, 64}, {32, 32, 32},
-                               {8, 4, 72}, {8, 10, 9},   {300, 1, 60}, {40, 3, 501}, {1, 3000, 20}};
+    const size_t sizes[][4] = {{70, 5, 7, 9},   {5, 33, 20, 40}, {70, 1, 150, 2}, {3, 64, 64, 64},
+                               {5, 32, 32, 32}, {25, 8, 4, 72},  {9, 8, 10, 9},   {2, 150, 1, 60},
+                               {3, 40, 3, 501}, {2, 1, 600, 20}}; // products, rows, columns, depth
     for (const size_t *size : sizes)
         for (int kind = 0; kind < 8; kind++) { // one N, and nothing between the others: one product
             const bool one_n = kind & 1, m_apart = kind & 2, p_apart = kind & 4;
-            const size_t rows = size[0], cols = size[1], inner = size[2];
-            const size_t count = rows < 9 ? 70 : 5,
-                         apart = rows % 8 == 0 ? 4 : 1; // some are aligned
+            const size_t count = size[0], rows = size[1], cols = size[2], inner = size[3];
+            const size_t apart = rows % 8 == 0 ? 4 : 1; // some are aligned
             const size_t ldm = (inner + apart - 1) / apart * apart,
                          ldn = (cols + apart - 1) / apart * apart;
             const size_t m_step = rows * ldm + (m_apart ? 3 * apart : 0),
@@ -1817,7 +1817,7 @@ int main(void)
     check_rounding(RUNG(narrow_f32, float, 8, 4, 1024));
     check(RUNG(narrow_f32_parts, float, 2, 4, 96));
     check(RUNG(narrow_f32_apart, float, 32, 4, 768));
-    check(RUNG(narrow_f32_single, float, 1, 4, 192));
+    check(RUNG(narrow_f32_single, float, 1, 1, 192));
     check_random(RUNG(narrow_f32, float, 0, 0, 0));
 #endif
 #if TESTED(tall)

@@ -16,7 +16,8 @@
 // | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta         |
 // | COARSE_FACTOR        | 8         | rows of N that a thread loads at a time, from 1 to 16       |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column: inner x rows   |
-// Defines NAME_kernel and NAME_one_kernel (256 threads), what block/vector.h defines, and
+// Defines NAME_kernel and NAME_one_kernel (256 threads), what block/overlap.h and block/vector.h define, what adds up parts of
+// the depth that matmul.h has it make, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
@@ -56,8 +57,6 @@
 #define COARSEN_THREADS      256
 #define COARSEN_FEW          4 // rows
 #define COARSEN_LEAST_ACROSS 4 // threads, which read 64 bytes of a row of N
-#define COARSEN_MOST_ACROSS                                                                        \
-    (COARSEN_THREADS / 4) // so that rows of N that begin anywhere can be taken
 
 static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
               "coarsen/matmul: flat.h takes numbers of 4 or 8 bytes");
@@ -185,11 +184,11 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(COARSEN_SHAPE_(product) of, COARSEN_TYP
             all += from[d * of.width];
         if (first + j >= of.cols)
             continue;
+        COARSEN_TYPE *const to = of.p + (row + i) * of.step_row + (first + j) * of.step_col;
         if (of.parts > 1)
             of.sums[(part * of.rows + row + i) * of.cols + first + j] = of.alpha * all;
         else
-            COARSEN_(write_one)
-        (of.p + (row + i) * of.step_row + (first + j) * of.step_col, of.alpha * all, of.beta);
+            COARSEN_(write_one)(to, of.alpha * all, of.beta);
     }
 }
 
@@ -241,10 +240,6 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
                          (1 + piece / (double)across) * (idle + (1 - idle) * used);
     double cost =
         ((double)each + lone * (double)coarsen_ceil_div(each, 2)) * (steps + begin) * step;
-    // As fast as memory gives N: so many per 4 bytes.
-    const double bytes = (double)(of.cols * of.inner * of.count) * sizeof(COARSEN_TYPE);
-    const double memory = 22.5 / 4 * bytes / (double)processors;
-    cost = cost > memory ? cost : memory;
     if (of.parts > 1)
         cost += add + (double)(of.parts * of.rows * of.cols) * add_element / (double)processors;
     if (*least == 0 || cost < *least)
@@ -262,25 +257,29 @@ COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t 
     const size_t most_across = of->aligned ? COARSEN_THREADS : COARSEN_THREADS / COARSEN_ITEMS;
     for (size_t waves = 1; waves <= 2; waves++) {
         const size_t blocks = coarsen_ceil_div(2 * waves * processors, strips);
-        const size_t across = 4 * coarsen_ceil_div(coarsen_ceil_div(vectors, blocks), 4);
-        COARSEN_SHAPE_(consider)
-        (of, &least,
-         coarsen_min(across < COARSEN_LEAST_ACROSS ? COARSEN_LEAST_ACROSS : across, most_across), 1,
-         processors);
+        size_t across = 4 * coarsen_ceil_div(coarsen_ceil_div(vectors, blocks), 4);
+        across = coarsen_min(across, most_across);
+        COARSEN_SHAPE_(consider)(of, &least, across, 1, processors);
     }
-    for (size_t across = vectors > 4 ? 8 : 4; across <= 64 && across < 2 * vectors;
-         across += across < 8    ? 4
-                   : across < 32 ? 8
-                                 : 32) {
+    const size_t widths[] = {COARSEN_LEAST_ACROSS, 8, 16, 24, 32, 64};
+    for (unsigned int w = 0; w < sizeof(widths) / sizeof(widths[0]); w++) {
+        const size_t across = widths[w];
+        if (across > COARSEN_LEAST_ACROSS && across >= 2 * vectors)
+            break; // a narrower block has all columns
         const size_t blocks = coarsen_ceil_div(vectors, across) * strips;
-        const size_t parts = of->count == 1 ? 2 * processors / blocks : 1;
+        // Each thread has COARSE_FACTOR depths at the least.
+        const size_t a_step = COARSEN_THREADS / across * COARSE_FACTOR;
+        const size_t parts = of->count > 1 ? 1
+                                           : coarsen_min(2 * processors / blocks,
+                                                         coarsen_ceil_div(of->inner, a_step));
         COARSEN_SHAPE_(consider)(of, &least, across, 1, processors);
         if (parts > 1)
             COARSEN_SHAPE_(consider)(of, &least, across, parts, processors);
-        if (parts > 3 && across == 16)
-            COARSEN_SHAPE_(consider)(of, &least, across, parts / 2, processors);
     }
-    return least;
+    // No faster than memory gives N: so many per 4 bytes.
+    const double bytes = (double)(of->cols * of->inner * of->count) * sizeof(COARSEN_TYPE);
+    const double memory = 22.5 / 4 * bytes / (double)processors;
+    return least > memory ? least : memory;
 }
 
 // A product that is divided.

@@ -17,7 +17,8 @@
 // | COARSEN_ACC          | undefined | required for those two: float, the type of sums, alpha, beta |
 // | COARSE_FACTOR        | 8         | vectors of M at a time, from 1 to 16                        |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner   |
-// Defines NAME_kernel and NAME_one_kernel (256 threads), what block/vector.h defines, and
+// Defines NAME_kernel, NAME_one_kernel and NAME_short_kernel (256 threads), what block/overlap.h and block/vector.h define,
+// what adds up parts of the depth that matmul.h has it make, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
@@ -25,10 +26,11 @@
 //
 // Price saved: a tile of P would have columns that P has not. Here no column is made that is not there, except the last
 // of four, and M is read once per four columns, 16 bytes per load, straight to registers: nothing of it is used twice.
-// COARSE_FACTOR rows, or half as many of doubles, share what is loaded of N. Where rows begin anywhere, these all begin equally far from a
-// multiple of 16 bytes: whole vectors are loaded, and the depth of each is shifted by as much.
-// One column is made a row at a time, of which a thread loads COARSE_FACTOR / 2 vectors; or, of little depth, as many rows.
-// N is then loaded in vectors, too.
+// COARSE_FACTOR rows, or half as many of doubles, share what is loaded of N. Where rows begin anywhere, the rows of a thread
+// are so far apart that they begin equally far from a multiple of 16 bytes: they have vectors at the same depths, and
+// the few elements before and after these are added alone. Rows of few elements are then read by elements.
+// One column is made a row at a time, of which a thread loads COARSE_FACTOR / 2 vectors; or as many rows, a vector of each.
+// N is then loaded in vectors, too, if it can be.
 // As many threads as the device needs to be full, or as the depth has work for, make the same rows: from 4 to a block.
 // Price paid: every block reads all of N, from the caches; and the threads' sums must be added up. From 8 columns on tiles
 // are faster, and of 16 bits from two on.
@@ -170,11 +172,13 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
     for (size_t v = part * of->depth + thread; v < end; v += most * of->threads) {
         // What is not there is 0.
         COARSEN_(vector) of_m[COARSE_FACTOR] = {}, of_few[COARSEN_SUMS] = {};
-        if (by_vector)
+        if (by_vector) {
             COARSEN_SHAPE_(load)
-        (of_m, of_few, of, &lines, v, end, most_rows, most_cols, most, true);
-        else COARSEN_SHAPE_(load)(of_m, of_few, of, &lines, v, end, most_rows, most_cols, most,
-                                  false);
+            (of_m, of_few, of, &lines, v, end, most_rows, most_cols, most, true);
+        } else {
+            COARSEN_SHAPE_(load)
+            (of_m, of_few, of, &lines, v, end, most_rows, most_cols, most, false);
+        }
 #pragma unroll
         for (unsigned int s = 0; s < most; s++)
 #pragma unroll
@@ -249,12 +253,12 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_SHAPE_(product) * of, COA
         const size_t row = first + i * of->apart;
         if (i >= lines.rows || j >= lines.cols)
             continue;
+        COARSEN_TYPE *const to =
+            of->p + product * of->p_step + row * of->step_row + (col + j) * of->step_col;
         if (of->parts > 1)
             of->sums[(part * of->rows + row) * of->cols + col + j] = of->alpha * all;
         else
-            COARSEN_(write_one)
-        (of->p + product * of->p_step + row * of->step_row + (col + j) * of->step_col,
-         of->alpha * all, of->beta);
+            COARSEN_(write_one)(to, of->alpha * all, of->beta);
     }
 }
 
@@ -265,7 +269,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 2)
     COARSEN_SHAPE_(make)(&of, sums, COARSEN_ROWS, COARSEN_FEW, 1);
 }
 
-// For one column: a row; and some rows, each of little depth.
+// For one column: a row; or some rows, a vector of each.
 COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 3)
     COARSEN_SHAPE_(one_kernel)(COARSEN_SHAPE_(product) of)
 {
@@ -320,8 +324,10 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
                   ((double)steps + begin) * (step + step_row * (double)take + step_col * columns);
     if (of.cols > COARSEN_FEW) // M comes from the L2 cache again
         cost *= 1.25;
-    if (one && take == 1 && of.step_k > 1) // each lane's element of N is in a sector of its own
-        cost *= 2;
+    if (one &&
+        of.step_k >
+            1) // each element of N is in a sector of its own; rows share it, and lanes of other rows
+        cost *= 1 + (take == 1 ? COARSEN_HALF : 1) * 0.75 * (double)coarsen_min(threads, 32) / 32;
     if (steps > 1)
         cost *= 1 + scattered * (double)take / (double)(threads * threads);
     // As fast as memory gives M, so many per 4 bytes: where more threads do as well, they read longer pieces.
@@ -350,9 +356,12 @@ COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_SHAPE_(product) * of, size_t 
         if (one)
             take = 1;
         const size_t blocks = coarsen_ceil_div(coarsen_ceil_div(of->rows, take), together) * cols;
-        if (blocks < wanted && of->count == 1)
-            COARSEN_SHAPE_(consider)
-        (of, &least, threads, take, wanted / blocks, processors);
+        // Each thread has a step at the least.
+        const size_t a_step = (size_t)threads * COARSEN_ITEMS * (one ? COARSEN_HALF : 1);
+        const size_t parts =
+            of->count > 1 ? 1 : coarsen_min(wanted / blocks, coarsen_ceil_div(of->inner, a_step));
+        if (parts > 1)
+            COARSEN_SHAPE_(consider)(of, &least, threads, take, parts, processors);
         while (take > 1 &&
                coarsen_ceil_div(coarsen_ceil_div(of->rows, take) * of->count, together) * cols <
                    wanted)
