@@ -387,9 +387,9 @@ int main(void)
     check_errors(300);
     check_moves(some);
     check_tiles();
+    check_divided(some);
     check(of_pairs, 1100, every);
     check(of_shorts, 900, every);
-    check_divided(some);
     check(of_bytes, 1300, some);
     check(of_falling, 1500, some);
     check(of_doubles, 700, some);

@@ -35,6 +35,9 @@ static inline std::vector<size_t> test_rank_counts(void)
     int devices = 0;
     std::vector<size_t> counts;
     CHECK(cudaGetDeviceCount(&devices));
+#ifdef TEST_FIRST
+    devices = devices < 3 ? devices : 3;
+#endif
     for (size_t count : {1, 2, 3, 4, 8, 11})
         if (count <= (size_t)devices)
             counts.push_back(count);
