@@ -324,9 +324,8 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
                   ((double)steps + begin) * (step + step_row * (double)take + step_col * columns);
     if (of.cols > COARSEN_FEW) // M comes from the L2 cache again
         cost *= 1.25;
-    if (one &&
-        of.step_k >
-            1) // each element of N is in a sector of its own; rows share it, and lanes of other rows
+    // Each element of N is in a sector of its own, which rows share, and lanes of other rows.
+    if (one && of.step_k > 1)
         cost *= 1 + (take == 1 ? COARSEN_HALF : 1) * 0.75 * (double)coarsen_min(threads, 32) / 32;
     if (steps > 1)
         cost *= 1 + scattered * (double)take / (double)(threads * threads);
