@@ -7,8 +7,6 @@ fail, the copy without one must pass what any of them failed. Prints TAP: what w
 
     faults.py [WORD...]   only the faults whose header and name have all the words; SIMT_LIB and
                           SIMT_FLAGS are as tests/meson.build sets them
-    FAULTS_SHARES=N       one Nth of them, and the others are skipped; the commit says which. It is another one for
-                          another commit, so that a few of them show all.
 """
 import concurrent.futures
 import os
@@ -2320,7 +2318,7 @@ class Case:
     """A rung's part of a test, against a copy of the headers: with one fault, or (None) with none."""
 
     def __init__(self, test, rung, header, fault):
-        self.test, self.rung, self.header, self.fault, self.seconds, self.left = test, rung, header, fault, 0, False
+        self.test, self.rung, self.header, self.fault, self.seconds = test, rung, header, fault, 0
         self.name = f"{header}: {fault[0]}" if fault else f"{test}, {rung}: as it is"
 
     def outdated(self):
@@ -2421,8 +2419,7 @@ def first_failure(program, number, enough=None):
 
 def attempt(cases, common):
     """[(whether all is well, what the test or the compiler said)] of the cases of a rung, the first with no fault."""
-    results = {case: (True, "") for case in cases if case.left}
-    results.update({case: (False, case.outdated()) for case in cases if case.outdated()})
+    results = {case: (False, case.outdated()) for case in cases if case.outdated()}
     with tempfile.TemporaryDirectory() as folder:
         for first in True, False:
             rest = [cases[0], *(case for case in cases[1:] if case not in results)]
@@ -2455,16 +2452,6 @@ def attempt(cases, common):
     return [results[case] for case in cases]
 
 
-def share_of_faults():
-    """(N, which one of N shares of the faults to try)."""
-    shares = int(os.environ.get("FAULTS_SHARES") or 1)
-    if shares == 1:
-        return 1, 0
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True).stdout
-    return shares, int(commit.strip() or "0", 16) % shares
-
-
 def main(words):
     # A thread's stack holds the thread's shared variables too, of all kernels of all cases of a program.
     resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
@@ -2476,9 +2463,6 @@ def main(words):
         if chosen:
             cases = rungs.setdefault((test, rung), [Case(test, rung, header, None)])
             cases += [Case(test, rung, header, fault) for fault in chosen]
-    shares, share = share_of_faults()
-    for number, case in enumerate(case for cases in rungs.values() for case in cases if case.fault):
-        case.left = number % shares != share
     failed = number = 0
     print(f"1..{sum(map(len, rungs.values()))}", flush=True)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(
@@ -2494,8 +2478,6 @@ def main(words):
                 failed += not good
                 said = said.replace("#", "no. ").splitlines() or [""]
                 remark = " -> " + re.sub(r"^not ok \d+ - ", "", said[0]) if case.fault and good else ""
-                if case.left and good:
-                    remark = f" # SKIP in another of the {shares} shares"
                 print(f"{'' if good else 'not '}ok {number} - {case.name}{remark}", flush=True)
                 if not good:
                     print("\n".join(f"#   {line}" for line in said), flush=True)
