@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Tests the tests: breaks the kernels, one place at a time, and demands that a test notices.
 
-Each fault replaces one piece of a header in a copy. The header's part of its test (TESTED in
-tests/device.h) is built against the copy for the CPU device, and run. The copy with a fault must
-fail, the copy without one must pass what any of them failed. Prints TAP: what was broken, and what the test said of it.
+Each fault replaces one piece of a header. The header's part of its test (TESTED in tests/device.h) is built for the
+CPU device, and run. With a fault it must fail, without one it must pass what any of them failed. Prints TAP: what was
+broken, and what the test said of it.
+
+Faults in functions share one copy of the headers: each function has a body for each of its faults, and the program is
+told which to take. A fault elsewhere, as in a macro, has a copy of its own.
 
     faults.py [WORD...]   only the faults whose header and name have all the words; SIMT_LIB and
                           SIMT_FLAGS are as tests/meson.build sets them
@@ -2308,7 +2311,7 @@ BASE = {
 }
 
 
-AT_ONCE = 12  # cases in one program: one compiler's memory
+BODY = re.compile(r"^\{\n(.*?^\}\n)", re.MULTILINE | re.DOTALL)  # of a function; with its last brace
 
 # What every program begins with, compiled once.
 COMMON = ["device.h", "operators.h", "heads.h", "sorts.h", "ranks.h", "math.h", "sched.h", "time.h", "cuda_fp16.h", "cuda_bf16.h", "algorithm", "atomic", "functional", "limits"]
@@ -2318,7 +2321,7 @@ class Case:
     """A rung's part of a test, against a copy of the headers: with one fault, or (None) with none."""
 
     def __init__(self, test, rung, header, fault):
-        self.test, self.rung, self.header, self.fault, self.seconds = test, rung, header, fault, 0
+        self.test, self.rung, self.header, self.fault, self.seconds, self.built = test, rung, header, fault, 0, 0
         self.name = f"{header}: {fault[0]}" if fault else f"{test}, {rung}: as it is"
 
     def outdated(self):
@@ -2330,43 +2333,71 @@ class Case:
                 return f"update FAULTS: {self.header} has not once but {count} times {piece!r}"
         return None
 
-    def copy_headers(self, folder):
-        """Makes a folder of links to the headers, with a copy of the one that has the fault."""
-        shutil.copytree(ROOT / "include" / "coarsen", folder / "coarsen", copy_function=os.symlink)
-        if self.fault:
-            _, piece, other = self.fault
-            path = folder / "coarsen" / self.header
-            source = path.read_text()
-            path.unlink()
-            path.write_text(source.replace(piece, other))
+    def in_function(self):
+        """Whether the fault is in one function's body, or there is none."""
+        source = (ROOT / "include" / "coarsen" / self.header).read_text()
+        return not self.fault or any(self.fault[1] in body[1] for body in BODY.finditer(source))
+
+
+def switched(source, faults):
+    """A header's source, where each function that has some of the faults, {number: fault}, chooses one of its bodies."""
+    def choose(body):
+        cases = [f"case {number}: {{\n{body[1].replace(piece, other)}break;\n"
+                 for number, (_, piece, other) in faults.items() if piece in body[1]]
+        return "{\nswitch (chosen_case()) {\n" + "".join(cases) + "default: {\n" + body[1] + "}\n}\n" if cases else body[0]
+    return BODY.sub(choose, source)
+
+
+def copy_headers(folder, cases):
+    """Makes a folder of links to the headers, with copies of those that have the faults of the cases, {number: case}."""
+    shutil.copytree(ROOT / "include" / "coarsen", folder / "coarsen", copy_function=os.symlink)
+    for header in {case.header for case in cases.values() if case.fault}:
+        path = folder / "coarsen" / header
+        source = path.read_text()
+        path.unlink()
+        faults = {number: case.fault for number, case in cases.items() if case.fault and case.header == header}
+        if len(cases) > 1:
+            source = switched(source, faults)
+        else:
+            (_, piece, other), = faults.values()
+            source = source.replace(piece, other)
+        path.write_text(source)
 
 
 def compiler(first):
-    """The command that compiles: at first what shows most faults and builds in a third of the time, then all that
-    NAME-simt has."""
+    """The command that compiles: at first what shows most faults and is soon built, then all that NAME-simt has."""
     flags = [*shlex.split(os.environ["SIMT_FLAGS"]), "-fno-sanitize-coverage=trace-pc"]  # as tests/meson.build has it
-    if first:  # without the compiler's own checks, and at -O0, which counts do not allow
-        flags += ["-fno-sanitize=bounds,alignment", "-O0", "-DTEST_FIRST"]
-    else:
-        flags.append("-O1")
+    if first:  # without the compiler's own checks too
+        flags += ["-fno-sanitize=bounds,alignment", "-DTEST_FIRST"]
     # These tests do not need simt to name lines, nor exceptions. C++14's library is the smaller.
-    return [*CXX, "-std=gnu++14", "-w", f"-I{ROOT / 'include' / 'simt'}", f"-I{ROOT / 'tests'}", *flags, "-g0",
+    return [*CXX, "-std=gnu++14", "-w", f"-I{ROOT / 'include' / 'simt'}", f"-I{ROOT / 'tests'}", *flags, "-O1", "-g0",
             "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-DTEST_ONLY"]
 
 
 def build(cases, folder, common, first):
-    """Builds one program of cases of one rung, each in a namespace, as they have headers of the system and templates in
-    common. The program runs the case whose number it is given. What the compiler said if it would not."""
-    source = f'#include "{common}"\n#define TEST_{cases[0].rung} 1\n'
-    name = f"{cases[0].test}.cu"
-    for number, case in enumerate(cases):
-        case.copy_headers(folder / str(number))
+    """Builds one program of cases of one rung, which runs the one whose number it is given. Each copy of the headers
+    is in a namespace; they have headers of the system and templates in common. What the compiler said if it would not."""
+    alone = [{number: case} for number, case in enumerate(cases) if not case.in_function()]
+    together = {number: case for number, case in enumerate(cases) if case.in_function()}
+    source, mains, name = f"#define TEST_{cases[0].rung} 1\n", {}, f"{cases[0].test}.cu"
+    for k, copied in enumerate([together, *alone] if together else alone):
+        copy_headers(folder / str(k), copied)
         text = re.sub("<(coarsen/.*?)>", r'"\1"', (ROOT / "tests" / name).read_text())  # beside it, the case's own
-        (folder / str(number) / name).write_text(text)
-        source += f'#undef COARSEN_BASE_H\n#undef COARSEN_NCCL_BASE_H\nnamespace case_{number} {{\n#include "{number}/{name}"\n}}\n'
-    mains = ", ".join(f"case_{number}::main" for number in range(len(cases)))
-    source += f"int main(int, char **argv)\n{{\n    int (*const mains[])() = {{{mains}}};\n    return mains[atoi(argv[1])]();\n}}\n"
-    (folder / "test.cu").write_text(source)
+        (folder / str(k) / name).write_text(text)
+        source += f'#undef COARSEN_BASE_H\n#undef COARSEN_NCCL_BASE_H\nnamespace copy_{k} {{\n#include "{k}/{name}"\n}}\n'
+        mains.update({number: f"copy_{k}::main" for number in copied})
+    mains = ", ".join(mains[number] for number in range(len(cases)))
+    (folder / "test.cu").write_text(f"""#include "{common}"
+static int number_of_case;
+__attribute__((no_sanitize("thread"))) static int chosen_case() {{ return number_of_case; }} // which simt does not count
+{source}
+int main(int, char **argv)
+{{
+    int (*const mains[])() = {{{mains}}};
+    number_of_case = atoi(argv[1]);
+    return mains[number_of_case]();
+}}
+""")
     compile_it = [*compiler(first), "-x", "c++", "-c", folder / "test.cu", "-o", folder / "test.o"]
     link_it = [*CXX, folder / "test.o", os.environ["SIMT_LIB"], "-pthread", "-ldl", "-o", folder / "test"]
     for command in compile_it, link_it:
@@ -2381,7 +2412,9 @@ def programs(cases, folder, common, first):
     folder.mkdir()
     said = build(cases, folder, common, first)
     if said is not None and len(cases) > 1:
-        return [programs([case], folder / f"alone_{number}", common, first)[0] for number, case in enumerate(cases)]
+        half = len(cases) // 2
+        return (programs(cases[:half], folder / "half_1", common, first) +
+                programs(cases[half:], folder / "half_2", common, first))
     return [(folder / "test", number, said) for number in range(len(cases))]
 
 
@@ -2425,11 +2458,9 @@ def attempt(cases, common):
             rest = [cases[0], *(case for case in cases[1:] if case not in results)]
             if len(rest) == 1 and not first:
                 break
-            count = -(-len(rest) // AT_ONCE)
-            found = []
-            for i in range(count):
-                found += programs(rest[i * len(rest) // count:(i + 1) * len(rest) // count],
-                                  Path(folder) / f"{first}_{i}", common, first)
+            began = time.monotonic()
+            found = programs(rest, Path(folder) / f"{first}", common, first)
+            cases[0].built += time.monotonic() - began
             furthest = 0  # line of the test that showed a fault
             for case, (program, which, wrong) in list(zip(rest, found))[1:]:
                 began = time.monotonic()
@@ -2468,7 +2499,9 @@ def main(words):
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(
             len(os.sched_getaffinity(0))) as pool:
         common = Path(folder) / "common.h"
-        common.write_text("".join(f"#include <{name}>\n" for name in COMMON))
+        # A function with many bodies is not to be repeated wherever it is called.
+        common.write_text("".join(f"#include <{name}>\n" for name in COMMON) +
+                          "#undef __forceinline__\n#define __forceinline__ inline\n")
         # If this fails, so do all that include it, and say why.
         subprocess.run([*compiler(first=True), "-x", "c++-header", common, "-o", f"{common}.gch"],
                        stderr=subprocess.DEVNULL)
@@ -2482,7 +2515,8 @@ def main(words):
                 if not good:
                     print("\n".join(f"#   {line}" for line in said), flush=True)
     every = [case for cases in rungs.values() for case in cases]
-    print(f"# all ran for {sum(case.seconds for case in every):.0f} s, of which")
+    print(f"# all were built in {sum(case.built for case in every):.0f} s, and ran for "
+          f"{sum(case.seconds for case in every):.0f} s, of which")
     for case in sorted(every, key=lambda case: -case.seconds)[:20]:
         print(f"#   {case.seconds:.0f} s {case.name}")
     return 1 if failed else 0
