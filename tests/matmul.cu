@@ -5,6 +5,7 @@
 
 #include "device.h"
 
+#include <limits>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <math.h>
@@ -352,6 +353,28 @@ OF_ONE(batched_i32, int)
 
 #endif
 
+#if TESTED(whole)
+
+#define COARSEN_NAME whole_f32
+#define COARSEN_TYPE float
+#include <coarsen/matmul/whole.h>
+
+#define COARSEN_NAME whole_i32
+#define COARSEN_TYPE int
+#define TM           8
+#define TN           4
+#include <coarsen/matmul/whole.h>
+
+#define COARSEN_NAME whole_turned
+#define COARSEN_TYPE double
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#define TM 3
+#define TN 5
+#include <coarsen/matmul/whole.h>
+
+#endif
+
 #if TESTED(narrow)
 
 #define COARSEN_NAME narrow_f16
@@ -592,7 +615,7 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
                                             float beta, T *p, size_t ldp, cudaStream_t stream)     \
     {                                                                                              \
         inner = alpha == 0 ? 0 : inner;                                                            \
-        const name##_problem of = {1, rows, cols, inner, !m_too, false, SIZE_MAX};                 \
+        const name##_problem of = {1, rows, cols, inner, !m_too, false, SIZE_MAX, false, false};   \
         name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + 6, 8);                      \
         if (plan.cost == 0)                                                                        \
             plan = name##_plan_of(of, 0, inner > 0 ? name##_packing_ways : 0, 8);                  \
@@ -1054,14 +1077,15 @@ template <class Launch> static void check_batches(const char *name, Launch launc
                                {5, 32, 32, 32}, {25, 8, 4, 72},  {9, 8, 10, 9},   {2, 150, 1, 60},
                                {3, 40, 3, 501}, {2, 1, 600, 20}}; // products, rows, columns, depth
     for (const size_t *size : sizes)
-        for (int kind = 0; kind < 8; kind++) { // one N, and nothing between the others: one product
+        for (int kind = 0; kind < 8;
+             kind++) { // what is apart: all N, or M, or P; kind 1 is one product
             const bool one_n = kind & 1, m_apart = kind & 2, p_apart = kind & 4;
             const size_t count = size[0], rows = size[1], cols = size[2], inner = size[3];
             const size_t apart = rows % 8 == 0 ? 4 : 1; // some are aligned
             const size_t ldm = (inner + apart - 1) / apart * apart,
                          ldn = (cols + apart - 1) / apart * apart;
             const size_t m_step = rows * ldm + (m_apart ? 3 * apart : 0),
-                         n_all = inner * ldn + apart, n_step = one_n ? 0 : n_all,
+                         n_all = inner * ldn + (kind == 0 ? apart : 0), n_step = one_n ? 0 : n_all,
                          p_step = rows * ldn + (p_apart ? apart : 0);
             // What is between matrices and rows makes every sum that takes it wrong.
             std::vector<float> m(count * m_step, NAN), n(count * n_all, NAN), p(count * p_step, -7),
@@ -1095,6 +1119,178 @@ template <class Launch> static void check_batches(const char *name, Launch launc
             ok &= got == p && on_p.intact();
         }
     tap_ok(ok, "%s: each product of a batch right, and nothing between them written", name);
+}
+#endif
+
+#if TESTED(whole) || TESTED(matmul) || (TESTED(pipelined) && !defined(TEST_FIRST))
+// Products whose matrices follow one another. launch(p, shape, together, slices) takes the arguments that whole.h's batch has;
+// together, slices: if not 0, the batch is divided so.
+struct stacked {
+    size_t count, rows, cols, inner, ldm, ldn, ldp;
+};
+
+template <class T, class Launch>
+static bool right_stacked(const stacked &of, bool m_turned, bool n_turned, size_t apart, T beta,
+                          Launch launch)
+{
+    const size_t m_lines = of.count * (m_turned ? of.inner : of.rows),
+                 n_lines = of.count * (n_turned ? of.cols : of.inner);
+    // What is between rows makes every sum that takes it wrong.
+    std::vector<T> m(m_lines * of.ldm, (T)1e6), n(n_lines * of.ldn, (T)1e6),
+        p(of.count * of.rows * of.ldp, (T)-7);
+    if (beta == (T)0) // P is not read
+        for (size_t e = 0; e < of.count * of.rows * of.cols; e++)
+            p[e / of.cols * of.ldp + e % of.cols] = std::numeric_limits<T>::quiet_NaN();
+    const size_t m_width = m_turned ? of.rows : of.inner, n_width = n_turned ? of.inner : of.cols;
+    for (size_t e = 0; e < m_lines * m_width; e++)
+        m[e / m_width * of.ldm + e % m_width] = small<T>(test_random(1, e));
+    for (size_t e = 0; e < n_lines * n_width; e++)
+        n[e / n_width * of.ldn + e % n_width] = small<T>(test_random(2, e));
+    const test_array on_m((m.size() + apart) * sizeof(T)), on_n((n.size() + apart) * sizeof(T)),
+        on_p((p.size() + apart) * sizeof(T));
+    std::vector<T> got(apart, (T)5), all(apart);
+    const auto fill = [&](const test_array &on, const std::vector<T> &with) {
+        got.resize(apart);
+        got.insert(got.end(), with.begin(), with.end());
+        on.fill(got.data());
+    };
+    fill(on_m, m);
+    fill(on_n, n);
+    fill(on_p, p);
+    for (size_t b = 0; b < of.count; b++)
+        for (size_t i = 0; i < of.rows; i++)
+            for (size_t j = 0; j < of.cols; j++) {
+                T sum = 0;
+                for (size_t k = 0; k < of.inner; k++)
+                    sum += (m_turned ? m[(b * of.inner + k) * of.ldm + i]
+                                     : m[(b * of.rows + i) * of.ldm + k]) *
+                           (n_turned ? n[(b * of.cols + j) * of.ldn + k]
+                                     : n[(b * of.inner + k) * of.ldn + j]);
+                T *const to = &p[(b * of.rows + i) * of.ldp + j];
+                *to = beta == (T)0 ? 2 * sum : 2 * sum + beta * *to;
+            }
+    const bool ok = launch(of, (const T *)on_m.get() + apart, (const T *)on_n.get() + apart, beta,
+                           (T *)on_p.get() + apart) == cudaSuccess &&
+                    cudaDeviceSynchronize() == cudaSuccess;
+    got.resize(apart + p.size());
+    on_p.read(got.data());
+    all.assign(apart, (T)5);
+    all.insert(all.end(), p.begin(), p.end());
+    return ok && got == all && on_p.intact();
+}
+
+template <class T, class Launch>
+static void check_stacked(const char *name, bool m_turned, bool n_turned, Launch launch)
+{
+    bool ok = true;
+    const size_t sizes[][4] = {{1, 1, 1, 1},   {70, 5, 7, 9},  {41, 33, 1, 3}, {9, 1, 37, 33},
+                               {5, 17, 23, 0}, {6, 32, 6, 64}, {19, 8, 8, 8},  {3, 41, 34, 20},
+                               {130, 2, 3, 2}, {2, 3, 5, 129}}; // products, rows, columns, depth
+    for (const size_t *size : sizes)
+        for (unsigned int kind = 0; kind < 8; kind++) {
+            const size_t rows = size[1], cols = size[2], inner = size[3];
+            const size_t gap = kind < 4 ? 0 : kind - 3, late = kind * 5 % 4;
+            const stacked of = {size[0],
+                                rows,
+                                cols,
+                                inner,
+                                (m_turned ? rows : inner) + gap % 2,
+                                (n_turned ? inner : cols) + gap / 2,
+                                cols + gap / 3};
+            ok &= right_stacked<T>(of, m_turned, n_turned, late, kind % 3 == 0 ? (T)0 : (T)-1,
+                                   launch);
+        }
+    tap_ok(ok, "%s: products that follow one another, and nothing between them written", name);
+}
+
+// As a batch of matmul.h.
+#define STACKED(name, T, m_turned, n_turned)                                                       \
+    check_stacked<T>(#name "_launch_batch", m_turned, n_turned,                                    \
+                     [](const stacked &of, const T *m, const T *n, T beta, T *p) {                 \
+                         return name##_launch_batch(                                               \
+                             of.count, of.rows, of.cols, of.inner, 2, m, of.ldm,                   \
+                             (m_turned ? of.inner : of.rows) * of.ldm, n, of.ldn,                  \
+                             (n_turned ? of.cols : of.inner) * of.ldn, beta, p, of.ldp,            \
+                             of.rows * of.ldp, 0);                                                 \
+                     })
+#endif
+
+#if TESTED(whole)
+// Divided as it is best, and in each other way that there is room for.
+#define WHOLE_STACKED(name, T, m_turned, n_turned)                                                 \
+    check_stacked<T>(#name, m_turned, n_turned,                                                    \
+                     [](const stacked &of, const T *m, const T *n, T beta, T *p) {                 \
+                         return name##_launch_batch(of.count, of.rows, of.cols, of.inner, 2, m,    \
+                                                    of.ldm, n, of.ldn, beta, p, of.ldp, 0);        \
+                     });                                                                           \
+    for (unsigned int ways = 0; ways < 4; ways++)                                                  \
+    check_stacked<T>(text_of(#name ", %u at a time, in %u slices", 1 + 2 * ways, 1u << ways),      \
+                     m_turned, n_turned,                                                           \
+                     [=](const stacked &of, const T *m, const T *n, T beta, T *p) {                \
+                         name##_products all = {};                                                 \
+                         all.count = of.count;                                                     \
+                         all.m = m, all.ldm = of.ldm, all.n = n, all.ldn = of.ldn;                 \
+                         all.alpha = 2, all.beta = beta, all.p = p, all.ldp = of.ldp;              \
+                         all.dense = of.ldm == (m_turned ? of.rows : of.inner) &&                  \
+                                     of.ldn == (n_turned ? of.inner : of.cols) &&                  \
+                                     of.ldp == of.cols;                                            \
+                         if (!(name##_divide(&all, of.rows, of.cols, of.inner, 4, 48 << 10) > 0))  \
+                             return cudaErrorNotSupported;                                         \
+                         size_t together = 1 + 2 * ways, slices = (size_t)1 << ways;               \
+                         while (name##_put_together(&all, together, slices) > 48 << 10)            \
+                             together > 1 ? together-- : slices--;                                 \
+                         return name##_launch_divided(all, 0);                                     \
+                     })
+
+static const char *text_of(const char *format, unsigned int a, unsigned int b)
+{
+    static char text[100];
+    snprintf(text, sizeof text, format, a, b);
+    return text;
+}
+
+// What has no room, wrong arrays, and what a batch costs.
+static void check_whole(void)
+{
+    float *const some = (float *)256;
+    const auto launch = [&](size_t count, size_t size, size_t inner, const float *m, size_t ldm) {
+        return whole_f32_launch_batch(count, size, size, inner, 1, m, ldm, some, size, 0, some,
+                                      size, 0);
+    };
+    bool ok = launch(0, 5, 5, NULL, 5) == cudaSuccess && launch(5, 0, 5, NULL, 5) == cudaSuccess;
+    ok &= launch(2, 5, 5, NULL, 5) == cudaErrorInvalidValue;
+    ok &= launch(2, 5, 5, some, 4) == cudaErrorInvalidValue;
+    ok &= launch((size_t)-1 / 64, 5, 5, some, 5) == cudaErrorInvalidValue;
+    ok &= launch((size_t)-1 / 3, 5, 5, some, 5) == cudaErrorInvalidValue;
+    ok &= launch(2, 5, 5, (const float *)((size_t)some + 2), 5) == cudaErrorInvalidValue;
+    ok &= launch(2, 1000, 5, some, 5) == cudaErrorNotSupported;
+    ok &= launch(2, 5, 100000, some, 100000) == cudaErrorNotSupported;
+    const auto tall = [&](size_t count, size_t rows) {
+        return whole_f32_launch_batch(count, rows, 1, 0, 1, some, 1, some, 1, 0, some, 1, 0);
+    };
+    const size_t beyond = (size_t)1 << 32; // an unsigned int
+    ok &= tall(2, beyond + 1) == cudaErrorNotSupported;
+    ok &= tall(beyond, beyond) == cudaErrorInvalidValue;
+    const test_array on_p(50 * sizeof(float)); // not read where alpha is 0: M and N
+    ok &= whole_f32_launch_batch(2, 5, 5, 5, 0, NULL, 5, NULL, 5, 0, (float *)on_p.get(), 5, 0) ==
+              cudaSuccess &&
+          cudaDeviceSynchronize() == cudaSuccess;
+    tap_ok(ok, "whole_f32: none is nothing to do; no room, and wrong arrays, are an error");
+    // Many small products share a block. Depth is sliced where there are threads left. Much waiting for banks, or elements
+    // between rows, give an odd pitch; little waiting does not.
+    const auto divided = [](size_t count, size_t rows, size_t cols, size_t inner, bool dense) {
+        whole_f32_products of = {};
+        of.count = count, of.dense = dense;
+        (void)whole_f32_divide(&of, rows, cols, inner, 132, 232448);
+        return of;
+    };
+    ok = divided(100000, 4, 4, 4, true).together > 8 && divided(100, 4, 4, 4, true).together < 4;
+    ok &= divided(100, 4, 4, 200, true).slices > 1 && divided(100000, 30, 30, 30, true).slices == 1;
+    ok &= divided(1000, 200, 4, 64, true).m_pitch == 65 &&
+          divided(1000, 200, 4, 62, true).m_pitch == 62;
+    ok &= divided(1000, 20, 64, 20, true).n_pitch == 64 &&
+          divided(1000, 20, 64, 20, false).n_pitch == 65;
+    tap_ok(ok, "whole_f32: how a batch is divided");
 }
 #endif
 
@@ -1277,7 +1473,7 @@ static void check_group_batch(void)
 static matmul_f16_plan group_plan(size_t rows, size_t cols, size_t inner, bool aligned,
                                   size_t bytes, size_t count = 1)
 {
-    const matmul_f16_problem of = {count, rows, cols, inner, aligned, aligned, bytes};
+    const matmul_f16_problem of = {count, rows, cols, inner, aligned, aligned, bytes, false, false};
     matmul_f16_plan best = {};
     for (size_t way = 0; way < matmul_f16_ways; way++)
         for (size_t s = matmul_f16_first_shape(matmul_f16_shapes); s < matmul_f16_shapes; s++)
@@ -1299,9 +1495,11 @@ static void check_group_plans(void)
     for (size_t s = groups; s < matmul_f16_shapes; s++)
         for (size_t way = 0; way < matmul_f16_ways; way++) {
             const bool packs = way >= matmul_f16_packing_ways;
-            const matmul_f16_problem odd = {1, 3001, 3001, 3001, false, false, SIZE_MAX},
-                                     even = {1, 3000, 3000, 3000, true, true, SIZE_MAX},
-                                     thin = {1, 128, 64, 128, true, true, SIZE_MAX};
+            const matmul_f16_problem odd = {1,     3001,     3001,  3001, false,
+                                            false, SIZE_MAX, false, false},
+                                     even = {1,    3000,     3000,  3000, true,
+                                             true, SIZE_MAX, false, false},
+                                     thin = {1, 128, 64, 128, true, true, SIZE_MAX, false, false};
             const matmul_f16_plan of_odd = matmul_f16_plan_of(odd, s, way, 132),
                                   of_even = matmul_f16_plan_of(even, s, way, 132),
                                   of_thin = matmul_f16_plan_of(thin, s, way, 132);
@@ -1312,16 +1510,16 @@ static void check_group_plans(void)
             ok &= of_even.parts < 2 || of_even.depth % 64 == 0;
         }
     // Tiles of two multiprocessors: of 200 tiles of 256 x 256, 66 are made at a time.
-    const matmul_f16_problem tiles = {1, 2560, 5120, 4096, true, true, SIZE_MAX};
+    const matmul_f16_problem tiles = {1, 2560, 5120, 4096, true, true, SIZE_MAX, false, false};
     ok &= matmul_f16_plan_of(tiles, groups, 1, 132).whole == 198;
     // Columns that no tile has cost nothing.
-    const matmul_f16_problem half = {1, 128, 64, 4096, true, true, 0},
-                             full = {1, 128, 128, 4096, true, true, 0};
+    const matmul_f16_problem half = {1, 128, 64, 4096, true, true, 0, false, false},
+                             full = {1, 128, 128, 4096, true, true, 0, false, false};
     ok &= matmul_f16_plan_of(half, small - 1, 0, 132).cost <
           matmul_f16_plan_of(full, small - 1, 0, 132).cost;
     // One column is made without tiles, two are not.
-    const matmul_f16_problem one = {1, 3000, 1, 2000, true, true, 0},
-                             two = {1, 3000, 2, 2000, true, true, 0};
+    const matmul_f16_problem one = {1, 3000, 1, 2000, true, true, 0, false, false},
+                             two = {1, 3000, 2, 2000, true, true, 0, false, false};
     ok &= matmul_f16_plan_strips(one, matmul_f16_shapes, 132).cost > 0 &&
           matmul_f16_plan_strips(two, matmul_f16_shapes, 132).cost == 0;
     ok &= group_plan(3000, 3000, 3000, true, 0).shape == wide; // 192 tiles, where others have 144
@@ -1342,7 +1540,8 @@ static void check_plans_16(void)
     bool ok = true;
     for (const auto &c : cases) {
         cudaError_t status = cudaSuccess;
-        const matmul_f16_problem of = {1, c.rows, c.cols, c.inner, true, true, c.bytes};
+        const matmul_f16_problem of = {1,    c.rows,  c.cols, c.inner, true,
+                                       true, c.bytes, false,  false};
         const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
         CHECK(status);
         ok &= plan.pack_bytes == 0 && plan.scratch_bytes <= c.bytes;
@@ -1359,7 +1558,8 @@ static void check_plans_16(void)
             for (size_t bytes : {(size_t)0, size * size * 3, (size_t)SIZE_MAX}) {
                 cudaError_t status = cudaSuccess;
                 const bool of_m = aligned % 2 != 0, of_n = aligned / 2 != 0;
-                const matmul_f16_problem of = {1, size, size, size, of_m, of_n, bytes};
+                const matmul_f16_problem of = {1,    size,  size,  size, of_m,
+                                               of_n, bytes, false, false};
                 const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
                 CHECK(status);
                 const bool packs = size > 40 && bytes == SIZE_MAX;
@@ -1404,15 +1604,15 @@ static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
     const auto plan = [&](size_t rows, size_t cols, size_t inner = 8) {
-        const matmul_f32_problem of = {1, rows, cols, inner, true, true, 0};
+        const matmul_f32_problem of = {1, rows, cols, inner, true, true, 0, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     const auto mirrored = [&](size_t rows, size_t cols, size_t inner) {
-        const n_turned_f32_problem of = {1, rows, cols, inner, true, true, 0};
+        const n_turned_f32_problem of = {1, rows, cols, inner, true, true, 0, false, false};
         return n_turned_f32_make_plan(of, &status).shape - n_turned_f32_shapes;
     };
     const size_t narrow = matmul_f32_shapes, flat = narrow + 1, many = 100000;
-    const matmul_f32_problem twelve = {1, many, 12, 8, true, true, 0};
+    const matmul_f32_problem twelve = {1, many, 12, 8, true, true, 0, false, false};
     bool ok = plan(12, many) < narrow && matmul_f32_narrow_of(twelve).rows == 0;
 #ifdef SIMT // a device of few multiprocessors
     ok &= plan(many, 1) == narrow && plan(1, many) == flat;
@@ -1422,7 +1622,7 @@ static void check_strips(void)
     tap_ok(ok && status == cudaSuccess, "one column, or one row, is made without tiles");
     // Where there are few for many multiprocessors, in parts of the depth, if there is scratch for as many.
     const auto parts = [&](size_t s, size_t rows, size_t cols, size_t bytes) {
-        const matmul_f32_problem of = {1, rows, cols, many, true, true, bytes};
+        const matmul_f32_problem of = {1, rows, cols, many, true, true, bytes, false, false};
         const matmul_f32_plan made = matmul_f32_plan_strips(of, s, 132);
         return made.scratch_bytes <= bytes && made.parts > 0 ? made.parts : 0;
     };
@@ -1448,14 +1648,14 @@ static void check_strips(void)
     ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 40, 30) == matmul_f32_streamed;
     ok &= mirrored(many, 16, 20) == n_turned_f32_streamed - n_turned_f32_shapes;
     // Few rows, which are not written as vectors, are chosen only where many blocks have room.
-    const n_turned_f32_problem few = {1, 16, many, 20, true, true, 0};
-    const matmul_f32_problem same = {1, 16, many, 20, true, true, 0};
+    const n_turned_f32_problem few = {1, 16, many, 20, true, true, 0, false, false};
+    const matmul_f32_problem same = {1, 16, many, 20, true, true, 0, false, false};
     ok &= n_turned_f32_plan_streamed(few, 132, 232448).cost > 0;
     ok &= matmul_f32_plan_streamed(same, 132, 232448).cost == 0;
     tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
     // Batches: by the shape of batched.h that small products fill, or tiles where these are full.
     const auto batch = [&](size_t count, size_t size, bool aligned = true) {
-        const matmul_f32_problem of = {count, size, size, size, aligned, aligned, 0};
+        const matmul_f32_problem of = {count, size, size, size, aligned, aligned, 0, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     const size_t batched = matmul_f32_streamed + 1;
@@ -1463,8 +1663,22 @@ static void check_strips(void)
          batch(many, 64) == batched + 2;
     ok &= batch(many, 128) < narrow && batch(many, 64, false) < narrow && batch(1, 64) < batched;
     tap_ok(ok && status == cudaSuccess, "a batch of small products is made by batched.h");
+    // Those whose matrices follow one another, by whole.h: of other sizes and places than those.
+    const auto stacked = [&](size_t count, size_t size, bool aligned, bool follow, bool dense) {
+        const matmul_f32_problem of = {count, size, size, size, aligned, aligned, 0, follow, dense};
+        return matmul_f32_make_plan(of, &status);
+    };
+    const size_t whole = matmul_f32_whole;
+    const matmul_f32_plan little = stacked(many, 5, false, true, true);
+    ok = little.shape == whole && little.parts > 1 && little.slices == 1;
+    ok &= stacked(many, 33, false, true, true).shape >= whole &&
+          stacked(many, 21, false, true, false).shape >= whole;
+    ok &= stacked(many, 5, false, false, false).shape < whole &&
+          stacked(many, 200, false, true, true).shape < whole &&
+          stacked(many, 64, true, true, true).shape < whole;
+    tap_ok(ok && status == cudaSuccess, "or by whole.h, where their rows begin anywhere");
     const auto thin = [&](size_t rows, size_t cols, size_t inner) {
-        const matmul_f32_problem of = {500, rows, cols, inner, true, true, 0};
+        const matmul_f32_problem of = {500, rows, cols, inner, true, true, 0, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     ok = thin(300, 1, 60) == narrow && thin(1, 4000, 40) == flat;
@@ -1478,7 +1692,7 @@ static void check_packed(void)
 {
     const size_t rows = 2048, cols = 96, inner = 512;
     cudaError_t status = cudaSuccess;
-    const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX};
+    const turned_i32_problem of = {1, rows, cols, inner, true, true, SIZE_MAX, false, false};
     const turned_i32_plan plan = turned_i32_make_plan(of, &status);
     bool ok = right<int>(TURNED(turned_i32_scratch, int, true, true),
                          shape{rows, cols, inner, 0, 0}, 2, -1);
@@ -1502,7 +1716,8 @@ static void check_plans(void)
                     for (size_t bytes : {(size_t)0, most / 2, most, SIZE_MAX}) {
                         cudaError_t status = cudaSuccess;
                         const matmul_f32_problem of = {
-                            1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, bytes};
+                            1,     rows,  cols, inner, aligned % 2 != 0, aligned / 2 != 0,
+                            bytes, false, false};
                         const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);
                         CHECK(status);
                         fits &= plan.scratch_bytes <= bytes;
@@ -1849,6 +2064,12 @@ int main(void)
     check_batches("batched_f32", batched_f32_launch_batch);
     check_rounding(RUNG(batched_f32, float, 32, 32, 32));
 #endif
+#if TESTED(whole)
+    check_whole();
+    WHOLE_STACKED(whole_f32, float, false, false);
+    WHOLE_STACKED(whole_i32, int, false, false);
+    WHOLE_STACKED(whole_turned, double, true, true);
+#endif
 #if TESTED(flat)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));
     check(RUNG(flat_f32, float, 4, 128, 256));
@@ -1897,6 +2118,8 @@ int main(void)
     check(RUNG(matmul_f32_by_streamed, float, 32, 16, 32));
     check(TURNED(n_turned_f32_by_streamed, float, false, true));
     check_batches("matmul_f32", matmul_f32_launch_batch);
+    STACKED(matmul_f32, float, false, false);
+    STACKED(n_turned_f32, float, false, true);
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
     check_16<__half>("matmul_f16, no scratch", matmul_f16_bare_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
@@ -1953,6 +2176,9 @@ int main(void)
     check(TURNED(n_turned_f64_scratch, double, false, true));
     check(TURNED(m_turned_i64_scratch, long long, true, false));
     check(TURNED(m_turned_i64_bare, long long, true, false));
+    STACKED(n_turned_f64, double, false, true);
+    STACKED(m_turned_i64, long long, true, false);
+    STACKED(turned_i32, int, true, true);
     check(TURNED(turned_i32_scratch, int, true, true));
     check(TURNED(n_turned_f64_medium, double, false, true));
     check(TURNED(n_turned_f64_small, double, false, true));

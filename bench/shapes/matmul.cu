@@ -97,6 +97,11 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
             SHAPE(_product_plan_batched)(of, SHAPE(_product_streamed) + 1 + t, processors);
         add(plan, text_of("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
     }
+    for (size_t w = 0; of.count > 1 && w < SHAPE(_product_whole_shapes); w++) {
+        SHAPE(_product_plan)
+        plan = SHAPE(_product_plan_whole)(of, SHAPE(_product_whole) + w, processors, (size_t)limit);
+        add(plan, text_of("together=%zu slices=%zu", plan.parts, plan.slices));
+    }
 #endif
     return plans;
 }
@@ -119,7 +124,9 @@ SHAPE_CONTEST
                                             inner,
                                             SHAPE(_product_lines_aligned)(m.data, ldm | m_step),
                                             SHAPE(_product_lines_aligned)(nn.data, ldn | n_step),
-                                            (size_t)-1};
+                                            (size_t)-1,
+                                            true,
+                                            pad == 0};
         plans = SHAPE(_plans_of)(of, (double)s.at("plans"));
         for (const SHAPE(_way) & w : plans)
             bytes = std::max(bytes, w.plan.scratch_bytes);

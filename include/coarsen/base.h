@@ -1789,6 +1789,7 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_MADE_MERGE
 #undef COARSEN_WITH_WORK // matmul/launch.h
 #undef COARSEN_WITH_ADD
+#undef COARSEN_WITH_PRODUCTS // matmul/whole.h
 #undef COARSEN_PIECE
 #undef COARSEN_ITEMS
 #undef COARSEN_ALIGN

@@ -65,6 +65,7 @@
 //     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
 //     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
 //     batched.h          beside it, for batches of small products: blocks stay, and go from product to product
+//     whole.h            the same for smaller ones that follow one another: a block copies and makes whole products
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
 //     align.h            the same before tensor16.h and warpgroup.h: as they are stored, but aligned
 //
@@ -78,7 +79,8 @@
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
 // of the depth, if that costs less;
 // and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
-// of 4 bytes and not transposed, by one of three shapes of batched.h.
+// of 4 bytes and not transposed, by one of three shapes of batched.h; or, if its matrices follow one another, by one of two of
+// whole.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
@@ -331,6 +333,14 @@ static_assert(
 #define TN            8
 #include "matmul/batched.h"
 #endif
+
+#define COARSEN_SHAPE _whole_small
+#include "matmul/whole.h"
+
+#define COARSEN_SHAPE _whole_large
+#define TM            8
+#define TN            4
+#include "matmul/whole.h"
 #endif
 
 // Which operand narrow.h, tall.h and streamed.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
@@ -452,7 +462,9 @@ enum {
     COARSEN_(shapes) = 15,
     COARSEN_(tall_shapes) = 4,
     COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
-    COARSEN_(batched_shapes) = 3
+    COARSEN_(batched_shapes) = 3,
+    COARSEN_(whole) = COARSEN_(streamed) + 1 + COARSEN_(batched_shapes),
+    COARSEN_(whole_shapes) = 2
 };
 #elif defined(COARSEN_PLAIN)
 enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
@@ -493,13 +505,16 @@ typedef struct {
     size_t count, rows, cols, inner;
     bool m_aligned, n_aligned; // whether its rows, as stored, begin at multiples of 16 bytes
     size_t most_bytes;         // of scratch
+    bool stacked,
+        dense; // of a batch: whether all rows of each matrix are equally far apart; and without a gap
 } COARSEN_(problem);
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost; // in multiplications of a multiprocessor
     // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed): by
-    // streamed.h; or from one more on: by batched.h. Of 16 bits, two more: by register_tiled.h.
+    // streamed.h; or from one more on: by batched.h; or from COARSEN_(whole) on: by whole.h, `parts` products per block.
+    // Of 16 bits, two more: by register_tiled.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
     size_t whole, parts, depth; // tiles that are whole; parts of each other one, and their depth
@@ -823,6 +838,37 @@ COARSEN_HOST COARSEN_(plan)
 }
 #endif
 
+#ifndef COARSEN_IS_16
+// A shape of whole.h.
+typedef struct {
+    double (*divide)(COARSEN_(products) *, size_t, size_t, size_t, size_t, size_t);
+    cudaError_t (*launch)(COARSEN_(products), cudaStream_t);
+} COARSEN_(whole_shape);
+
+COARSEN_HOST COARSEN_(whole_shape) COARSEN_(whole_of)(size_t w)
+{
+    static const COARSEN_(whole_shape)
+        shapes[] = {{COARSEN_(whole_small_divide), COARSEN_(whole_small_launch_divided)},
+                    {COARSEN_(whole_large_divide), COARSEN_(whole_large_launch_divided)}};
+    return shapes[w];
+}
+
+// The plan for shape s - COARSEN_(whole) of whole.h, if any.
+COARSEN_HOST COARSEN_(plan)
+    COARSEN_(plan_whole)(COARSEN_(problem) of, size_t s, size_t processors, size_t shared_limit)
+{
+    COARSEN_(plan) plan = {};
+    COARSEN_(products) products = {};
+    products.count = of.count, products.dense = of.dense;
+    plan.shape = s;
+    if (of.stacked)
+        plan.cost = (*COARSEN_(whole_of)(s - COARSEN_(whole)).divide)(
+            &products, of.rows, of.cols, of.inner, processors, shared_limit);
+    plan.parts = products.together, plan.slices = products.slices;
+    return plan;
+}
+#endif
+
 // What all tiles cost at the least, with all multiprocessors at work: so that few shapes need a closer look.
 COARSEN_HOST double COARSEN_(least_cost)(COARSEN_(problem) of, COARSEN_(shape) shape,
                                          size_t processors)
@@ -885,6 +931,11 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
             COARSEN_(consider)
     (COARSEN_(plan_batched)(of, COARSEN_(streamed) + 1 + b, processors), &best);
 #endif
+#ifndef COARSEN_IS_16
+    for (size_t s = COARSEN_(whole); of.count > 1 && s < COARSEN_(whole) + COARSEN_(whole_shapes);
+         s++)
+        COARSEN_(consider)(COARSEN_(plan_whole)(of, s, processors, shared_limit), &best);
+#endif
     return best;
 }
 
@@ -892,8 +943,8 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inn
 {
     size_t most = 0;
     for (int aligned = 0; aligned < 4; aligned++) {
-        const COARSEN_(problem)
-            of = {1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, (size_t)-1};
+        const COARSEN_(problem) of = {
+            1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, (size_t)-1, false, false};
         cudaError_t status = cudaSuccess;
         const size_t bytes = COARSEN_(make_plan)(of, &status).scratch_bytes;
         most = bytes > most ? bytes : most;
@@ -1032,7 +1083,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                        inner,
                                        COARSEN_(lines_aligned)(m, ldm),
                                        COARSEN_(lines_aligned)(n, ldn),
-                                       scratch == NULL ? 0 : scratch_bytes};
+                                       scratch == NULL ? 0 : scratch_bytes,
+                                       false,
+                                       false};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
     return status != cudaSuccess ? status
                                  : COARSEN_(launch_plan)(plan, rows, cols, inner, alpha, m, ldm, n,
@@ -1052,6 +1105,19 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
         return COARSEN_(launch_strips)(plan, count, rows, cols, inner, alpha, m, ldm, m_step, n,
                                        ldn, n_step, beta, p, ldp, p_step, NULL, stream);
+#ifndef COARSEN_IS_16
+    if (plan.shape >= COARSEN_(whole)) {
+        COARSEN_(products) of = {};
+        of.count = count;
+        of.rows = (unsigned int)rows, of.cols = (unsigned int)cols, of.inner = (unsigned int)inner;
+        of.m = m, of.ldm = ldm, of.n = n, of.ldn = ldn;
+        of.alpha = alpha, of.beta = beta;
+        of.p = p, of.ldp = ldp;
+        of.dense = m_step == rows * inner && n_step == inner * cols && p_step == rows * cols;
+        of.together = (unsigned int)plan.parts, of.slices = (unsigned int)plan.slices;
+        return (*COARSEN_(whole_of)(plan.shape - COARSEN_(whole)).launch)(of, stream);
+    }
+#endif
 #ifdef COARSEN_BATCHED
     if (plan.shape > COARSEN_(streamed))
         return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(
@@ -1111,13 +1177,16 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
         return COARSEN_(launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, NULL, 0,
                                 stream);
     cudaError_t status;
-    const COARSEN_(problem) problem = {count,
-                                       rows,
-                                       cols,
-                                       inner,
-                                       COARSEN_(lines_aligned)(m, ldm | m_step),
-                                       COARSEN_(lines_aligned)(n, ldn | n_step),
-                                       0};
+    const COARSEN_(problem)
+        problem = {count,
+                   rows,
+                   cols,
+                   inner,
+                   COARSEN_(lines_aligned)(m, ldm | m_step),
+                   COARSEN_(lines_aligned)(n, ldn | n_step),
+                   0,
+                   m_step == m_rows * ldm && n_step == n_rows * ldn && p_step == rows * ldp,
+                   m_cols == ldm && n_cols == ldn && cols == ldp};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
     return status != cudaSuccess
                ? status
