@@ -23,9 +23,9 @@
 //     cudaError_t NAME_launch_batch(size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                                   const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                                   COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
-// `count` products of one shape, whose matrices follow one another: the rows of product b of M begin at m + b rows ldm, and so
-// on; at element alignment. It is the fastest where no element lies between two rows (ldm = inner, ldn = cols, ldp = cols). One
-// product, all of its three matrices, must have room in the shared memory of a block, or the error is
+// `count` products of one shape, whose matrices follow one another: the rows of product b of M begin at m + b rows ldm, and
+// so on; at element alignment. It is the fastest where no element lies between two rows (ldm = inner, ldn = cols,
+// ldp = cols). One product, all of its three matrices, must have room in the shared memory of a block, or the error is
 // cudaErrorNotSupported. Other errors are those of matmul.h's batches. No scratch. Deterministic.
 //
 // Price saved: rows that are short, or begin anywhere, are copied by so many threads of which many find no element, and
@@ -198,8 +198,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_lines)(COARSEN_TYPE *to, const COARSEN_
     }
 }
 
-// A patch: rows `down` apart, and columns `across` apart, so that neighbouring threads read and write neighbours. What is
-// beyond the last row or column is read from that one, and nobody writes it. Of so much of the depth.
+// Makes a patch, of so much of the depth: rows `down` apart, and columns `across` apart, so that neighbouring threads read
+// and write neighbours. Beyond the last row or column that one is read, and nobody writes what comes of it.
 COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_(products) * of, const COARSEN_TYPE *m,
                                          const COARSEN_TYPE *n, COARSEN_TYPE *p, unsigned int row,
                                          unsigned int col, unsigned int first, unsigned int depth)
@@ -310,8 +310,8 @@ COARSEN_HOST size_t COARSEN_SHAPE_(turns)(const COARSEN_(products) * of, size_t 
 // element at a time anyway.
 COARSEN_HOST void COARSEN_SHAPE_(lay_out)(COARSEN_(products) * of, size_t *m_turns, size_t *n_turns)
 {
-    const size_t singly =
-        10; // turns that a copy without vectors costs per row of M or column of N, over those of patches
+    // What a copy without vectors costs, per row of M or column of N: as much as so many turns of a patch.
+    const size_t singly = 10;
     const size_t rows = of->rows, cols = of->cols, inner = of->inner;
     const size_t m_lines = COARSEN_M_BY_COLUMNS ? inner : rows;
     const size_t n_lines = COARSEN_N_BY_COLUMNS ? cols : inner;
@@ -388,8 +388,8 @@ COARSEN_HOST double COARSEN_SHAPE_(cost)(const COARSEN_(products) * of, size_t t
     return (double)blocks * work * wide + (double)coarsen_ceil_div(blocks, room) * waits;
 }
 
-// Divides a batch of so large products so that it costs least. The cost; or 0 if a product has no room in so much shared
-// memory.
+// Divides a batch of products of so many rows, columns and depth so that it costs least. The cost; or 0 if a product has no
+// room in so much shared memory.
 COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_(products) * of, size_t rows, size_t cols,
                                            size_t inner, size_t processors, size_t shared_limit)
 {
@@ -398,8 +398,8 @@ COARSEN_HOST double COARSEN_SHAPE_(divide)(COARSEN_(products) * of, size_t rows,
         (inner > 0 && (rows > elements / inner || cols > elements / inner)))
         return 0;
     const size_t most_together = 128, most_slices = 8;
-    const size_t reserved = 1024,
-                 most_bytes = 1 << 16; // of shared memory: per block; of more than one product
+    // Bytes of shared memory: that each block takes beside its own; and of more than one product.
+    const size_t reserved = 1024, most_bytes = 1 << 16;
     const size_t most_blocks = TM * TN > 8 ? 2 : 10; // for which there are registers
     size_t m_turns = 0, n_turns = 0;
     double best = 0;
