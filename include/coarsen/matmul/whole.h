@@ -285,22 +285,21 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 
 #ifndef __CUDACC_RTC__
 // In how many turns a warp reads an element per lane: as many as lanes want different elements of one bank. Elements are so
-// far apart: of the next product, and of the next patch down and across.
+// far apart: of the next product, and of the next patch down and across. One of these two is 0: such patches share an element,
+// which counts for the first one.
 COARSEN_HOST size_t COARSEN_SHAPE_(turns)(const COARSEN_(products) * of, size_t product_step,
                                           size_t down_step, size_t across_step)
 {
     const size_t banks = 128 / sizeof(COARSEN_TYPE); // of an element each, and lanes at a time
     const size_t patches = (size_t)of->down * of->across;
-    size_t at[32], wanted[32] = {}, most = 1;
+    size_t wanted[32] = {}, most = 1;
     for (size_t lane = 0; lane < banks; lane++) {
-        const size_t patch = lane % patches;
-        at[lane] = lane / patches * product_step + patch / of->across * down_step +
-                   patch % of->across * across_step;
-        size_t before = 0; // which wants the same element
-        while (before < lane && at[before] != at[lane])
-            before++;
-        if (before == lane && ++wanted[at[lane] % banks] > most)
-            most = wanted[at[lane] % banks];
+        const size_t down = lane % patches / of->across, across = lane % patches % of->across;
+        if ((down > 0 && down_step == 0) || (across > 0 && across_step == 0))
+            continue;
+        const size_t at = lane / patches * product_step + down * down_step + across * across_step;
+        if (++wanted[at % banks] > most)
+            most = wanted[at % banks];
     }
     return most;
 }
