@@ -1077,8 +1077,7 @@ template <class Launch> static void check_batches(const char *name, Launch launc
                                {5, 32, 32, 32}, {25, 8, 4, 72},  {9, 8, 10, 9},   {2, 150, 1, 60},
                                {3, 40, 3, 501}, {2, 1, 600, 20}}; // products, rows, columns, depth
     for (const size_t *size : sizes)
-        for (int kind = 0; kind < 8;
-             kind++) { // what is apart: all N, or M, or P; kind 1 is one product
+        for (int kind = 0; kind < 8; kind++) { // 0: N are apart; 1: one N, and it is one product
             const bool one_n = kind & 1, m_apart = kind & 2, p_apart = kind & 4;
             const size_t count = size[0], rows = size[1], cols = size[2], inner = size[3];
             const size_t apart = rows % 8 == 0 ? 4 : 1; // some are aligned
@@ -1123,8 +1122,8 @@ template <class Launch> static void check_batches(const char *name, Launch launc
 #endif
 
 #if TESTED(whole) || TESTED(matmul) || (TESTED(pipelined) && !defined(TEST_FIRST))
-// Products whose matrices follow one another. launch(p, shape, together, slices) takes the arguments that whole.h's batch has;
-// together, slices: if not 0, the batch is divided so.
+// Products whose matrices follow one another. launch(of, m, n, beta, p) makes them with an alpha of 2. m_turned, n_turned:
+// stored column after column. All arrays begin `apart` elements after a boundary.
 struct stacked {
     size_t count, rows, cols, inner, ldm, ldn, ldp;
 };

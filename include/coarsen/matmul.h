@@ -43,7 +43,8 @@
 // transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of 16 bits, M and N
 // are packed where their rows begin anywhere: without scratch that is six times slower (4095 x 4095).
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
-// m_step and n_step may be 0. It needs no scratch.
+// m_step and n_step may be 0. It needs no scratch. Small products are the fastest where the matrices of each operand follow one
+// another (m_step = rows ldm, and so on), and still more so where no element lies between two rows.
 // Errors: cudaErrorInvalidValue, with nothing written, for a leading dimension below the width, a null, misaligned or
 // overflowing matrix, or more than 2^31 - 1 tiles; those of the runtime's device queries. Deterministic: the same bits
 // on every run, with the same scratch_bytes, rows at the same alignment, on devices of as many multiprocessors.
@@ -79,8 +80,8 @@
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
 // of the depth, if that costs less;
 // and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
-// of 4 bytes and not transposed, by one of three shapes of batched.h; or, if its matrices follow one another, by one of two of
-// whole.h.
+// of 4 bytes and not transposed, by one of three shapes of batched.h; or, if its matrices follow one another, by one of two
+// of whole.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
@@ -505,8 +506,8 @@ typedef struct {
     size_t count, rows, cols, inner;
     bool m_aligned, n_aligned; // whether its rows, as stored, begin at multiples of 16 bytes
     size_t most_bytes;         // of scratch
-    bool stacked,
-        dense; // of a batch: whether all rows of each matrix are equally far apart; and without a gap
+    bool stacked;              // of a batch: whether its matrices follow one another
+    bool dense;                // of such a batch: whether no element lies between two rows
 } COARSEN_(problem);
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
