@@ -674,9 +674,7 @@ static void check_big(const rung<unsigned char, nothing> &r)
         const unsigned int first = threadIdx.x * each < all ? threadIdx.x * each : all;            \
         const unsigned int count = all - first < each ? all - first : each;                        \
         unsigned int i = name##_run_rank(first, keys, a, b), j = first - i;                        \
-        const bool enough = i + each < a.count, enough_b = j + each < b.count;                     \
-        if (count == each &&                                                                       \
-            ((enough && enough_b) || (enough && j == b.count) || (enough_b && i == a.count)))      \
+        if (count == each)                                                                         \
             name##_merge_run(&i, &j, each, keys, a, b, out + first, from + first, true);           \
         else                                                                                       \
             name##_merge_run(&i, &j, count, keys, a, b, out + first, from + first, false);         \

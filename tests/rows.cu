@@ -234,6 +234,9 @@ static void check(const rung<T, A> &r, Make make, Expected expected)
     if (ok && !r.columns) // more rows than simt's device holds threads, and warps
         ok = check_shape(40009, 1) && check_shape(20011, 3) && check_shape(20011, 7) &&
              check_shape(520, 100 * 16 / sizeof(T)) && check_shape(520, 100 * 16 / sizeof(T) + 1);
+    for (size_t rows = 1999; ok && !r.columns && rows < 2003; rows++) // a bank or two between rows
+        ok = check_shape(rows, 8) && check_shape(rows, 16) && check_shape(rows, 32) &&
+             check_shape(rows, 128);
     for (uint64_t i = 0; ok && i < 30; i++) { // any shape
         const uint64_t bits = test_random(99, i);
         const size_t size = (size_t)1 << (4 + bits % 10), a = 1 + bits / 16 % size;

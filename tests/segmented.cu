@@ -67,6 +67,24 @@ static inline __host__ __device__ affine affine_at(affine x, size_t i)
 #define COARSE_FACTOR      3
 #include <coarsen/segmented/offsets.h>
 
+// The same where the order of the elements does not matter, but their indices do.
+static inline __host__ __device__ unsigned int any_lift(short x, size_t i)
+{
+    return (unsigned int)x * 3 ^ (unsigned int)i;
+}
+
+#define COARSEN_NAME       offsets_any
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        unsigned int
+#define COARSEN_LIFT(x, i) any_lift(x, i)
+#define COARSEN_OP         COARSEN_MAX
+#define COARSEN_IDENTITY   0
+#define COARSEN_COMMUTES   1
+#define COARSEN_FEW_TILES  1
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#include <coarsen/segmented/offsets.h>
+
 // A block has several segments of few elements, or of many.
 #define COARSEN_NAME      offsets_group
 #define COARSEN_TYPE      int
@@ -629,7 +647,13 @@ int main(void)
     if (check_lengths(longs, all_lengths[5], 300, 5) &&
         check_lengths(longs, all_lengths[7], 100, 6))
         tap_ok(1, "%s: long segments of many elements", longs.name);
+    const kind<short, unsigned int, int> any = KIND(
+        offsets_any, short, unsigned int, int, 32 * 3 * 8, 0u,
+        [](unsigned int a, unsigned int b) { return a > b ? a : b; }, any_lift, of_bits<short>);
+    if (check_lengths(any, all_lengths[5], 300, 5) && check_lengths(any, all_lengths[7], 100, 6))
+        tap_ok(1, "%s: long segments of many elements, in any order", any.name);
     test_order(0);
+    check(any);
     check(KIND(offsets_few_lifted, affine, affine, int, 96 * 2, {1, 0}, affine_then, affine_at,
                affine_of));
     check(KIND(offsets_few_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));

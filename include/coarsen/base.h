@@ -282,9 +282,9 @@
     COARSEN_PATTERN != COARSEN_PATTERN_SCAN
 #error "coarsen: COARSEN_OFFSET is for scan.h, segmented.h and sort_segments.h"
 #endif
-#if (defined(COARSEN_AXIS) || defined(COARSEN_FEW_TILES)) &&                                       \
+#if (defined(COARSEN_AXIS) || defined(COARSEN_FEW_TILES) || defined(COARSEN_COMMUTES)) &&          \
     COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED
-#error "coarsen: COARSEN_AXIS and _FEW_TILES are for segmented.h"
+#error "coarsen: COARSEN_AXIS, _FEW_TILES and _COMMUTES are for segmented.h"
 #endif
 #if defined(COARSEN_KEY) && COARSEN_PATTERN != COARSEN_PATTERN_RUNS &&                             \
     COARSEN_PATTERN != COARSEN_PATTERN_SEGMENTED

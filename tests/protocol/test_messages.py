@@ -25,6 +25,7 @@ CASES = {
     "COARSEN_AXIS is a matrix's": [{"COARSEN_AXIS": axis, "COARSEN_OFFSET": "int"} for axis in ("0", "1")],
     "COARSEN_AXIS must be": [{"COARSEN_AXIS": axis} for axis in ("2", "-1", "1 + 1")],
     "COARSEN_KEY goes without": [{"COARSEN_KEY": "int", name: "0"} for name in ("COARSEN_AXIS", "COARSEN_OFFSET")],
+    "COARSEN_COMMUTES must be": [{"COARSEN_COMMUTES": value} for value in ("2", "-1", "3 - 1")],
     "out_indices says where": [{"COARSEN_VALUE": "int"}],
     "takes COARSEN_OP, COARSEN_IDENTITY": [{"COARSEN_REDUCE": "sum_f32"}],
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED go": [{"COARSEN_M_TRANSPOSED": ""}, {"COARSEN_N_TRANSPOSED": ""}],

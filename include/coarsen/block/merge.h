@@ -34,9 +34,8 @@
 //         one thread's work: the next count results to out, beginning with key *i of a and *j of b, which are
 //         moved on. from: NULL, or where to tell for each result which it is: key i of a as i, key j of b as ~j.
 //         In a ring it reads on behind the last place: there the first count keys of the ring are to be again.
-//         whole: there are more than count keys left in each, or in one of them none, and for keys of 1 or 2 bytes
-//         out is aligned to 4 and count * sizeof(COARSEN_TYPE) a multiple of it; count may be 0 if it is false. Best
-//         a constant.
+//         whole: for keys of 1 or 2 bytes, out is aligned to 4 and count * sizeof(COARSEN_TYPE) a multiple of it. Best
+//         a constant, as count then: most runs ask nothing of a key except which is less.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
 //         the whole merge by the whole block, of BLOCK_DIM x 1 x 1 threads, all of which call. A barrier goes
 //         before it and behind it. out and from are apart from the runs.
@@ -179,16 +178,18 @@ COARSEN_INLINE void COARSEN_(copy_run)(unsigned int e, unsigned int count, const
     }
 }
 
-// The next count results, of two runs that both have more. One of the two next keys is the next result, and the key
-// behind it in its run is read then: one read per result.
+// The next count results, of two runs that both have keys left. One of the two next keys is the next result, and the key
+// behind it in its run is read then: one read per result. ends: one of the runs may end on the way.
 COARSEN_INLINE void COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsigned int count,
                                           const COARSEN_TYPE *keys, COARSEN_(run) a,
-                                          COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from)
+                                          COARSEN_(run) b, COARSEN_TYPE *out, unsigned int *from,
+                                          bool ends)
 {
     const unsigned int size = (unsigned int)sizeof(COARSEN_TYPE);
-    const unsigned int first_a = COARSEN_(place)(a, *i) * size;
-    const unsigned int first_b = COARSEN_(place)(b, *j) * size;
-    unsigned int next_a = first_a, next_b = first_b;
+    unsigned int next_a = COARSEN_(place)(a, *i) * size, next_b = COARSEN_(place)(b, *j) * size;
+    const unsigned int end_a = next_a + (a.count - *i) * size;
+    const unsigned int end_b = next_b + (b.count - *j) * size;
+    const unsigned int first_a = next_a, first_b = next_b;
     unsigned int in_a = *i, in_b = *j;
     COARSEN_TYPE key_a = *COARSEN_(at_byte)(keys, next_a);
     COARSEN_TYPE key_b = *COARSEN_(at_byte)(keys, next_b);
@@ -197,14 +198,18 @@ COARSEN_INLINE void COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsi
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
-            const bool from_b = COARSEN_(less)(key_b, key_a);
+            const bool from_b =
+                (ends && next_a == end_a) ||
+                ((!ends || next_b != end_b) && COARSEN_(less)(key_b, key_a));
             const unsigned int taken = from_b ? next_b : next_a;
-            const COARSEN_TYPE next = COARSEN_(at_byte)(keys, taken)[1];
             piece.item[p] = from_b ? key_b : key_a;
             if (from)
                 from[k + p] = from_b ? ~in_b : in_a;
-            key_a = from_b ? key_a : next;
-            key_b = from_b ? next : key_b;
+            if (!ends || taken + size != (from_b ? end_b : end_a)) {
+                const COARSEN_TYPE next = COARSEN_(at_byte)(keys, taken)[1];
+                key_a = from_b ? key_a : next;
+                key_b = from_b ? next : key_b;
+            }
             if (from_b)
                 next_b += size, in_b++;
             else
@@ -226,8 +231,10 @@ COARSEN_INLINE void COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsign
     } else if (whole && *i >= a.count) {
         COARSEN_(copy_run)(*j, count, keys, b, out, from, ~0u);
         *j += count;
+    } else if (whole && *i + count < a.count && *j + count < b.count) {
+        COARSEN_(merge_whole)(i, j, count, keys, a, b, out, from, false);
     } else if (whole) {
-        COARSEN_(merge_whole)(i, j, count, keys, a, b, out, from);
+        COARSEN_(merge_whole)(i, j, count, keys, a, b, out, from, true);
     } else {
         unsigned int in_a = *i, in_b = *j;
 #pragma unroll 1

@@ -16,8 +16,9 @@
 //
 // Before the include: COARSEN_NAME, COARSEN_TYPE and the operator on COARSEN_ACC as for block/scan.h;
 // BLOCK_DIM, a multiple of 32 from 64 to 1024; COARSE_FACTOR, the most vectors per thread and tile; and
-//     NAME_arrays   what a kernel gets. In whole vectors, the array begins at element `skip` of the first one
-//                   and ends before element `end`. All elements here are counted so: in[0] is element skip.
+//     NAME_arrays   what a kernel gets. In whole lines of 128 bytes (vectors, if they are smaller than 16 bytes), the
+//                   array begins at element `skip` of the first one and ends before element `end`. All elements here are
+//                   counted so: in[0] is element skip.
 //     NAME_kept     what a thread keeps of a tile from copying it to writing it
 //     COARSEN_ITEMS only if a vector is to have fewer elements than 16 bytes of them: a power of two, 4 bytes or more
 //     COARSEN_BESIDE only if a multiprocessor is to have more than one block where each has one tile: how many, for
@@ -28,7 +29,7 @@
 //     void NAME_fetch(NAME_kept *kept, NAME_arrays arrays, size_t element, unsigned int rows, unsigned int most)
 //     COARSEN_ACC NAME_add_up(NAME_kept *kept, NAME_vector *stage, NAME_arrays arrays, size_t element,
 //                             unsigned int rows, unsigned int most)
-//     void NAME_write_tile(const NAME_kept *kept, const NAME_vector *stage, NAME_arrays arrays,
+//     void NAME_write_tile(const NAME_kept *kept, NAME_vector *stage, NAME_arrays arrays,
 //                          size_t element, unsigned int rows, unsigned int most, COARSEN_ACC start)
 // and, if COARSEN_ROW is defined,
 //     void NAME_copy_more(NAME_vector *stage, NAME_arrays arrays, size_t element, unsigned int rows,
@@ -43,7 +44,7 @@
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_rows_kernel, NAME_tile_kernel,
 //                                           likewise
-//     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays; host
+//     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays, less than NAME_line; host
 //     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
 //     cudaError_t NAME_plan_pass(NAME_arrays arrays, NAME_planned *plan)    which of them, and how, but for
 //                                           scratch_bytes: kernel, grid, block, shared_bytes, arrays, rows; host
@@ -84,15 +85,20 @@
 #define COARSEN_BESIDE 1
 #endif
 
+// Whole vectors of elements begin at a multiple of so many: where a line of the cache does, as a warp's row of 16-byte
+// vectors then reads no more lines than it has. Smaller ones are of elements whose results are larger.
+enum {
+    COARSEN_(line) = sizeof(COARSEN_(vector)) == 16 ? 128 / sizeof(COARSEN_TYPE) : COARSEN_ITEMS
+};
+
 COARSEN_INLINE void COARSEN_(fetch)(COARSEN_(kept) * kept, COARSEN_(arrays) arrays, size_t element,
                                     unsigned int rows, unsigned int most);
 COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                             COARSEN_(arrays) arrays, size_t element,
                                             unsigned int rows, unsigned int most);
-COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
-                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, unsigned int most,
-                                         COARSEN_ACC start);
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         unsigned int most, COARSEN_ACC start);
 #ifdef COARSEN_ROW
 COARSEN_INLINE void COARSEN_(copy_more)(COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
                                         size_t element, unsigned int rows, unsigned int most);
@@ -181,7 +187,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 
     // Computed again: a kernel's parameter it would be read each time, which takes 2% with 8-byte elements.
     arrays.end -= arrays.skip;
-    arrays.skip = (size_t)arrays.in / sizeof(COARSEN_TYPE) % COARSEN_ITEMS;
+    arrays.skip = (size_t)arrays.in / sizeof(COARSEN_TYPE) % COARSEN_(line);
     arrays.end += arrays.skip;
     // The first warp, which the hardware prefers, looks back. The others work, numbered from 0.
     const bool works = threadIdx.x >= 32;
@@ -398,7 +404,7 @@ COARSEN_HOST size_t COARSEN_(pass_bytes)(size_t n)
 
 COARSEN_HOST size_t COARSEN_(skip)(const COARSEN_TYPE *in)
 {
-    return COARSEN_ITEMS > 1 ? (size_t)in % sizeof(COARSEN_(vector)) / sizeof(COARSEN_TYPE) : 0;
+    return (size_t)in / sizeof(COARSEN_TYPE) % COARSEN_(line);
 }
 
 typedef struct {

@@ -14,7 +14,7 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256 or tuned; 128 with values | threads per block: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR        | 21 or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | COARSE_FACTOR        | 15, or 21 for keys of more than 4 bytes, or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -64,7 +64,7 @@
 #if !defined(COARSE_FACTOR) && defined(COARSEN_VALUE)
 #define COARSE_FACTOR 17
 #elif !defined(COARSE_FACTOR)
-#define COARSE_FACTOR 21
+#define COARSE_FACTOR (sizeof(COARSEN_TYPE) <= 4 ? 15 : 21)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -307,12 +307,8 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         unsigned int i = COARSEN_(run_rank)(mine - begin, keys, a.ring, b.ring);
         unsigned int j = mine - begin - i;
         unsigned int *const places = from ? from + mine : from;
-        // A warp whose runs are whole asks nothing else of each key. Of each input such a run has enough, or nothing.
-        const bool whole =
-            count == each &&
-            (i + each < a.ring.count || (i == a.ring.count && j + each < b.ring.count)) &&
-            (j + each < b.ring.count || j == b.ring.count);
-        if (__all_sync(0xffffffff, whole))
+        if (__all_sync(0xffffffff,
+                       count == each)) // what a run asks of each key, a constant length spares
             COARSEN_(merge_run)
         (&i, &j, each, keys, a.ring, b.ring, merged + mine, places, true);
         else COARSEN_(merge_run)(&i, &j, count, keys, a.ring, b.ring, merged + mine, places, false);

@@ -354,10 +354,9 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vect
     return COARSEN_(pair_of)(total, begun);
 }
 
-COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
-                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, unsigned int most,
-                                         COARSEN_ACC start)
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         unsigned int most, COARSEN_ACC start)
 {
     const COARSEN_(value) first = COARSEN_(value_in)(start);
 #pragma unroll
@@ -382,7 +381,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
 #ifdef COARSEN_FLAG
     return COARSEN_(pass_bytes)(n);
 #else
-    return COARSEN_(pass_bytes)(n) + (n + COARSEN_ITEMS + 31) / 32 * sizeof(unsigned int);
+    return COARSEN_(pass_bytes)(n) + (n + COARSEN_(line) + 31) / 32 * sizeof(unsigned int);
 #endif
 }
 

@@ -73,8 +73,7 @@ typedef struct {
     const COARSEN_TYPE *in;
     size_t skip, end;
     COARSEN_ACC *out;
-    unsigned int
-        lead; // bytes of a vector's results before one of out begins; COARSEN_ALIGN: within a result
+    bool wide;                // whether out's vectors begin where in's do
 #ifdef COARSEN_CARRIED        // by nccl/scan.h: the array is what follows on others
     const COARSEN_ACC *carry; // what they come to, or NULL
     COARSEN_ACC *total;       // where out is NULL: what the array comes to, alone
@@ -100,7 +99,6 @@ typedef struct {
 #define COARSEN_BESIDE                                                                             \
     (sizeof(COARSEN_ACC) <= 8 && BLOCK_DIM <= 512 ? 2 : 1) // larger ones need more registers
 #include "../block/pipeline.h"
-#include "../block/shift.h"
 
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
@@ -110,8 +108,6 @@ typedef struct {
 typedef struct COARSEN_ALIGNED(COARSEN_ALIGN) COARSEN_MAY_ALIAS {
     COARSEN_ACC item[COARSEN_ITEMS];
 } COARSEN_(results);
-
-#define COARSEN_WORDS (sizeof(COARSEN_(results)) / 4)
 
 // What is there of a vector, combined.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
@@ -135,7 +131,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(sum)(const COARSEN_(vector) * from, COARSEN_
 }
 
 // Writes the results of what is there of a vector, given what is before it.
-COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arrays) arrays,
+COARSEN_DEVICE void COARSEN_(write)(COARSEN_(vector) * from, COARSEN_(arrays) arrays,
                                     size_t element, COARSEN_ACC before)
 {
     const size_t i = element - arrays.skip;
@@ -166,32 +162,25 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
         results.item[j] = COARSEN_EXCLUSIVE ? before : sum;
         before = sum;
     }
-    if (arrays.lead == 0) {
+    if (arrays.wide) {
         *(COARSEN_(results) *)(arrays.out + i) = results;
         return;
     }
-#if COARSEN_EXCLUSIVE // whose elements, unlike the others, the L1 cache was seen not to gather
     const unsigned int lane = threadIdx.x % 32;
-    if (COARSEN_ITEMS > 2 && arrays.lead < COARSEN_ALIGN &&
-        COARSEN_(there)(arrays, element - lane * COARSEN_ITEMS, 32 * COARSEN_ITEMS)) {
-        // The vector of out that begins in this one ends in the next lane's.
-        const unsigned int ahead = arrays.lead / (unsigned int)sizeof(COARSEN_ACC);
-        unsigned int words[COARSEN_WORDS + 4] = {};
-        memcpy((void *)words, (const void *)&results, sizeof(results));
-#pragma unroll
-        for (unsigned int w = 0; w < 4 && w < COARSEN_WORDS; w++)
-            words[COARSEN_WORDS + w] = __shfl_down_sync(0xffffffff, words[w], 1);
+    const size_t row = element - lane * COARSEN_ITEMS;
+    if (COARSEN_ITEMS > 1 && sizeof(results) == sizeof(load) &&
+        COARSEN_(there)(arrays, row, 32 * COARSEN_ITEMS)) {
+        // By way of the row's place in shared memory, so that the lanes of a warp write neighbours.
+        COARSEN_(results) *const stage = (COARSEN_(results) *)(void *)from;
+        const COARSEN_ACC *const staged = (const COARSEN_ACC *)(stage - lane);
+        *stage = results;
+        __syncwarp();
 #pragma unroll
         for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            if (lane == (j < ahead ? 0 : 31))
-                arrays.out[i + j] = results.item[j];
-        COARSEN_(shift)(words, COARSEN_WORDS, arrays.lead);
-        memcpy((void *)&results, (const void *)words, sizeof(results));
-        if (lane < 31)
-            *(COARSEN_(results) *)(arrays.out + i + ahead) = results;
+            arrays.out[row - arrays.skip + j * 32 + lane] = staged[j * 32 + lane];
+        __syncwarp(); // before another vector is copied there
         return;
     }
-#endif
 #pragma unroll
     for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
         arrays.out[i + j] = results.item[j];
@@ -224,10 +213,9 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vect
     return total;
 }
 
-COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
-                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, unsigned int most,
-                                         COARSEN_ACC start)
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         unsigned int most, COARSEN_ACC start)
 {
 #ifdef COARSEN_CARRIED
     if (arrays.carry)
@@ -257,15 +245,12 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_ACC *out
         !coarsen_array_ok(out, n))
         return cudaErrorInvalidValue;
     const size_t skip = COARSEN_(skip)(in);
-    const unsigned int lead =
-        (unsigned int)(skip * sizeof(COARSEN_ACC) - (size_t)out) % COARSEN_ALIGN;
-    const bool between = sizeof(COARSEN_(results)) % 4 == 0 && lead % sizeof(COARSEN_ACC) == 0;
     COARSEN_(arrays) arrays = {};
     arrays.in = in;
     arrays.skip = skip;
     arrays.end = n + skip;
     arrays.out = out;
-    arrays.lead = lead == 0 || between ? lead : (unsigned int)COARSEN_ALIGN;
+    arrays.wide = ((size_t)out - skip * sizeof(*out)) % COARSEN_ALIGN == 0;
     plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
     return COARSEN_(plan_pass)(arrays, plan);
 }
@@ -283,7 +268,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_ACC *o
 }
 #endif
 
-#undef COARSEN_WORDS
 #undef COARSEN_START
 
 #define COARSEN_END

@@ -17,6 +17,7 @@
 // | COARSEN_ACC          | COARSEN_TYPE     | type of the operator and of the results; required for a sum of 8- or 16-bit integers |
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
+// | COARSEN_COMMUTES     | 1 if no OP, else 0 | 1: OP(a, b) == OP(b, a), and long segments take less time |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
@@ -57,7 +58,7 @@
 // segment that ends there is the sum at the place before, and, if it began elsewhere, what was open there.
 // What a run has after its last head it leaves in a slot. The run that has the next head adds these up.
 // Few elements are not worth a search: each segment has a block, or, if the device has no room for so many blocks, some
-// neighbouring segments share one. So have long segments, of 8 elements per thread on average, or 2 if the blocks are not
+// neighbouring segments share one. So have long segments, of 28 bytes per thread on average, or 8 if the blocks are not
 // more than eight times what the device has room for. What such a block has of more than a tile others take: for each
 // multiple of a tile's size in the array there is a block, which looks for the segment there. The last of a
 // segment's blocks to end puts its sums together, so that no block waits.
@@ -73,6 +74,9 @@
     defined(COARSEN_OFFSETS_COARSE_FACTOR)
 #define COARSE_FACTOR COARSEN_OFFSETS_COARSE_FACTOR
 #endif
+#if !defined(COARSEN_COMMUTES) && !defined(COARSEN_OP)
+#define COARSEN_COMMUTES 1
+#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
 #ifndef BLOCK_DIM
@@ -85,6 +89,11 @@
 #endif
 #ifndef COARSEN_FEW_TILES
 #define COARSEN_FEW_TILES 2
+#endif
+#ifndef COARSEN_COMMUTES
+#define COARSEN_COMMUTES 0
+#elif COARSEN_COMMUTES != 0 && COARSEN_COMMUTES != 1
+#error "coarsen/segmented: COARSEN_COMMUTES must be 0 or 1"
 #endif
 static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
               "coarsen/segmented: COARSEN_FEW_TILES must be from 0 to 64");
@@ -116,6 +125,7 @@ static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
 #endif
 #define COARSEN_RESIDENT (COARSEN_THREADS / BLOCK_DIM < 16 ? COARSEN_THREADS / BLOCK_DIM : 16)
 #define COARSEN_TILE     (BLOCK_DIM * COARSEN_LENGTH - COARSEN_ITEMS) // likewise, of a block
+#define COARSEN_AT_ONCE  3 // vectors that a thread has in flight
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -662,8 +672,48 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsign
     return sum;
 }
 
-// The elements from one up to another, combined by a block, in all threads. Few are read where they are; many are copied
-// first, tile by tile, as neighbours of a thread are far from those of the next one then.
+// The elements from one up to another, combined by a block, in all threads.
+#if COARSEN_COMMUTES
+// Each thread takes vectors as they come, and the block meets once. 32 bits, as registers are few; a tile, which is no more
+// than a part of the memory per block, has less than 2^32 elements.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begin, size_t end,
+                                            size_t index)
+{
+    const COARSEN_TYPE *const from = arrays.in + begin;
+    const unsigned int length = (unsigned int)(end - begin);
+    const size_t misaligned = -(size_t)from % sizeof(COARSEN_(vector));
+    const unsigned int head = (unsigned int)coarsen_min(length, misaligned / sizeof(COARSEN_TYPE));
+    const unsigned int vectors = (length - head) / COARSEN_ITEMS;
+    COARSEN_ACC sum = COARSEN_(identity)(), all;
+    if (threadIdx.x < length - vectors * COARSEN_ITEMS) { // in no vector
+        const unsigned int i =
+            threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS;
+        sum = COARSEN_(lift)(from[i], index + i);
+    }
+#pragma unroll 1
+    for (unsigned int v = threadIdx.x; v < vectors; v += COARSEN_AT_ONCE * BLOCK_DIM) {
+        const unsigned int first = head + v * COARSEN_ITEMS;
+        const COARSEN_(vector) *const next = (const COARSEN_(vector) *)(from + first);
+        COARSEN_(vector) load[COARSEN_AT_ONCE];
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_AT_ONCE; k++)
+            if (v + k * BLOCK_DIM < vectors)
+                load[k] = COARSEN_(load_vector)(next + k * BLOCK_DIM);
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_AT_ONCE; k++)
+            if (v + k * BLOCK_DIM < vectors)
+#pragma unroll
+                for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+                    sum = COARSEN_(op)(
+                        sum, COARSEN_(lift)(load[k].item[j],
+                                            index + first + k * BLOCK_DIM * COARSEN_ITEMS + j));
+    }
+    COARSEN_(inclusive)(sum, &all);
+    return all;
+}
+#else
+// Few are read where they are; many are copied first, tile by tile, as neighbours of a thread are far from those of the
+// next one then.
 COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begin, size_t end,
                                             size_t index)
 {
@@ -692,6 +742,7 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begi
     }
     return all;
 }
+#endif
 
 // What segments have in a tile of elements. The first segment begins at the tile's first element or before. Writes the
 // results of those that end here; but what the tile has of one that began before it goes to *cut, and what it has of the
@@ -894,11 +945,12 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         COARSEN_(all_of)(arrays, begin, coarsen_min(begin + tile, share.end), share.tile * tile);
     if (share.tiles == 1) {
         if (threadIdx.x == 0)
-            arrays.out[group] = all;
+            arrays.out[blockIdx.x] = all; // who takes a multiple has no segment of one tile
         return;
     }
-    // Made again, so that the registers are free until here.
-    share = COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), 1, tile);
+    // Found again, so that the registers are free until here.
+    share = COARSEN_(share_of)(arrays, COARSEN_(group_of)(arrays, groups, 1, tile),
+                               COARSEN_(multiple_of)(groups), 1, tile);
     unsigned long long *const cut =
         cuts + (size_t)(share.before + share.tile) * COARSEN_(words_of_cut) + 1;
     if (threadIdx.x == 0)
@@ -1001,8 +1053,9 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     const size_t room = processors * (2048 / BLOCK_DIM); // for blocks
     const size_t n = arrays.n, segments = arrays.segments, mean = n / segments;
     const bool is_few = COARSEN_(is_few)(n, segments, few);
-    const bool is_long = COARSEN_FEW_TILES > 0 && segments < 0x70000000 &&
-                         mean >= (segments <= 8 * room ? 2 : 8) * BLOCK_DIM;
+    const size_t bytes_each = (segments <= 8 * room ? 8 : 28) * BLOCK_DIM;
+    const bool is_long =
+        COARSEN_FEW_TILES > 0 && segments < 0x70000000 && mean * sizeof(*arrays.in) >= bytes_each;
     unsigned long long *const words = (unsigned long long *)scratch;
     if (COARSEN_ITEMS > 1)
         arrays.skip = (size_t)arrays.in % sizeof(COARSEN_(vector)) / sizeof(*arrays.in);
@@ -1090,9 +1143,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_PLACES
 #undef COARSEN_RUN
 #undef COARSEN_TILE
+#undef COARSEN_AT_ONCE
 #undef COARSEN_THREADS
 #undef COARSEN_RESIDENT
 #undef COARSEN_FEW_TILES
+#undef COARSEN_COMMUTES
 
 #define COARSEN_END
 #include "../base.h"

@@ -19,8 +19,8 @@
 // | COARSE_FACTOR        | 4 or tuned       | 16-byte loads a thread has in flight: a power of two from 1 to 32 |
 // tuned: COARSEN_ROWS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines the functions of block/reduce.h and block/vector.h; NAME_kernel, one or several blocks per
-// row; NAME_short_kernel and NAME_whole_kernel, a warp or some of its lanes per row; NAME_staged_kernel, the same through shared
-// memory; and
+// row; NAME_short_kernel and NAME_whole_kernel, a warp or some of its lanes per row; NAME_staged_kernel and
+// NAME_turned_kernel, the same through shared memory; and
 //     size_t      NAME_scratch_bytes(size_t rows, size_t width)   for the current device; never
 //                                                                 falls as either grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
@@ -117,20 +117,26 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(exchange)(COARSEN_ACC value, unsigned int de
 
 // ---- Rows one right behind the other: through shared memory -----------------------------------------
 
-// Of a warp's rows, `mine`, a team of 2^lanes_log lanes adds up one at a time.
+// Of a warp's rows, `mine`, a team of 2^lanes_log lanes adds up one at a time. turned: each team begins at another place of
+// its row, and goes round, so that teams whose rows begin in one bank of shared memory read from different ones.
 COARSEN_INLINE void COARSEN_(add_staged)(const COARSEN_TYPE *elements, unsigned int width,
-                                         unsigned int mine, unsigned int lanes_log,
+                                         unsigned int mine, unsigned int lanes_log, bool turned,
                                          COARSEN_ACC *out)
 {
     const unsigned int lanes = 1u << lanes_log, teams = 32u >> lanes_log;
     const unsigned int lane = threadIdx.x & (lanes - 1), team = threadIdx.x % 32 >> lanes_log;
+    const unsigned int word = sizeof(COARSEN_TYPE) < 4 ? 4 / sizeof(COARSEN_TYPE) : 1;
+    const unsigned int turn = turned ? team * lanes * word % width : 0;
 #pragma unroll 1
     for (unsigned int begin = 0; begin < mine; begin += teams) { // all lanes, as they exchange
         const unsigned int r = begin + team, end = r < mine ? width : 0;
         COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll 4
-        for (unsigned int i = lane; i < end; i += lanes)
-            sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + i], i));
+        for (unsigned int i = lane; i < end; i += lanes) {
+            const unsigned int behind = i + turn;
+            const unsigned int e = !turned || behind < width ? behind : behind - width;
+            sum = COARSEN_(op)(sum, COARSEN_(lift)(elements[r * width + e], e));
+        }
         for (unsigned int delta = lanes / 2; delta > 0; delta /= 2)
             sum = COARSEN_(op)(sum, COARSEN_(exchange)(sum, delta));
         if (lane == 0 && r < mine)
@@ -139,9 +145,9 @@ COARSEN_INLINE void COARSEN_(add_staged)(const COARSEN_TYPE *elements, unsigned 
 }
 
 // Rows of `width` elements, of which a warp takes `each`.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
-    COARSEN_(staged_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
-                            unsigned int width, unsigned int each, unsigned int lanes_log)
+COARSEN_INLINE void COARSEN_(add_rows)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
+                                       unsigned int width, unsigned int each,
+                                       unsigned int lanes_log, bool turned)
 {
     enum { staged = COARSEN_STAGED > 0 ? COARSEN_STAGED : 1 };
     COARSEN_SHARED(COARSEN_(vector), stages, COARSEN_STAGED > 0 ? BLOCK_DIM * staged : 1);
@@ -158,8 +164,9 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_TYPE *const elements = (COARSEN_TYPE *)stage + lead;
     const unsigned int rest = mine * width - piece.vectors * COARSEN_ITEMS; // fewer than 32
     const unsigned int e = lane < piece.head ? lane : lane + piece.vectors * COARSEN_ITEMS;
+    COARSEN_TYPE one;
     if (lane < rest)
-        elements[e] = piece.in[e];
+        one = piece.in[e];
     if (piece.vectors > 0) {
         const COARSEN_(vector) *const from = (const COARSEN_(vector) *)(piece.in + piece.head);
         COARSEN_(vector) *const to = stage + (lead + piece.head) / COARSEN_ITEMS;
@@ -167,17 +174,35 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #pragma unroll
         for (unsigned int k = 0; k < staged; k++)
             load[k] = from[k * 32 + lane < piece.vectors ? k * 32 + lane : 0];
+        if (!COARSEN_SMALL) // or the compiler waits for some of the loads before it begins the others
+            __syncwarp();
 #pragma unroll
         for (unsigned int k = 0; k < staged; k++)
             if (k * 32 + lane < piece.vectors)
                 to[k * 32 + lane] = load[k];
     }
+    if (lane < rest)
+        elements[e] = one;
     __syncwarp();
 
-    if (lanes_log == 0) // of narrow rows, which are so many that no instruction may be idle
-        COARSEN_(add_staged)(elements, width, mine, 0, out + first);
+    if (lanes_log == 0 && !turned) // narrow rows, which are so many that no instruction may be idle
+        COARSEN_(add_staged)(elements, width, mine, 0, false, out + first);
     else
-        COARSEN_(add_staged)(elements, width, mine, lanes_log, out + first);
+        COARSEN_(add_staged)(elements, width, mine, lanes_log, turned, out + first);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(staged_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
+                            unsigned int width, unsigned int each, unsigned int lanes_log)
+{
+    COARSEN_(add_rows)(in, out, rows, width, each, lanes_log, false);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
+    COARSEN_(turned_kernel)(const COARSEN_TYPE *in, COARSEN_ACC *out, size_t rows,
+                            unsigned int width, unsigned int each, unsigned int lanes_log)
+{
+    COARSEN_(add_rows)(in, out, rows, width, each, lanes_log, true);
 }
 
 // ---- Short rows: a team of lanes --------------------------------------------------------------------
@@ -454,22 +479,37 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
     const size_t rest = aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
     const size_t room = // of a warp for staged elements, wherever they begin
         COARSEN_STAGED > 0 ? (COARSEN_STAGED * 32 - 1) * COARSEN_ITEMS : 0;
-    // Whole vectors are read where they are. But of two elements each they take longer so: measured.
-    const bool direct = rest == 0 && COARSEN_ITEMS != 2;
+    // Whole vectors are read where they are. But of two elements each, or of four of few rows, they take longer so.
+    const bool direct =
+        rest == 0 && (COARSEN_ITEMS > 4 || (COARSEN_ITEMS > 2 && rows > threads / 8));
     if (!direct && pitch == width && width > 0 && room >= 2 * width) {
-        size_t each = coarsen_min(room / width, coarsen_ceil_div(rows, threads / 32));
+        // As many rows per warp as leave half of the device's threads at work; of narrow rows at least one per lane, as
+        // fewer blocks start sooner.
+        size_t each = coarsen_ceil_div(rows, threads / 64);
+        if (width < 16 && width * sizeof(*in) < 64 && each < 32)
+            each = 32;
+        each = coarsen_min(room / width, each);
         unsigned int lanes_log = 0;
         if (each >= 32) // a lane per row
             each = coarsen_min(coarsen_ceil_div(each, 32), room / width / 32) * 32;
         else
             while (lanes_log < 5 && 16u >> lanes_log >= each)
                 lanes_log++;
+        // A warp's teams meet in one bank if so many banks lie between their rows. To turn costs as much as eight of them.
+        const size_t bytes = width * sizeof(*in);
+        size_t apart = 128;
+        while (apart > 4 && bytes % apart != 0)
+            apart /= 2;
+        const bool turned =
+            bytes % 4 == 0 && apart >> lanes_log >= 8 * (sizeof(*in) > 4 ? sizeof(*in) : 4);
         const size_t blocks = coarsen_ceil_div(rows, BLOCK_DIM / 32 * each);
         const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
         if (blocks > 0x7fffffff)
             return cudaErrorInvalidValue;
-        return cudaLaunchKernelEx(&config, COARSEN_(staged_kernel), in, out, rows,
-                                  (unsigned int)width, (unsigned int)each, lanes_log);
+        return turned ? cudaLaunchKernelEx(&config, COARSEN_(turned_kernel), in, out, rows,
+                                           (unsigned int)width, (unsigned int)each, lanes_log)
+                      : cudaLaunchKernelEx(&config, COARSEN_(staged_kernel), in, out, rows,
+                                           (unsigned int)width, (unsigned int)each, lanes_log);
     }
     if (vectors <= (rows <= threads / 32 ? 32 : COARSEN_SHORT)) {
         // A lane per vector; while the device has lanes, one per element of the rest.

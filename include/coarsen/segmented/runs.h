@@ -405,10 +405,9 @@ COARSEN_INLINE COARSEN_ACC COARSEN_(add_up)(COARSEN_(kept) * kept, COARSEN_(vect
     return COARSEN_(add_part)(kept, stage - lane, arrays, first, rows, most, false);
 }
 
-COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
-                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, unsigned int,
-                                         COARSEN_ACC start)
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         unsigned int, COARSEN_ACC start)
 {
     const unsigned int lane = threadIdx.x % 32;
     const size_t first = element - lane * COARSEN_ITEMS;

@@ -212,10 +212,9 @@ COARSEN_DEVICE void COARSEN_(write_few)(const COARSEN_(kept) * kept, const COARS
     }
 }
 
-COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept,
-                                         const COARSEN_(vector) * stage, COARSEN_(arrays) arrays,
-                                         size_t element, unsigned int rows, unsigned int most,
-                                         COARSEN_ACC start)
+COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                         COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                         unsigned int most, COARSEN_ACC start)
 {
     const unsigned int lane = threadIdx.x % 32;
     const COARSEN_TYPE *const part = (const COARSEN_TYPE *)(stage - lane);
