@@ -14,7 +14,7 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 256 or tuned; 128 with values | threads per block: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR        | 15, or 21 for keys of more than 4 bytes, or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
+// | COARSE_FACTOR        | 21, or 15 for keys of 4 bytes, or tuned; 17 with values | 4-byte words of keys in a thread's run, from 1 to 64; fewer with values |
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/merge.h, block/copy.h and block/vector.h, NAME_kernel(arrays, section)
 // and NAME_short_kernel(arrays, items), of which NAME_launch launches one, and
@@ -42,7 +42,7 @@
 // Where a block would have few tiles, it has none of this to gain: such arrays have a kernel of one tile per block.
 // There two searches per tile are the longest wait. While they go on, the blocks ask for all the keys to be
 // brought to the L2 cache.
-// Cost: m + n keys read and written once; with the defaults, one in 448 is read twice, as behind the end of a ring
+// Cost: m + n keys read and written once; with the defaults, one in 450 or so is read twice, as behind the end of a ring
 // its start is there again, so that a run can go on.
 // Source: Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th ed., section 12.6, for the rings;
 // O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for equal sections.
@@ -64,7 +64,7 @@
 #if !defined(COARSE_FACTOR) && defined(COARSEN_VALUE)
 #define COARSE_FACTOR 17
 #elif !defined(COARSE_FACTOR)
-#define COARSE_FACTOR (sizeof(COARSEN_TYPE) <= 4 ? 15 : 21)
+#define COARSE_FACTOR (sizeof(COARSEN_TYPE) == 4 ? 15 : 21)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
