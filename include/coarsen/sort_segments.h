@@ -58,7 +58,8 @@
 // values, each key has its place beside it. So no two are equal, and the order is stable by itself.
 // Segments that no warp can sort come on lists, and the blocks of one launch work them off. It goes on with the
 // merges, each pass as soon as the pass before is done. Few segments, which leave multiprocessors idle, need no lists:
-// each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list.
+// each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list. Of one word per
+// key, and if two per multiprocessor are enough, these blocks have twice as many threads, and tiles twice as long.
 // Price saved: passes over memory: up to a tile, each key is read once and written once.
 // Price paid: comparisons. There are log2(length)^2 / 2 per key up to a warp's.
 // Cost: n keys and values read and written; of a segment of more than a tile, ceil(log2(its tiles)) times more. Of
@@ -123,9 +124,15 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
 #define COARSEN_MOST_TILES 8 // tiles of a longer segment that a block takes, at the most
 #define COARSEN_KINDS      8 // of short segments
 #define COARSEN_WAVES      4 // that more segments are spread over, if a block then has a tile of keys
+// Threads of a block of few segments: twice as many, if there is room for two tiles then.
+#define COARSEN_FEW_DIM                                                                            \
+    (COARSEN_WORDS == 1 && BLOCK_DIM <= 512 && COARSEN_TILE / 16 * 33 < 11 << 10 ? 2 * BLOCK_DIM   \
+                                                                                 : BLOCK_DIM)
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
     (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
+#define COARSEN_FEW_RESIDENT                                                                       \
+    (COARSEN_RESIDENT > 1 ? COARSEN_RESIDENT * BLOCK_DIM / COARSEN_FEW_DIM : 1)
 // Beside a tile, a block has where a segment per thread is, in 4 words, and some more.
 static_assert(COARSEN_ROOM * COARSEN_WORDS + 4 * BLOCK_DIM + COARSEN_KINDS <= 48 << 8,
               "coarsen/sort_segments: a block takes more than 48 KiB of shared memory: define a "
@@ -659,25 +666,29 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     }
 }
 
-// Few segments: a block sorts one of up to a tile, by few keys per lane if they suffice. The block behind all segments
-// lists the longer ones.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+// Few segments: a block sorts one, by as few keys per lane as suffice. The block behind all segments lists the longer ones.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_FEW_DIM, COARSEN_FEW_RESIDENT)
     COARSEN_(few_kernel)(COARSEN_(arrays) arrays, COARSEN_(segments) of)
 {
-    __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
+    enum { room = COARSEN_FEW_DIM * COARSE_FACTOR / 32 * 33 + 1 };
+    __shared__ unsigned int words[COARSEN_WORDS * room];
+    const unsigned int most = COARSE_FACTOR * blockDim.x;
     COARSEN_(let_next)();
     if (blockIdx.x < of.segments) {
         const COARSEN_(slot) slot = COARSEN_(segment)(of, blockIdx.x);
-        const bool few = slot.count <= COARSEN_FEW * BLOCK_DIM;
-        const unsigned int many = few ? COARSEN_FEW : COARSE_FACTOR;
+        const unsigned int many = slot.count <= COARSEN_FEW * blockDim.x    ? COARSEN_FEW
+                                  : slot.count <= COARSEN_SOME * blockDim.x ? COARSEN_SOME
+                                                                            : COARSE_FACTOR;
         const unsigned int warps = 1u << COARSEN_(log_of)(coarsen_ceil_div(slot.count, 32 * many));
         const unsigned int count = threadIdx.x < 32 * warps ? (unsigned int)slot.count : 0;
-        if (slot.count == 0 || slot.count > COARSEN_TILE)
+        if (slot.count == 0 || slot.count > most)
             return;
         if (threadIdx.x == 0)
-            COARSEN_(put)(words, BLOCK_DIM * many, COARSEN_(no_item)());
-        if (few)
+            COARSEN_(put)(words, blockDim.x * many, COARSEN_(no_item)());
+        if (many == COARSEN_FEW)
             COARSEN_(sort_tile)(arrays, words, slot.start, count, warps, COARSEN_FEW);
+        else if (COARSEN_SOME < COARSE_FACTOR && many == COARSEN_SOME)
+            COARSEN_(sort_tile)(arrays, words, slot.start, count, warps, COARSEN_SOME);
         else
             COARSEN_(sort_tile)(arrays, words, slot.start, count, warps, COARSE_FACTOR);
         return;
@@ -686,11 +697,11 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         memset((void *)of.progress, 0, sizeof(*of.progress));
     __syncthreads();
 #pragma unroll 1
-    for (size_t first = 0; first < of.segments; first += BLOCK_DIM) {
+    for (size_t first = 0; first < of.segments; first += blockDim.x) {
         COARSEN_(slot) slot = {0, 0};
         if (first + threadIdx.x < of.segments)
             slot = COARSEN_(segment)(of, first + threadIdx.x);
-        if (slot.count <= COARSEN_TILE)
+        if (slot.count <= most)
             slot.count = 0;
         COARSEN_(enlist)(of, slot);
     }
@@ -989,9 +1000,12 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     if (status != cudaSuccess)
         return status;
     const size_t wave = processors * COARSEN_RESIDENT; // blocks
-    // If the mean is more than half a tile, some are longer, most likely, and the launch for these takes the others too;
-    // but where each segment has a multiprocessor, that would leave most of them idle.
-    const size_t mean = of.segments <= processors ? COARSEN_TILE : COARSEN_TILE / 2;
+    // Few segments have a block each. If the mean is more than half of what it can sort, some are longer, most likely, and
+    // the launch for these takes the others too; but where each segment has a multiprocessor, that would leave most of them
+    // idle.
+    const unsigned int threads = of.segments <= 2 * processors ? COARSEN_FEW_DIM : BLOCK_DIM;
+    const size_t most = (size_t)threads * COARSE_FACTOR;
+    const size_t mean = of.segments <= processors ? COARSEN_TILE : most / 2;
     const bool few =
         of.offsets && of.segments <= COARSEN_FEW_WAVES * wave && n / mean < of.segments;
     // Blocks take as many segments each as make whole waves, so few that a block has no more than some tiles of keys.
@@ -1000,7 +1014,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
         const size_t waves = coarsen_min(n / COARSEN_TILE / wave, COARSEN_WAVES);
         each = coarsen_ceil_div(of.segments, wave * (waves > least ? waves : least));
     }
-    const bool some_longer = few          ? n > COARSEN_TILE
+    const bool some_longer = few          ? n > most
                              : of.offsets ? n > COARSEN_SHORT
                                           : of.width > COARSEN_SHORT;
     size_t resident = 0; // blocks of the long kernel
@@ -1030,7 +1044,8 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
         return cudaErrorInvalidValue;
 
     const size_t blocks = few ? of.segments + some_longer : coarsen_ceil_div(of.segments, each);
-    const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
+    const cudaLaunchConfig_t config =
+        coarsen_launch_config(blocks, few ? threads : BLOCK_DIM, 0, stream);
     cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
     cudaLaunchAttribute early;
     if (status == cudaSuccess && of.progress && !few)
@@ -1101,8 +1116,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_SOME
 #undef COARSEN_KINDS
 #undef COARSEN_FEW_WAVES
+#undef COARSEN_FEW_DIM
 #undef COARSEN_WAVES
 #undef COARSEN_RESIDENT
+#undef COARSEN_FEW_RESIDENT
 
 #define COARSEN_END
 #include "base.h"

@@ -153,7 +153,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
         "Sort": [("merge_sort.h", "if (run >= count)", "if (2 * run >= count)"),  # of many keys, and of few
                  ("merge_sort.h", "arrays.out[place] = arrays.in[from];", "arrays.out[place] = arrays.in[place];")],
         "The k greatest": [("top_k.h", "if (rank < plan.k) {", "if (rank + 1 < plan.k) {")],
-        "Segments": [("segmented/rows.h", "give = upper ? sum[k] : sum[k + half]", "give = upper ? sum[k + half] : sum[k]"),
+        "Segments": [("segmented/rows.h", "end = r < mine ? width : 0;", "end = r < mine ? width - 1 : 0;"),
                      ("segmented/runs.h", "*arrays.count = count;", "*arrays.count = count + 1;"),
                      ("scan/segmented.h", "if (delta <= reach[r])", "if (delta < reach[r])"),
                      ("sort_segments.h", "row <= lanes; row *= 2", "row < lanes; row *= 2")],
