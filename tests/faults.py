@@ -1484,7 +1484,7 @@ FAULTS = {
         ("take too few blocks of rows", "jobs = coarsen_ceil_div(of.segments, BLOCK_DIM / 32 / of.warps);", "jobs = of.segments / (BLOCK_DIM / 32 / of.warps);"),
         ("lose the last rows", "(unsigned int)coarsen_min(rows - first, each);", "each - 1;"),
         ("let all warps sort one of few segments", "threadIdx.x < 32 * warps ? (unsigned int)slot.count : 0;", "(unsigned int)slot.count;"),
-        ("sort one of few segments with too few keys per lane", "slot.count <= COARSEN_FEW * blockDim.x ", "slot.count <= COARSEN_FEW * blockDim.x + 1 "),
+        ("sort one of few segments with too few keys per lane", "slot.count <= COARSEN_FEW * blockDim.x ", "true "),
         ("take half of a long one of few segments", "const unsigned int most = COARSE_FACTOR * blockDim.x;", "const unsigned int most = 2 * COARSE_FACTOR * blockDim.x;"),
         ("list the longer ones of few before the lists are empty", "        memset((void *)of.progress, 0, sizeof(*of.progress));\n", "        ;\n"),
         ("list the first longer ones alone", "first < of.segments; first += blockDim.x)", "first < 1; first += blockDim.x)"),

@@ -77,7 +77,7 @@ static inline __host__ __device__ unsigned int any_lift(short x, size_t i)
 #define COARSEN_TYPE       short
 #define COARSEN_ACC        unsigned int
 #define COARSEN_LIFT(x, i) any_lift(x, i)
-#define COARSEN_OP         COARSEN_MAX
+#define COARSEN_OP         COARSEN_SUM
 #define COARSEN_IDENTITY   0
 #define COARSEN_COMMUTES   1
 #define COARSEN_FEW_TILES  1
@@ -647,10 +647,12 @@ int main(void)
     if (check_lengths(longs, all_lengths[5], 300, 5) &&
         check_lengths(longs, all_lengths[7], 100, 6))
         tap_ok(1, "%s: long segments of many elements", longs.name);
-    const kind<short, unsigned int, int> any = KIND(
-        offsets_any, short, unsigned int, int, 32 * 3 * 8, 0u,
-        [](unsigned int a, unsigned int b) { return a > b ? a : b; }, any_lift, of_bits<short>);
-    if (check_lengths(any, all_lengths[5], 300, 5) && check_lengths(any, all_lengths[7], 100, 6))
+    const kind<short, unsigned int, int> any =
+        KIND(offsets_any, short, unsigned int, int, 32 * 3 * 8, 0u, plus<unsigned int>, any_lift,
+             of_bits<short>);
+    kind<short, unsigned int, int> longer = any; // several rounds of a block's threads
+    longer.tile = 2500;
+    if (check_lengths(longer, all_lengths[5], 60, 5) && check_lengths(any, all_lengths[7], 100, 6))
         tap_ok(1, "%s: long segments of many elements, in any order", any.name);
     test_order(0);
     check(any);

@@ -208,6 +208,12 @@ static const lengths all_lengths[] = {
      }},
     {"a power law", [](uint64_t bits, size_t, size_t,
                        size_t tile) { return (size_t)(5 * tile / (1 + bits % (5 * tile))); }},
+    {"two tiles, and more than one, among short ones",
+     [](uint64_t bits, size_t s, size_t warp, size_t tile) {
+         return s % 12 == 1   ? 2 * tile - 1 + bits % 3
+                : s % 12 == 7 ? tile + 1 + bits % tile
+                              : (size_t)(bits % (warp + 1) / 4);
+     }},
     {"few long among tiny ones",
      [](uint64_t bits, size_t s, size_t, size_t tile) {
          return s % 120 == 20 ? 4 * tile + 1 + bits % tile : (size_t)(bits % 6);
@@ -238,6 +244,14 @@ template <class K, class V, class O> static void check(const sorter<K, V, O> &s,
         }
     }
     tap_ok(ok, "%s: rows, and segments of one length", s.name);
+    for (size_t first : {s.tile, s.tile + 5, 2 * s.tile - 1, 2 * s.tile, 2 * s.tile + 1}) {
+        const std::vector<O> two = {2, (O)(first + 2), (O)(first + 5)};
+        const std::vector<O> four = {0, (O)first, (O)(first + 3), (O)(first + s.tile / 2),
+                                     (O)(first + s.tile / 2 + 1)};
+        ok = ok && one(s, two, 0, false, number++, "two segments");
+        ok = ok && one(s, four, 0, false, number++, "four segments");
+    }
+    tap_ok(ok, "%s: few segments", s.name);
     for (const lengths &of : all_lengths)
         for (size_t round = 0; round < 4 && ok; round++) {
             const size_t segments = round == 0   ? 1

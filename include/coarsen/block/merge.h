@@ -198,9 +198,8 @@ COARSEN_INLINE void COARSEN_(merge_whole)(unsigned int *i, unsigned int *j, unsi
         COARSEN_(piece) piece;
 #pragma unroll
         for (unsigned int p = 0; p < COARSEN_PIECE; p++) {
-            const bool from_b =
-                (ends && next_a == end_a) ||
-                ((!ends || next_b != end_b) && COARSEN_(less)(key_b, key_a));
+            const bool from_b = (ends && next_a == end_a) ||
+                                ((!ends || next_b != end_b) && COARSEN_(less)(key_b, key_a));
             const unsigned int taken = from_b ? next_b : next_a;
             piece.item[p] = from_b ? key_b : key_a;
             if (from)

@@ -307,8 +307,9 @@ COARSEN_INLINE void COARSEN_(merge_section)(COARSEN_(arrays) arrays, size_t firs
         unsigned int i = COARSEN_(run_rank)(mine - begin, keys, a.ring, b.ring);
         unsigned int j = mine - begin - i;
         unsigned int *const places = from ? from + mine : from;
-        if (__all_sync(0xffffffff,
-                       count == each)) // what a run asks of each key, a constant length spares
+        // A constant length spares what a run would ask of each key.
+        const bool whole = __all_sync(0xffffffff, count == each);
+        if (whole)
             COARSEN_(merge_run)
         (&i, &j, each, keys, a.ring, b.ring, merged + mine, places, true);
         else COARSEN_(merge_run)(&i, &j, count, keys, a.ring, b.ring, merged + mine, places, false);
