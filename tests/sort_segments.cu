@@ -244,7 +244,9 @@ template <class K, class V, class O> static void check(const sorter<K, V, O> &s,
         }
     }
     tap_ok(ok, "%s: rows, and segments of one length", s.name);
-    for (size_t first : {s.tile, s.tile + 5, 2 * s.tile - 1, 2 * s.tile, 2 * s.tile + 1}) {
+    const std::vector<size_t> around = {s.tile, s.tile + 5, 2 * s.tile - 1, 2 * s.tile,
+                                        2 * s.tile + 1};
+    for (size_t first : around) {
         const std::vector<O> two = {2, (O)(first + 2), (O)(first + 5)};
         const std::vector<O> four = {0, (O)first, (O)(first + 3), (O)(first + s.tile / 2),
                                      (O)(first + s.tile / 2 + 1)};
