@@ -1671,6 +1671,7 @@ FAULTS = {
         ("leave out vectors in any order", "v < vectors; v += COARSEN_AT_ONCE * BLOCK_DIM", "v < vectors; v += 2 * COARSEN_AT_ONCE * BLOCK_DIM"),
         ("give LIFT the tile's index in any order", "index + first + k * BLOCK_DIM", "first + k * BLOCK_DIM"),
         ("give LIFT the tile's index of an element in no vector", "COARSEN_(lift)(from[i], index + i);", "COARSEN_(lift)(from[i], i);"),
+        ("take the sum of a class for one of numbers", "(!__is_class(COARSEN_ACC))", "1"),
         ("swap the operands of a block's tiles", "all = COARSEN_(op)(all, some);", "all = COARSEN_(op)(some, all);"),
         ("add up few before the other threads' copies", "COARSEN_(copies_wait)(0);\n        __syncthreads();\n        // An odd", "COARSEN_(copies_wait)(0);\n        // An odd"),
         ("add up a group before the other threads' copies", "COARSEN_(copies_wait)(0);\n    __syncthreads();\n", "COARSEN_(copies_wait)(0);\n"),

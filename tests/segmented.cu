@@ -85,6 +85,23 @@ static inline __host__ __device__ unsigned int any_lift(short x, size_t i)
 #define COARSE_FACTOR      3
 #include <coarsen/segmented/offsets.h>
 
+// A sum of what is no number: its + need not commute.
+struct chained {
+    unsigned int a, b;
+};
+static inline __host__ __device__ chained operator+(chained f, chained g)
+{
+    return chained{f.a * g.a, f.b * g.a + g.b};
+}
+
+#define COARSEN_NAME      offsets_chained
+#define COARSEN_TYPE      chained
+#define COARSEN_IDENTITY  (chained{1, 0})
+#define COARSEN_FEW_TILES 1
+#define BLOCK_DIM         32
+#define COARSE_FACTOR     3
+#include <coarsen/segmented/offsets.h>
+
 // A block has several segments of few elements, or of many.
 #define COARSEN_NAME      offsets_group
 #define COARSEN_TYPE      int
@@ -656,6 +673,14 @@ int main(void)
         tap_ok(1, "%s: long segments of many elements, in any order", any.name);
     test_order(0);
     check(any);
+    const kind<chained, chained, int> sums =
+        KIND(offsets_chained, chained, chained, int, 32 * 3 * 2, {1, 0}, plus<chained>,
+             itself<chained>, [](uint64_t bits) {
+                 return chained{(unsigned int)bits | 1, (unsigned int)(bits >> 32)};
+             });
+    if (check_lengths(sums, all_lengths[5], 300, 5))
+        tap_ok(1, "%s: long segments of a class", sums.name);
+    test_order(0);
     check(KIND(offsets_few_lifted, affine, affine, int, 96 * 2, {1, 0}, affine_then, affine_at,
                affine_of));
     check(KIND(offsets_few_last, int, int, int, 32 * 2 * 4, 7, last_of, itself<int>, of_bits<int>));

@@ -43,6 +43,7 @@
 // | COARSEN_ACC          | COARSEN_TYPE     | type of the operator and the results; required for a sum of 8- or 16-bit integers |
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i (a size_t) of its row, column or segment, or, of a run, of the array, as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; commutative for a matrix |
+// | COARSEN_COMMUTES     | 1 for a sum of numbers, else 0 | with COARSEN_OFFSET: 1: OP(a, b) == OP(b, a), and long segments take less time |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | see there        | threads per block                                    |
 // | COARSE_FACTOR        | see there        | what a thread has in flight                          |

@@ -28,7 +28,7 @@ def macros(source, includes, folder):
 
 
 # Ways to say one thing: with one of them an inclusion cannot have another.
-WAYS = {"COARSEN_IF", "COARSEN_AXIS", "COARSEN_FLAG"}, {"COARSEN_OFFSET"}, {"COARSEN_KEY", "COARSEN_SAME"}, \
+WAYS = {"COARSEN_IF", "COARSEN_AXIS", "COARSEN_FLAG"}, {"COARSEN_OFFSET", "COARSEN_COMMUTES"}, {"COARSEN_KEY", "COARSEN_SAME"}, \
     {"COARSEN_COEFFICIENTS"}, {"COARSEN_STENCIL"}, {"COARSEN_ARGMIN"}, {"COARSEN_ARGMAX"}, \
     {"COARSEN_ACC", "COARSEN_OP", "COARSEN_IDENTITY", "COARSEN_LIFT", "COARSEN_KEY", "COARSEN_SAME"}
 

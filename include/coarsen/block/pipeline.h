@@ -44,6 +44,7 @@
 //     bool NAME_there(NAME_arrays arrays, size_t element, size_t count)    whether that is in the array; device
 //     NAME_kernel(arrays, rows, scratch), NAME_alone_kernel, NAME_row_kernel, NAME_rows_kernel, NAME_tile_kernel,
 //                                           likewise
+//     NAME_line                             a constant: elements of a line, or of a vector
 //     size_t NAME_skip(const COARSEN_TYPE *in)    of NAME_arrays, less than NAME_line; host
 //     size_t NAME_pass_bytes(size_t n)            of scratch, for the current device; never falls as n grows; host
 //     cudaError_t NAME_plan_pass(NAME_arrays arrays, NAME_planned *plan)    which of them, and how, but for

@@ -39,7 +39,7 @@
 // COARSEN_ACC, apart from flags and offsets, and from in, or in itself if they have one size. scratch: device
 // memory, 16-byte aligned, made ready once by NAME_scratch_init. One scratch per launch that may run at the
 // same time. Wrong offsets end the launch with an error (__trap). Errors: as in single_pass.h.
-// Deterministic: on one model of device, an n, an alignment and heads give the same bits always.
+// Deterministic: on one model of device, an n, in's address modulo 128 and heads give the same bits always.
 //
 // What is added up is a pair: a value, and whether a segment begins in what it is of. (a, p) OP (b, q) is
 // (b, true) if q, or else (a OP b, p). This operator is associative, so all that is said of single_pass.h holds.

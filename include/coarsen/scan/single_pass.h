@@ -37,7 +37,7 @@
 // cudaErrorInvalidValue for a null, misaligned or overflowing array or too small a scratch, or elements so
 // large that shared memory cannot hold four for each thread (take a lower BLOCK_DIM), with nothing written;
 // those of the runtime's device queries.
-// Deterministic: on one model of device, an n and an alignment give the same bits always, as the tree
+// Deterministic: on one model of device, an n and in's address modulo 128 give the same bits always, as the tree
 // in which tiles are combined depends on their numbers alone.
 //
 // Price saved: the wait of each tile for the result of the one before. A tile needs the sums of

@@ -17,7 +17,7 @@
 // | COARSEN_ACC          | COARSEN_TYPE     | type of the operator and of the results; required for a sum of 8- or 16-bit integers |
 // | COARSEN_LIFT(x, i)   | (COARSEN_ACC)(x) | element x at index i of its segment (a size_t) as a COARSEN_ACC |
 // | COARSEN_OP(a, b)     | COARSEN_SUM      | associative operator on COARSEN_ACC; need not be commutative |
-// | COARSEN_COMMUTES     | 1 if no OP, else 0 | 1: OP(a, b) == OP(b, a), and long segments take less time |
+// | COARSEN_COMMUTES     | 1 for a sum of numbers, else 0 | 1: OP(a, b) == OP(b, a), and long segments take less time |
 // | COARSEN_IDENTITY     | 0 if no OP       | e with OP(e, a) == a; required with COARSEN_OP       |
 // | BLOCK_DIM            | 256 or tuned     | threads per block: a multiple of 32 from 32 to 1024  |
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
@@ -74,8 +74,12 @@
     defined(COARSEN_OFFSETS_COARSE_FACTOR)
 #define COARSE_FACTOR COARSEN_OFFSETS_COARSE_FACTOR
 #endif
-#if !defined(COARSEN_COMMUTES) && !defined(COARSEN_OP)
-#define COARSEN_COMMUTES 1
+#if !defined(COARSEN_COMMUTES) && defined(COARSEN_OP)
+#define COARSEN_COMMUTES 0
+#elif !defined(COARSEN_COMMUTES)
+#define COARSEN_COMMUTES (!__is_class(COARSEN_ACC))
+#elif COARSEN_COMMUTES != 0 && COARSEN_COMMUTES != 1
+#error "coarsen/segmented: COARSEN_COMMUTES must be 0 or 1"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_SEGMENTED
 #include "../base.h"
@@ -89,11 +93,6 @@
 #endif
 #ifndef COARSEN_FEW_TILES
 #define COARSEN_FEW_TILES 2
-#endif
-#ifndef COARSEN_COMMUTES
-#define COARSEN_COMMUTES 0
-#elif COARSEN_COMMUTES != 0 && COARSEN_COMMUTES != 1
-#error "coarsen/segmented: COARSEN_COMMUTES must be 0 or 1"
 #endif
 static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
               "coarsen/segmented: COARSEN_FEW_TILES must be from 0 to 64");
@@ -672,12 +671,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsign
     return sum;
 }
 
-// The elements from one up to another, combined by a block, in all threads.
-#if COARSEN_COMMUTES
-// Each thread takes vectors as they come, and the block meets once. 32 bits, as registers are few; a tile, which is no more
-// than a part of the memory per block, has less than 2^32 elements.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begin, size_t end,
-                                            size_t index)
+// The elements from one up to another, combined by a block, in all threads, in any order: each thread takes vectors as they
+// come, and the block meets once. 32 bits, as registers are few; a tile, which is no more than a part of the memory per
+// block, has less than 2^32 elements.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(all_in_any_order)(COARSEN_(arrays) arrays, size_t begin,
+                                                      size_t end, size_t index)
 {
     const COARSEN_TYPE *const from = arrays.in + begin;
     const unsigned int length = (unsigned int)(end - begin);
@@ -711,11 +709,11 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begi
     COARSEN_(inclusive)(sum, &all);
     return all;
 }
-#else
-// Few are read where they are; many are copied first, tile by tile, as neighbours of a thread are far from those of the
-// next one then.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begin, size_t end,
-                                            size_t index)
+
+// The same, in their order. Few are read where they are; many are copied first, tile by tile, as neighbours of a thread are
+// far from those of the next one then.
+COARSEN_DEVICE COARSEN_ACC COARSEN_(all_in_order)(COARSEN_(arrays) arrays, size_t begin, size_t end,
+                                                  size_t index)
 {
     COARSEN_ACC all, some;
     if (end - begin <= 4 * BLOCK_DIM) {
@@ -742,7 +740,6 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(all_of)(COARSEN_(arrays) arrays, size_t begi
     }
     return all;
 }
-#endif
 
 // What segments have in a tile of elements. The first segment begins at the tile's first element or before. Writes the
 // results of those that end here; but what the tile has of one that began before it goes to *cut, and what it has of the
@@ -941,8 +938,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     if (share.tiles == 0)
         return;
     const size_t begin = share.begin + share.tile * tile;
-    const COARSEN_ACC all =
-        COARSEN_(all_of)(arrays, begin, coarsen_min(begin + tile, share.end), share.tile * tile);
+    const size_t end = coarsen_min(begin + tile, share.end);
+    const COARSEN_ACC all = COARSEN_COMMUTES
+                                ? COARSEN_(all_in_any_order)(arrays, begin, end, share.tile * tile)
+                                : COARSEN_(all_in_order)(arrays, begin, end, share.tile * tile);
     if (share.tiles == 1) {
         if (threadIdx.x == 0)
             arrays.out[blockIdx.x] = all; // who takes a multiple has no segment of one tile
@@ -1146,8 +1145,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_AT_ONCE
 #undef COARSEN_THREADS
 #undef COARSEN_RESIDENT
-#undef COARSEN_FEW_TILES
-#undef COARSEN_COMMUTES
 
 #define COARSEN_END
 #include "../base.h"

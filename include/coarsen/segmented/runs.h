@@ -37,7 +37,7 @@
 // as if n were written) or too small a scratch, or keys, elements or results so large that shared memory cannot
 // hold four of each for each vector of a thread (take a lower BLOCK_DIM), with nothing written; those of the
 // runtime's device queries.
-// Deterministic: on one model of device, the same keys at the same alignment give the same bits always.
+// Deterministic: on one model of device, the same keys, with in at the same address modulo 128, give the same bits always.
 //
 // An element is a head if its key is another one than that before it. What is added up is a pair: how many
 // heads there are, and the elements since the last one, combined. (p, a) OP (q, b) is (p + q, b) if q > 0, or
