@@ -28,7 +28,8 @@ from scipy.optimize import least_squares, minimize
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
 REST = "add", "add_element", "element", "pack_launch", "pack_element"
 GOOD = 0.93  # of cuBLAS's speed
-PACKING_WAYS = int(re.search(r"packing_ways\) = (\d+)", HEADER.read_text())[1])  # from there on, ways are the same again
+WAVES = [int(n) for n in re.search(r"waves\[\] = \{(.*)\}", HEADER.read_text())[1].split(",")]  # of the parts of tiles
+PACKING_WAYS = 1 + 2 * len(WAVES) + 3  # from there on, ways are the same again
 
 
 def present():
@@ -92,7 +93,7 @@ class Products:
                 now |= {
                     "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
                     "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
-                    "waves": (knob["way"] % PACKING_WAYS - 1) % 4 + 1 if divided else 0,
+                    "waves": WAVES[int(knob["way"] % PACKING_WAYS - 1) % len(WAVES)] if divided else 0,
                     "sums": divided * knob["parts"] * area / processors,
                     "pack": knob["packed"] * size["inner"] / processors,
                     "element": not aligned and knob["packed"] == 0}

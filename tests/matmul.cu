@@ -616,7 +616,7 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
     {                                                                                              \
         inner = alpha == 0 ? 0 : inner;                                                            \
         const name##_problem of = {1, rows, cols, inner, !m_too, false, SIZE_MAX, false, false};   \
-        name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + 6, 8);                      \
+        name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + name##_ways_of_all + 1, 8); \
         if (plan.cost == 0)                                                                        \
             plan = name##_plan_of(of, 0, inner > 0 ? name##_packing_ways : 0, 8);                  \
         const test_array scratch(plan.scratch_bytes);                                              \

@@ -568,11 +568,24 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
            (double)(of_m + of_n) * pack_element / (double)processors;
 }
 
-// The ways to make a product of tiles of one shape. Way 0: all tiles whole. 1 to 4: what is left for the last wave, in
-// parts that make up as many full waves. 5 to 8: all tiles, likewise, if they are few. 9 to 11: all tiles, if they are so
-// few, by clusters of 2, 4 or 8 blocks, which share the depth. From packing_ways on the same, after
+// How many waves the parts of tiles may fill: the more, the fuller is the last one, and the more sums are to be added up.
+COARSEN_HOST size_t COARSEN_(waves_of)(size_t choice)
+{
+    static const size_t waves[] = {1, 2, 3, 4, 6, 9, 12};
+    return waves[choice];
+}
+
+// The ways to make a product of tiles of one shape. Way 0: all tiles whole. From 1 on: what is left for the last wave, in
+// parts that fill so many. From ways_of_all on: all tiles, likewise. From ways_of_clusters on: all tiles, if they
+// are so few, by clusters of 2, 4 or 8 blocks, which share the depth. From packing_ways on the same, after
 // operands that are not as tiles are copied fastest were packed. A plan of no cost: there is none.
-enum { COARSEN_(packing_ways) = 12, COARSEN_(ways) = 24 };
+enum {
+    COARSEN_(choices_of_waves) = sizeof(COARSEN_TYPE) == 2 ? 4 : 7,
+    COARSEN_(ways_of_all) = 1 + COARSEN_(choices_of_waves),
+    COARSEN_(ways_of_clusters) = COARSEN_(ways_of_all) + COARSEN_(choices_of_waves),
+    COARSEN_(packing_ways) = COARSEN_(ways_of_clusters) + 3,
+    COARSEN_(ways) = 2 * COARSEN_(packing_ways)
+};
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
 {
@@ -603,7 +616,8 @@ COARSEN_HOST COARSEN_(plan)
         shape.cost *= 2; // half as many multiplications at a time
     COARSEN_(plan) plan = {};
     plan.shape = s;
-    if (of.count > 1 && way > 0 && (way < 9 || way >= COARSEN_(packing_ways)))
+    if (of.count > 1 && way > 0 &&
+        (way < COARSEN_(ways_of_clusters) || way >= COARSEN_(packing_ways)))
         return none;
     if (way >= COARSEN_(packing_ways)) {
         plan.cost = COARSEN_(plan_packing)(of, pack_m, pack_n, s, processors, &plan);
@@ -639,9 +653,10 @@ COARSEN_HOST COARSEN_(plan)
         plan.scratch_bytes = plan.pack_bytes;
         return plan;
     }
-    if (way >= 9) {
+    if (way >= COARSEN_(ways_of_clusters)) {
         const double join = 6.15e5; // multiplications that it costs to add up slices
-        const size_t slices = (size_t)2 << (way - 9), steps = coarsen_ceil_div(of.inner, 64);
+        const size_t slices = (size_t)2 << (way - COARSEN_(ways_of_clusters));
+        const size_t steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.
         const size_t room = slices > 2 ? at_a_time - at_a_time / 4 : at_a_time;
         if (slices > shape.slices || slices > steps || tiles > room / slices)
@@ -651,9 +666,11 @@ COARSEN_HOST COARSEN_(plan)
         plan.scratch_bytes = plan.pack_bytes;
         return plan;
     }
-    if (way > 4 && tiles < at_a_time)
-        return none; // as ways 1 to 4
-    const size_t waves = (way - 1) % 4 + 1, rest = way <= 4 ? tiles % at_a_time : tiles;
+    const bool all = way >= COARSEN_(ways_of_all);
+    if (all && tiles < at_a_time)
+        return none; // all are what is left
+    const size_t waves = COARSEN_(waves_of)((way - 1) % COARSEN_(choices_of_waves));
+    const size_t rest = all ? tiles : tiles % at_a_time;
     const size_t most = rest > 0 ? waves * at_a_time / rest : 0;
     if (most < 2)
         return none;
