@@ -217,6 +217,7 @@ FAULTS = {
         ("take tiles of groups for rows that begin anywhere", "shape.packed || (shape.group > 0 && by_element)", "shape.packed"),
         ("give all multiprocessors to half a tile", "processors / shape.group : processors", "processors : processors"),
         ("cut parts within a box", "const size_t depth_unit = 64;", "const size_t depth_unit = 32;"),
+        ("fill one wave, whatever is asked for", "COARSEN_(waves_of)((way - 1) % COARSEN_(choices_of_waves))", "COARSEN_(waves_of)(0)"),
         ("cut the depth where tiles are many", "slices > steps || tiles > room / slices", "slices > steps"),
         ("cut into more slices than there are steps", "slices > shape.slices || slices > steps ||", "slices > shape.slices ||"),
         ("count columns that no tile has", "64 * coarsen_ceil_div(of.cols, 64));\n        shape.cols = 1;", "shape.cols);\n        shape.cols = 1;"),

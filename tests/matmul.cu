@@ -1630,6 +1630,19 @@ static void check_strips(void)
     ok &= parts(narrow, 10, 1, many) > 5 && parts(flat, 3, 40, many) > 5;
     ok &= parts(narrow, many, 1, many) == 1 && parts(flat, 1, many, many) == 1;
     tap_ok(ok, "few of them are divided along the depth, if there is scratch");
+    // 80 tiles in parts fill no single wave of 132, but most of two, and nearly all of twelve.
+    const size_t medium = 7; // among the shapes
+    const auto fills = [&](size_t way) {
+        const size_t inner = many, wide = 10 * matmul_f32_medium_tile_cols;
+        const matmul_f32_problem of = {
+            1, 8 * matmul_f32_medium_tile_rows, wide, inner, true, true, SIZE_MAX, false, false};
+        const matmul_f32_plan made = matmul_f32_plan_of(of, medium, way, 132);
+        return made.whole == 0 ? 80 * made.parts / 132.0 : 0;
+    };
+    ok = fills(1) == 0 && fills(2) > 1.8 && fills(matmul_f32_choices_of_waves) > 11.4;
+    for (size_t way = 1; way <= matmul_f32_choices_of_waves; way++)
+        ok &= fills(way) <= (double)matmul_f32_waves_of(way - 1);
+    tap_ok(ok, "tiles are divided into parts that fill as many waves as are asked for");
     // In tiles as wide as P. Few rows need N to be stored column after column.
     ok = plan(many, 16, 2000) == flat + 2 && plan(many, 24, 2000) == flat + 3;
     int processors = 0; // a wave of the largest of them

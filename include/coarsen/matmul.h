@@ -37,7 +37,7 @@
 // Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
 // m and n are not read if alpha is 0: NaN there does not spread.
 // scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
-// time. For little work these are none or few; for much at most what M and N take, and a few tiles per multiprocessor.
+// time. For little work these are none or few; for much at most what M and N take, and twelve tiles per multiprocessor.
 // As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
 // read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
 // transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of 16 bits, M and N
@@ -73,8 +73,8 @@
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
 // it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of twelve shapes of tiles,
-// or of fifteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth, by
-// as many blocks as there are multiprocessors, whose sums are added up in order. That also fills the device where P is
+// or of fifteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
+// which fill one to twelve waves, and whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
