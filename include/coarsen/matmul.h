@@ -37,7 +37,8 @@
 // Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
 // m and n are not read if alpha is 0: NaN there does not spread.
 // scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
-// time. For little work these are none or few; for much at most what M and N take, and twelve tiles per multiprocessor.
+// time. For little work these are none or few; for much at most what M and N take, and up to twelve tiles per
+// multiprocessor.
 // As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is transposed: N is then
 // read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower (4096 x 4096, N
 // transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of 16 bits, M and N
