@@ -141,6 +141,15 @@
 #define COARSEN_RANKED 0
 #include <coarsen/sort.h>
 
+#define COARSEN_NAME       one_bool
+#define COARSEN_TYPE       bool
+#define COARSEN_DESCENDING 1
+#define BLOCK_DIM          32
+#define COARSE_FACTOR      3
+#define COARSEN_RANKED     0
+#define COARSEN_TOGETHER   0
+#include <coarsen/sort.h>
+
 #define COARSEN_NAME  one_i16
 #define COARSEN_TYPE  short
 #define COARSEN_VALUE triple
@@ -377,7 +386,7 @@ static const sorter<unsigned char, char> of_u8 = {SORTER(one_u8, 224, false, fal
                                                   KEYS_ALONE(one_u8, unsigned char)};
 static const sorter<short, triple> of_i16 = {SORTER(one_i16, 256, false, true, true),
                                              WITH_VALUES(one_i16, short, triple)};
-static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 10752, false, false, true),
+static const sorter<unsigned int, char> of_u32 = {SORTER(one_u32, 14336, false, false, true),
                                                   KEYS_ALONE(one_u32, unsigned int)};
 static const sorter<unsigned int, unsigned int> of_few = {
     SORTER(one_few, 4096, false, true, true), WITH_VALUES(one_few, unsigned int, unsigned int)};
@@ -388,6 +397,24 @@ static const sorter<unsigned short, page> of_wide = {SORTER(one_wide, 9 * 96, fa
                                                      WITH_VALUES(one_wide, unsigned short, page)};
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
+
+// Keys of which a byte may hold no other: what fills the last tile up is one of them too.
+static void check_bool(void)
+{
+    const size_t n = 1000;
+    std::vector<unsigned char> x(n), got(n);
+    const test_array in(n), out(n), scratch(one_bool_scratch_bytes(n));
+    for (size_t i = 0; i < n; i++)
+        x[i] = i * i % 7 < 3;
+    in.fill(x.data());
+    CHECK(one_bool_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(one_bool_launch((const bool *)in.get(), (bool *)out.get(), n, scratch.get(),
+                          scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(got.data());
+    std::sort(x.rbegin(), x.rend());
+    tap_ok(got == x && scratch.intact(), "one_bool: right");
+}
 
 static void check_huge(void)
 {
@@ -744,6 +771,7 @@ int main(void)
     check_counted(of_u64, 4500); // more than one turn of a block's warps
     check(of_f64);
     check(of_wide, 3);
+    check_bool();
     check_huge();
 #ifndef SIMT
     check_graph(

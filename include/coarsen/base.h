@@ -1248,6 +1248,23 @@ static_assert(
     sizeof(COARSEN_TYPE) <= 8 && !(__is_class(COARSEN_TYPE) && sizeof(COARSEN_TYPE) != 2),
     "coarsen: a radix sort takes keys of at most 8 bytes: integers, or half, float, double");
 
+// A bool is not 0 there either; a class is a half, of which the compiler would not know it.
+COARSEN_DEVICE bool COARSEN_(is_floating)(void)
+{
+    return sizeof(COARSEN_TYPE) > 1 &&
+           (__is_class(COARSEN_TYPE) || (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0);
+}
+
+// Of a floating-point type, how many positive NaN there are.
+COARSEN_DEVICE unsigned long long COARSEN_(count_of_nan)(void)
+{
+    double above = COARSEN_INFINITY; // not const: of one that fits no integer, nvcc warns
+    const COARSEN_TYPE infinity = (COARSEN_TYPE)above;
+    unsigned long long infinite = 0;
+    memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
+    return (1ULL << (8 * sizeof(COARSEN_TYPE) - 1)) - 1 - infinite;
+}
+
 // A key as an unsigned number, which is less if the key comes first. Of floating-point numbers -0 is before +0,
 // and NaN behind all others, the negative ones last.
 COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
@@ -1256,18 +1273,33 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     const unsigned long long all = ~0ULL >> (64 - width), sign = 1ULL << (width - 1);
     unsigned long long bits = 0;
     memcpy(&bits, (const void *)&key, sizeof(key));
-    // A bool is not 0 there either; a class is a half, of which the compiler would not know it.
-    if (sizeof(key) > 1 && (__is_class(COARSEN_TYPE) || (COARSEN_TYPE)0.5 != (COARSEN_TYPE)0)) {
-        double above = COARSEN_INFINITY; // not const: of one that fits no integer, nvcc warns
-        const COARSEN_TYPE infinity = (COARSEN_TYPE)above;
-        unsigned long long infinite = 0;
-        memcpy(&infinite, (const void *)&infinity, sizeof(infinity));
+    if (COARSEN_(is_floating)()) {
         bits = bits & sign ? ~bits : bits | sign;
-        bits = (bits - (sign - 1 - infinite)) & all; // -infinity is 0, and negative NaN wrap around
+        // -infinity is 0, and negative NaN wrap around
+        bits = (bits - COARSEN_(count_of_nan)()) & all;
     } else if ((COARSEN_TYPE)-1 < (COARSEN_TYPE)0) {
         bits ^= sign;
     }
     return COARSEN_DESCENDING ? bits ^ all : bits;
+}
+
+// A key behind which no other comes: of these bits, all are 1. Of a bool it is one of the two.
+COARSEN_DEVICE COARSEN_TYPE COARSEN_(last_key)(void)
+{
+    const unsigned int width = 8 * sizeof(COARSEN_TYPE);
+    const unsigned long long all = ~0ULL >> (64 - width), sign = 1ULL << (width - 1);
+    unsigned long long bits = COARSEN_DESCENDING ? 0 : all;
+    if (COARSEN_(is_floating)()) {
+        bits = (bits + COARSEN_(count_of_nan)()) & all;
+        bits = bits & sign ? bits ^ sign : ~bits;
+    } else if ((COARSEN_TYPE)-1 < (COARSEN_TYPE)0) {
+        bits ^= sign;
+    } else if ((COARSEN_TYPE)2.0 == (COARSEN_TYPE)1.0) {
+        bits = 1 - COARSEN_DESCENDING;
+    }
+    COARSEN_TYPE key;
+    memcpy((void *)&key, &bits, sizeof(key));
+    return key;
 }
 #endif
 

@@ -3,12 +3,12 @@
 // coarsen/sort.h for coarsen-tune: keys alone. docs/tune.md says what the lines "tune:" are.
 //
 // tune: --type u32,i32,f32,f64 --size n=2^24
-// tune: --knob BLOCK_DIM=256,384,512,768,1024 --default BLOCK_DIM=384
-// tune: --knob COARSE_FACTOR=12:32:+4
+// tune: --knob BLOCK_DIM=256,384,512,768,1024 --default BLOCK_DIM=512
+// tune: --knob COARSE_FACTOR=12,16,18,20,24,28,32
 // tune u32: --default COARSE_FACTOR=28
 // tune i32: --default COARSE_FACTOR=28
 // tune f32: --default COARSE_FACTOR=28
-// tune f64: --default COARSE_FACTOR=20
+// tune f64: --default COARSE_FACTOR=18
 // tune: --in 'TUNE_TYPE in[n]' --out 'TUNE_TYPE out[n]'
 // tune: --scratch 'unsigned char scratch[tuned_scratch_bytes(n)]'
 // tune: --launch 'tuned_launch(in, out, n, scratch, tuned_scratch_bytes(n), 0)'

@@ -59,7 +59,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
     COARSEN_(bucket_counts_kernel)(COARSEN_(pieces) pieces, size_t tile_keys, unsigned int width,
                                    unsigned long long *starts, unsigned long long *scratch)
 {
-    __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
+    __shared__ uint4 fours[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES / 4];
+    unsigned int *const counts = (unsigned int *)fours;
     const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
     for (unsigned int i = threadIdx.x; i < bins * COARSEN_COPIES; i += BLOCK_DIM)
         counts[i] = 0;
@@ -113,14 +114,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         shared.slots = slots + (size_t)(tile - shared.tile) * COARSEN_RADIX;
     }
     __syncthreads();
-    const unsigned int count = (unsigned int)coarsen_min(left, rows * BLOCK_DIM);
-    if (count == COARSE_FACTOR * BLOCK_DIM) {
-        COARSEN_(pass)
-        (&shared, begin, count, COARSE_FACTOR, true, first, width);
-    } else {
-        COARSEN_(pass)
-        (&shared, begin, count, rows, false, first, width);
-    }
+    COARSEN_(pass_of)(&shared, begin, left, rows, first, width);
 }
 
 #ifndef __CUDACC_RTC__
@@ -185,7 +179,7 @@ COARSEN_HOST cudaError_t COARSEN_(bucket_pass)(const COARSEN_(pieces) * pieces,
                                                unsigned long long *words, cudaStream_t stream)
 {
     const void *const kernel = (const void *)COARSEN_(bucket_pass_kernel);
-    const size_t bytes = most * BLOCK_DIM * COARSEN_PAIR_BYTES;
+    const size_t bytes = most * BLOCK_DIM * COARSEN_ITEM_BYTES;
     if (pieces->tiles == 0)
         return cudaSuccess;
     cudaLaunchConfig_t config = coarsen_launch_config(pieces->tiles, BLOCK_DIM, bytes, stream);
@@ -290,7 +284,6 @@ COARSEN_HOST cudaError_t COARSEN_(sort_buckets)(COARSEN_(pieces) pieces, unsigne
 #endif
 
 #undef COARSEN_WORDS
-#undef COARSEN_THREADS
 #undef COARSEN_MANY
 #undef COARSEN_FACTOR
 #undef COARSEN_RESIDENT
@@ -303,8 +296,8 @@ COARSEN_HOST cudaError_t COARSEN_(sort_buckets)(COARSEN_(pieces) pieces, unsigne
 #undef COARSEN_LIVE
 #undef COARSEN_OTHER_BYTES
 #undef COARSEN_PAIR_BYTES
+#undef COARSEN_ITEM_BYTES
 #undef COARSEN_BACK
-#undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
 #undef COARSEN_RANKED
 #undef COARSEN_WITH_BUCKETS

@@ -14,11 +14,11 @@
 // | COARSEN_TYPE       | required         | type of the keys: an integer or floating-point type of at most 8 bytes |
 // | COARSEN_VALUE      | none             | type of the values, any; without it there are keys alone |
 // | COARSEN_DESCENDING | 0                | 1: the greatest first                                    |
-// | BLOCK_DIM          | 384 or tuned; 512 with values | threads per block: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR      | 28 or tuned; 24 if smaller than 4 bytes, 20 of 8; with values 21 if both have 4, or fewer | keys per thread and tile, from 1 to 32 |
+// | BLOCK_DIM          | 512 or tuned     | threads per block: a multiple of 32 from 32 to 1024      |
+// | COARSE_FACTOR      | 28 or tuned; 18 if a key or value has 8 bytes, fewer if more | keys per thread and tile, from 1 to 32 |
 // | COARSEN_PORTION    | 2^30             | keys that one launch of a pass takes, from 1 to 2^31     |
 // | COARSEN_RANKED     | 65536            | keys that are sorted by counting, at the most, from 0 to 65536: as many as the device's multiprocessors count in less time than 16 blocks sort |
-// | COARSEN_TOGETHER   | 131072           | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
+// | COARSEN_TOGETHER   | 2^20 / (6 + bytes of a key and its value) | keys that 16 blocks sort in one launch, at the most, from 0 to 2^24 |
 // tuned: COARSEN_SORT_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune; of keys without values.
 // Defines what block/meeting.h, block/overlap.h, block/rank.h, block/slots.h, block/sort.h, block/ticket.h and block/vector.h
 // do; the kernels that NAME_launch launches: NAME_counts_kernel and, once per digit and portion, NAME_pass_kernel, or for few
@@ -36,23 +36,24 @@
 // each launch leaves it ready for the next, for any n. One scratch per launch that may run at the same time. A
 // scratch that was not made ready ends the launch with an error (__trap), unless its first word happens to be
 // small. Errors: cudaErrorInvalidValue for a null, misaligned or overflowing array, too small a scratch, bits that
-// a key does not have, or values so large that shared memory cannot hold one for each thread (take a lower BLOCK_DIM),
-// with nothing written; those of the runtime's device queries.
+// a key does not have, or values so large that shared memory cannot hold those of a quarter of a tile (take a lower
+// BLOCK_DIM or COARSE_FACTOR), with nothing written; those of the runtime's device queries.
 // Keys come in the order of block/sort.h: NaN behind all numbers, -0 before +0, their bits kept. Stable: keys that are
 // equal keep their order, and so do their values. Deterministic.
 //
 // Price saved: passes over memory. A digit of 8 bits takes a read and a write of all keys, and no more: what a block must
 // know of those before it comes by look-back, as in scan.h, while it sorts its tile. And the counts of all digits are
 // taken in one read. A tile is sorted in shared memory, so that the keys of a digit are written side by side: the larger
-// the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. With
-// fewer keys than 48 such tiles have, there are 96 shorter ones. A digit that all keys have in common needs no pass, and a
-// tile in which all keys have one digit is copied. With 131072 or fewer, launches would take longer than the sort:
+// the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. Values
+// follow when the keys are written, on the same way and in the same memory, so they do not make it shorter. Few keys have
+// tiles of a quarter, a half or three quarters, so that more blocks have one. A digit that all keys have in common needs no
+// pass, and a tile in which all keys have one digit is copied. With 104857 or fewer of 32 bits, launches would take longer than the sort:
 // 16 blocks do all passes in one, and meet twice per pass. Fewer, 8448 of 32 bits with 132 multiprocessors, need no passes
 // and no one who waits: for each key, those that come before it are counted (block/rank.h).
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
 // Cost: n keys read, and per digit in which they differ n read and n written; scratch for n keys and values, and 2 KiB per
-// tile. For n keys that are counted, n^2 comparisons, and n / 32 times n keys read, from the L2 cache. Up to 131072 keys need
-// no more than 49 KiB of scratch, or 16 KiB and a copy of those that may be counted.
+// tile. For n keys that are counted, n^2 comparisons, and n / 32 times n keys read, from the L2 cache. Keys that
+// one launch sorts need no more than 49 KiB of scratch, or 16 KiB and a copy of those that may be counted.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #ifndef COARSEN_VALUE
@@ -68,22 +69,16 @@
 #include "../base.h"
 #ifdef COARSEN_VALUE
 #define COARSEN_PAIR_BYTES (sizeof(COARSEN_TYPE) + sizeof(COARSEN_VALUE))
-#define COARSEN_WORDS                                                                              \
-    ((sizeof(COARSEN_TYPE) + 3) / 4 + (sizeof(COARSEN_VALUE) + 3) / 4) // registers
-#define COARSEN_FACTOR                                                                             \
-    (COARSEN_PAIR_BYTES == 8 ? 21                                                                  \
-     : COARSEN_WORDS == 2    ? 14                                                                  \
-     : COARSEN_WORDS <= 30   ? 30 / COARSEN_WORDS                                                  \
-                             : 1)
-#define COARSEN_THREADS 512
+#define COARSEN_ITEM_BYTES                                                                         \
+    (sizeof(COARSEN_TYPE) > sizeof(COARSEN_VALUE) ? sizeof(COARSEN_TYPE) : sizeof(COARSEN_VALUE))
 #else
 #define COARSEN_PAIR_BYTES sizeof(COARSEN_TYPE)
-#define COARSEN_WORDS      ((sizeof(COARSEN_TYPE) + 3) / 4)
-#define COARSEN_FACTOR     (sizeof(COARSEN_TYPE) < 4 ? 24 : sizeof(COARSEN_TYPE) == 4 ? 28 : 20)
-#define COARSEN_THREADS    384
+#define COARSEN_ITEM_BYTES sizeof(COARSEN_TYPE)
 #endif
+#define COARSEN_WORDS  ((COARSEN_ITEM_BYTES + 3) / 4) // registers
+#define COARSEN_FACTOR (COARSEN_WORDS == 1 ? 28 : COARSEN_WORDS <= 36 ? 36 / COARSEN_WORDS : 1)
 #ifndef BLOCK_DIM
-#define BLOCK_DIM COARSEN_THREADS
+#define BLOCK_DIM 512
 #endif
 #ifndef COARSE_FACTOR
 #define COARSE_FACTOR COARSEN_FACTOR
@@ -97,7 +92,7 @@
 #define COARSEN_RANKED 65536
 #endif
 #ifndef COARSEN_TOGETHER
-#define COARSEN_TOGETHER 131072
+#define COARSEN_TOGETHER ((1 << 20) / (6 + (int)COARSEN_PAIR_BYTES))
 #endif
 static_assert(COARSEN_RANKED >= 0 && COARSEN_RANKED <= 65536,
               "coarsen/sort: COARSEN_RANKED must be from 0 to 65536");
@@ -117,18 +112,14 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #include "../block/vector.h"
 
 #define COARSEN_PASSES ((unsigned int)sizeof(COARSEN_TYPE)) // at the most
-// Blocks per multiprocessor. With 1152 threads each has 56 registers, enough for the default's keys of one word from
-// sm_80 to sm_90. For later ones the compiler needs more.
+// Blocks per multiprocessor. With 1024 threads each has 64 registers. From sm_100 on the compiler needs more.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 #define COARSEN_MANY 1
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define COARSEN_MANY (1024 / BLOCK_DIM)
 #else
-#define COARSEN_MANY ((COARSEN_WORDS == 1 ? 1152 : 1024) / BLOCK_DIM)
+#define COARSEN_MANY (1024 / BLOCK_DIM)
 #endif
 #define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && BLOCK_DIM >= 128 ? COARSEN_MANY : 1)
 #define COARSEN_BACK        4                     // tiles that a look-back reads at a time
-#define COARSEN_SPREAD      96                    // tiles, if these are shorter than they may be
 #define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
@@ -213,14 +204,19 @@ COARSEN_DEVICE void COARSEN_(tally_all)(unsigned int *counts, const COARSEN_TYPE
         COARSEN_(tally)(copy, in[COARSEN_(rest)(parts, threadIdx.x)], first, width);
 }
 
-// Adds a block's copies of the counts to those of all blocks.
+// Adds a block's copies of the counts, 16-byte aligned, to those of all blocks.
 COARSEN_DEVICE void COARSEN_(add_tally)(const unsigned int *counts, unsigned int bins,
                                         unsigned long long *sums)
 {
     for (unsigned int bin = threadIdx.x; bin < bins; bin += BLOCK_DIM) {
+        const uint4 *const four = (const uint4 *)(counts + bin * COARSEN_COPIES);
         unsigned int sum = 0;
-        for (unsigned int c = 0; c < COARSEN_COPIES; c++)
-            sum += counts[bin * COARSEN_COPIES + (c + threadIdx.x) % COARSEN_COPIES];
+#pragma unroll
+        for (unsigned int c = 0; c < COARSEN_COPIES / 4; c++) { // 8 lanes read different banks
+            const unsigned int turned = c + threadIdx.x * COARSEN_COPIES / 32;
+            const uint4 its = four[turned % (COARSEN_COPIES / 4)];
+            sum += its.x + its.y + its.z + its.w;
+        }
         if (sum > 0)
             atomicAdd(sums + bin, (unsigned long long)sum);
     }
@@ -273,7 +269,8 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
                             unsigned long long *scratch)
 {
     __shared__ unsigned int live;
-    __shared__ unsigned int counts[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES];
+    __shared__ uint4 fours[COARSEN_PASSES * COARSEN_RADIX * COARSEN_COPIES / 4];
+    unsigned int *const counts = (unsigned int *)fours;
     const unsigned int bins = coarsen_ceil_div(width, 8) * COARSEN_RADIX;
     for (unsigned int i = threadIdx.x; i < bins * COARSEN_COPIES; i += BLOCK_DIM)
         counts[i] = 0;
@@ -343,30 +340,43 @@ typedef struct {
     unsigned long long *slots;        // of tile 0
 } COARSEN_(shared);
 
-// A tile of `count` keys, which begins with key `begin`. whole: all of its rows are, and there are COARSE_FACTOR.
+// Numbers of so many bits in one register. The compiler would give each its own.
+COARSEN_INLINE void COARSEN_(pack)(unsigned int *packed, unsigned int k, unsigned int bits,
+                                   unsigned int number)
+{
+    unsigned int *const word = &packed[k * bits / 32];
+    *word = COARSEN_(opaque)(*word | number << k * bits % 32);
+}
+
+COARSEN_INLINE unsigned int COARSEN_(unpack)(const unsigned int *packed, unsigned int k,
+                                             unsigned int bits)
+{
+    return packed[k * bits / 32] >> k * bits % 32 & ((1u << bits) - 1);
+}
+
+// A tile of `rows` rows, a number that the compiler knows, of which `count` keys are there; it begins with key `begin`.
 COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsigned int count,
-                                   unsigned int rows, bool whole, unsigned int first,
-                                   unsigned int width)
+                                   unsigned int rows, unsigned int first, unsigned int width)
 {
     COARSEN_(ranking) *const ranking = &shared->ranking;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+    const bool full = count == rows * BLOCK_DIM;
+    const COARSEN_TYPE *const in = shared->arrays.in + begin;
     COARSEN_TYPE key[COARSE_FACTOR];
+    if (full) {
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
-            key[k] = shared->arrays.in[begin + COARSEN_(mine)(rows, k)];
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE value[COARSE_FACTOR];
+        for (unsigned int k = 0; k < rows; k++)
+            key[k] = in[COARSEN_(mine)(rows, k)];
+    } else { // what is not there comes behind all keys
+        const COARSEN_TYPE last = COARSEN_(last_key)();
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
-            value[k] = shared->arrays.in_values[begin + COARSEN_(mine)(rows, k)];
-#endif
+        for (unsigned int k = 0; k < rows; k++)
+            key[k] = COARSEN_(mine)(rows, k) < count ? in[COARSEN_(mine)(rows, k)] : last;
+    }
     COARSEN_(clear)(ranking);
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-        if (whole || (k < rows && COARSEN_(mine)(rows, k) < count))
-            COARSEN_(count)(ranking, COARSEN_(digit)(key[k], first, width));
+    for (unsigned int k = 0; k < rows; k++)
+        COARSEN_(count)(ranking, COARSEN_(digit)(key[k], first, width));
     COARSEN_(totals)(ranking);
 
     // A slot's flag is even if it has the keys of one tile, and odd if it has those of all tiles up to it.
@@ -374,38 +384,33 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     const unsigned int flag = ((unsigned int)(shared->ticket >> 32) % 0x7fffffff + 1) * 2;
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         unsigned long long *const slot = shared->slots + (size_t)tile * COARSEN_RADIX + d;
+        if (d == (1u << width) - 1)
+            ranking->totals[d] -= rows * BLOCK_DIM - count; // those that are not there
         COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
     }
     const bool one = COARSEN_(alike)(ranking, count); // then they stay in their order
     first = COARSEN_(opaque)(first); // so that digits are taken anew, and not all kept in registers
 #ifdef COARSEN_VALUE
-    COARSEN_VALUE *const values = (COARSEN_VALUE *)(keys + BLOCK_DIM * rows);
+    unsigned int places[(COARSE_FACTOR + 1) / 2] = {}, digits[(COARSE_FACTOR + 3) / 4] = {};
 #endif
     if (one) {
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++)
-            if (whole || (k < rows && COARSEN_(mine)(rows, k) < count)) {
-                keys[COARSEN_(mine)(rows, k)] = key[k];
+        for (unsigned int k = 0; k < rows; k++) {
+            const unsigned int to = COARSEN_(mine)(rows, k);
+            keys[to] = key[k];
 #ifdef COARSEN_VALUE
-                values[COARSEN_(mine)(rows, k)] = value[k];
+            COARSEN_(pack)(places, k, 16, to);
 #endif
-            }
+        }
     } else {
         COARSEN_(scan_totals)(ranking);
 #pragma unroll
-        for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-            if (k >= rows)
-                break;
-            const bool there = whole || COARSEN_(mine)(rows, k) < count;
-            // What is not there has the last digit, and is behind all keys, so no key's place depends on it.
-            const unsigned int to = COARSEN_(place)(
-                ranking, there ? COARSEN_(digit)(key[k], first, width) : (1u << width) - 1);
-            if (there) {
-                keys[to] = key[k];
+        for (unsigned int k = 0; k < rows; k++) {
+            const unsigned int to = COARSEN_(place)(ranking, COARSEN_(digit)(key[k], first, width));
+            keys[to] = key[k];
 #ifdef COARSEN_VALUE
-                values[to] = value[k];
+            COARSEN_(pack)(places, k, 16, to);
 #endif
-            }
         }
     }
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
@@ -418,23 +423,62 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     }
     __syncthreads();
 
-    COARSEN_TYPE *const out = shared->arrays.out;
-#ifdef COARSEN_VALUE
-    COARSEN_VALUE *const out_values = shared->arrays.out_values;
-#endif
     // Neighbours in the tile are neighbours in the array, except where a digit ends.
+    COARSEN_TYPE *const out = shared->arrays.out;
 #pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
+    for (unsigned int k = 0; k < rows; k++) {
         const unsigned int i = k * BLOCK_DIM + threadIdx.x;
-        if (whole || i < count) {
-            const COARSEN_TYPE one = keys[i];
-            const size_t to = shared->offsets[COARSEN_(digit)(one, first, width)] + i;
-            out[to] = one;
+        const COARSEN_TYPE its = keys[i];
+        const unsigned int digit = COARSEN_(digit)(its, first, width);
+        if (full || i < count)
+            out[shared->offsets[digit] + i] = its;
 #ifdef COARSEN_VALUE
-            out_values[to] = values[i];
+        COARSEN_(pack)(digits, k, 8, digit);
 #endif
-        }
     }
+#ifdef COARSEN_VALUE
+    // The values take the way of their keys. They are read no earlier, for they would need registers.
+    COARSEN_VALUE *const values = (COARSEN_VALUE *)coarsen_shared;
+    const COARSEN_VALUE *const in_values = shared->arrays.in_values + begin;
+    COARSEN_VALUE *const out_values = shared->arrays.out_values;
+    COARSEN_VALUE value[COARSE_FACTOR];
+#pragma unroll
+    for (unsigned int k = 0; k < rows; k++) {
+        const unsigned int i = COARSEN_(mine)(rows, k);
+        value[k] = in_values[full ? i : coarsen_min(i, count - 1)];
+    }
+    __syncthreads(); // all keys have been read
+#pragma unroll
+    for (unsigned int k = 0; k < rows; k++)
+        values[COARSEN_(unpack)(places, k, 16)] = value[k];
+    __syncthreads();
+#pragma unroll
+    for (unsigned int k = 0; k < rows; k++) {
+        const unsigned int i = k * BLOCK_DIM + threadIdx.x;
+        if (full || i < count)
+            out_values[shared->offsets[COARSEN_(unpack)(digits, k, 8)] + i] = values[i];
+    }
+#endif
+}
+
+// So many quarters of COARSE_FACTOR: a tile may have 1 to 4 of them as rows.
+COARSEN_HOST_DEVICE constexpr unsigned int COARSEN_(quarters)(unsigned int count)
+{
+    return (COARSE_FACTOR * count + 3) / 4;
+}
+
+COARSEN_INLINE void COARSEN_(pass_of)(COARSEN_(shared) * shared, size_t begin, size_t left,
+                                      unsigned int rows, unsigned int first, unsigned int width)
+{
+    const unsigned int count = (unsigned int)coarsen_min(left, rows * BLOCK_DIM);
+    if (rows == COARSEN_(quarters)(4))
+        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(4), first, width);
+    else if (rows == COARSEN_(quarters)(3))
+        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(3), first, width);
+    else if (rows == COARSEN_(quarters)(2))
+        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(2), first, width);
+    else
+        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(1), first, width);
 }
 
 // p: which pass, of those that are counted in scratch. spare: the other array. done: keys of the array before these n.
@@ -478,14 +522,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     if (!shared.live)
         return;
     const size_t begin = (size_t)shared.tile * rows * BLOCK_DIM;
-    const unsigned int count = (unsigned int)coarsen_min(n - begin, rows * BLOCK_DIM);
-    if (count == COARSE_FACTOR * BLOCK_DIM) {
-        COARSEN_(pass)
-        (&shared, begin, count, COARSE_FACTOR, true, first, width);
-    } else {
-        COARSEN_(pass)
-        (&shared, begin, count, rows, false, first, width);
-    }
+    COARSEN_(pass_of)(&shared, begin, n - begin, rows, first, width);
 }
 
 // ---- few keys: each counts those before it ------------------------------------------------------------------
@@ -609,25 +646,54 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 // ---- the launch ---------------------------------------------------------------------------------------------
 
 #ifndef __CUDACC_RTC__
-// Rows of a tile, at the most.
-COARSEN_HOST size_t COARSEN_(most_rows)(cudaError_t *status)
+// Rows that shared memory holds with so many bytes per key, at the most COARSE_FACTOR.
+COARSEN_HOST size_t COARSEN_(rows_held)(size_t key_bytes, cudaError_t *status)
 {
     const size_t bytes = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
-    const size_t other = COARSEN_OTHER_BYTES, row = BLOCK_DIM * COARSEN_PAIR_BYTES;
+    const size_t other = COARSEN_OTHER_BYTES, row = BLOCK_DIM * key_bytes;
     return bytes < other ? 0 : coarsen_min((bytes - other) / row, COARSE_FACTOR);
 }
 
-// With fewer keys than half of COARSEN_SPREAD such tiles have, there are so many, of fewer rows.
+// Rows of a tile, at the most: 0 if there is no room for a quarter of them.
+COARSEN_HOST size_t COARSEN_(most_rows)(cudaError_t *status)
+{
+    const size_t held = COARSEN_(rows_held)(COARSEN_ITEM_BYTES, status);
+    unsigned int q = 4;
+    while (q > 0 && COARSEN_(quarters)(q) > held)
+        q--;
+    return COARSEN_(quarters)(q);
+}
+
+// Keys that 16 blocks sort together, at the most.
+COARSEN_HOST size_t COARSEN_(most_together)(cudaError_t *status)
+{
+    const size_t rows = COARSEN_(rows_held)(COARSEN_PAIR_BYTES, status);
+    return coarsen_min(COARSEN_MEETING * rows * BLOCK_DIM, COARSEN_TOGETHER);
+}
+
+COARSEN_HOST size_t COARSEN_(resident)(void)
+{
+    cudaError_t status;
+    return coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * COARSEN_RESIDENT;
+}
+
+// Few keys have shorter tiles, if all of these run at a time. Of the shortest no more than half as many, for each looks back
+// at all that began with it.
 COARSEN_HOST size_t COARSEN_(rows_of)(size_t n, size_t most)
 {
-    return n / BLOCK_DIM >= COARSEN_SPREAD / 2 * most
-               ? most
-               : coarsen_ceil_div(n, COARSEN_SPREAD * BLOCK_DIM);
+    const size_t resident = COARSEN_(resident)();
+    for (unsigned int q = 1; q < 4; q++) {
+        const size_t rows = COARSEN_(quarters)(q), tiles = q == 1 ? resident / 2 : resident;
+        if (rows < most && n <= tiles * rows * BLOCK_DIM)
+            return rows;
+    }
+    return most;
 }
 
 COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
 {
-    const size_t few = coarsen_min(coarsen_ceil_div(n, BLOCK_DIM), COARSEN_SPREAD);
+    const size_t few =
+        coarsen_min(coarsen_ceil_div(n, COARSEN_(quarters)(1) * BLOCK_DIM), COARSEN_(resident)());
     const size_t many = coarsen_ceil_div(coarsen_min(n, COARSEN_PORTION), most * BLOCK_DIM);
     return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
@@ -649,7 +715,7 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n)
     const size_t spare =
         COARSEN_STARTS * sizeof(unsigned long long) + COARSEN_(spare_bytes)(copied, true);
     const size_t others = most == 0 || n <= COARSEN_(most_counted)(1, processors) ? 0
-                          : n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)
+                          : n <= COARSEN_(most_together)(&status)
                               ? COARSEN_SLOTS * sizeof(unsigned long long)
                               : COARSEN_(slots_bytes)(n, most) + COARSEN_(spare_bytes)(n, true);
     return spare > others ? spare : others;
@@ -665,7 +731,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counts)(COARSEN_(arrays) arrays, size_t
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
     const size_t vectors = n / (BLOCK_DIM * COARSEN_ITEMS) + 1;
     const cudaLaunchConfig_t counts = coarsen_launch_config(
-        coarsen_min(coarsen_ceil_div(vectors, 4), processors * (2048 / BLOCK_DIM)), BLOCK_DIM, 0,
+        coarsen_min(coarsen_ceil_div(vectors, 4), processors * (1024 / BLOCK_DIM)), BLOCK_DIM, 0,
         stream);
     return status != cudaSuccess
                ? status
@@ -682,7 +748,7 @@ COARSEN_HOST cudaError_t COARSEN_(launch_passes)(COARSEN_(arrays) arrays, size_t
 {
     void *const spare = (char *)words + COARSEN_(slots_bytes)(n, most);
     const unsigned int passes = (unsigned int)coarsen_ceil_div(width, 8);
-    const size_t rows = COARSEN_(rows_of)(n, most), bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
+    const size_t rows = COARSEN_(rows_of)(n, most), bytes = rows * BLOCK_DIM * COARSEN_ITEM_BYTES;
     cudaError_t status =
         coarsen_let_share((const void *)COARSEN_(pass_kernel), bytes, COARSEN_OTHER_BYTES);
     if (status == cudaSuccess)
@@ -759,7 +825,7 @@ COARSEN_(launch_bits)(const COARSEN_TYPE *in,
                                         (unsigned int)n, first, width);
     }
 
-    if (n <= coarsen_min(COARSEN_MEETING * most * BLOCK_DIM, COARSEN_TOGETHER)) {
+    if (n <= COARSEN_(most_together)(&status)) {
         const size_t rows = coarsen_ceil_div(n, COARSEN_MEETING * BLOCK_DIM);
         const size_t bytes = rows * BLOCK_DIM * COARSEN_PAIR_BYTES;
         cudaLaunchConfig_t config =
@@ -794,7 +860,6 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 
 #ifndef COARSEN_WITH_BUCKETS // buckets.h needs them, and ends them
 #undef COARSEN_WORDS
-#undef COARSEN_THREADS
 #undef COARSEN_MANY
 #undef COARSEN_FACTOR
 #undef COARSEN_RESIDENT
@@ -807,8 +872,8 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_LIVE
 #undef COARSEN_OTHER_BYTES
 #undef COARSEN_PAIR_BYTES
+#undef COARSEN_ITEM_BYTES
 #undef COARSEN_BACK
-#undef COARSEN_SPREAD
 #undef COARSEN_TOGETHER
 #undef COARSEN_RANKED
 #endif
