@@ -1278,7 +1278,7 @@ FAULTS = {
         ("count keys that are not there", "ranking->totals[d] -= rows * BLOCK_DIM - count;", "ranking->totals[d] -= 0;"),
         ("put keys that are not there first", "const COARSEN_TYPE last = COARSEN_(last_key)();", "const COARSEN_TYPE last = (COARSEN_TYPE)0;"),
         ("write keys that are not there", "        if (full || i < count)\n            out[", "        if (true)\n            out["),
-        ("have fewer rows than the tiles", "COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(3), first, width);", "COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(2), first, width);"),
+        ("have fewer rows than the tiles", "COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(3), first, width);", "COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(2), first, width);"),
         ("begin before the tile is known", f"shared.tile == gridDim.x - 1;\n    }}\n    {BARRIER}", "shared.tile == gridDim.x - 1;\n    }"),
         ("take a last tile for a full one", "const bool full = count == rows * BLOCK_DIM;", "const bool full = count > 0;"),
         ("ask for too small a scratch", "(few > many ? few : many) * COARSEN_RADIX) * sizeof", "(few > many ? few : many)) * sizeof"),

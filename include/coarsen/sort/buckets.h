@@ -295,6 +295,7 @@ COARSEN_HOST cudaError_t COARSEN_(sort_buckets)(COARSEN_(pieces) pieces, unsigne
 #undef COARSEN_SLOTS
 #undef COARSEN_LIVE
 #undef COARSEN_OTHER_BYTES
+#undef COARSEN_QUARTERS
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_ITEM_BYTES
 #undef COARSEN_BACK

@@ -118,17 +118,20 @@ typedef unsigned int COARSEN_(acc); // what slots hold
 #else
 #define COARSEN_MANY (1024 / BLOCK_DIM)
 #endif
-#define COARSEN_RESIDENT    (COARSE_FACTOR <= COARSEN_FACTOR && BLOCK_DIM >= 128 ? COARSEN_MANY : 1)
-#define COARSEN_BACK        4                     // tiles that a look-back reads at a time
-#define COARSEN_COPIES      (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
+#define COARSEN_RESIDENT        (COARSE_FACTOR <= COARSEN_FACTOR && BLOCK_DIM >= 128 ? COARSEN_MANY : 1)
+#define COARSEN_BACK            4                     // tiles that a look-back reads at a time
+#define COARSEN_COPIES          (32 / COARSEN_PASSES) // of all counts, for lanes: 32 KiB in all
 
 // The scratch, in words of 8 bytes. Before the slots there is what all launches have.
-#define COARSEN_COUNTS      2 // after the tickets, and the counters of blocks and meetings
-#define COARSEN_STARTS      (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
-#define COARSEN_LIVE        (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
-#define COARSEN_SLOTS       (COARSEN_LIVE + 2)
+#define COARSEN_COUNTS          2 // after the tickets, and the counters of blocks and meetings
+#define COARSEN_STARTS          (COARSEN_COUNTS + COARSEN_PASSES * COARSEN_RADIX)
+#define COARSEN_LIVE            (COARSEN_STARTS + 16 * COARSEN_RADIX) // or the totals of 16 blocks
+#define COARSEN_SLOTS           (COARSEN_LIVE + 2)
 
-#define COARSEN_OTHER_BYTES (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
+// So many quarters of COARSE_FACTOR: a tile has 1 to 4 of them as rows.
+#define COARSEN_QUARTERS(count) ((COARSE_FACTOR * (count) + 3) / 4)
+
+#define COARSEN_OTHER_BYTES     (sizeof(COARSEN_(ranking)) + 4096) // of shared memory, or fewer
 
 // ---- the counts of all digits ---------------------------------------------------------------------------
 
@@ -461,24 +464,18 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
 #endif
 }
 
-// So many quarters of COARSE_FACTOR: a tile may have 1 to 4 of them as rows.
-COARSEN_HOST_DEVICE constexpr unsigned int COARSEN_(quarters)(unsigned int count)
-{
-    return (COARSE_FACTOR * count + 3) / 4;
-}
-
 COARSEN_INLINE void COARSEN_(pass_of)(COARSEN_(shared) * shared, size_t begin, size_t left,
                                       unsigned int rows, unsigned int first, unsigned int width)
 {
     const unsigned int count = (unsigned int)coarsen_min(left, rows * BLOCK_DIM);
-    if (rows == COARSEN_(quarters)(4))
-        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(4), first, width);
-    else if (rows == COARSEN_(quarters)(3))
-        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(3), first, width);
-    else if (rows == COARSEN_(quarters)(2))
-        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(2), first, width);
+    if (rows == COARSEN_QUARTERS(4))
+        COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(4), first, width);
+    else if (rows == COARSEN_QUARTERS(3))
+        COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(3), first, width);
+    else if (rows == COARSEN_QUARTERS(2))
+        COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(2), first, width);
     else
-        COARSEN_(pass)(shared, begin, count, COARSEN_(quarters)(1), first, width);
+        COARSEN_(pass)(shared, begin, count, COARSEN_QUARTERS(1), first, width);
 }
 
 // p: which pass, of those that are counted in scratch. spare: the other array. done: keys of the array before these n.
@@ -659,9 +656,9 @@ COARSEN_HOST size_t COARSEN_(most_rows)(cudaError_t *status)
 {
     const size_t held = COARSEN_(rows_held)(COARSEN_ITEM_BYTES, status);
     unsigned int q = 4;
-    while (q > 0 && COARSEN_(quarters)(q) > held)
+    while (q > 0 && COARSEN_QUARTERS(q) > held)
         q--;
-    return COARSEN_(quarters)(q);
+    return COARSEN_QUARTERS(q);
 }
 
 // Keys that 16 blocks sort together, at the most.
@@ -683,7 +680,7 @@ COARSEN_HOST size_t COARSEN_(rows_of)(size_t n, size_t most)
 {
     const size_t resident = COARSEN_(resident)();
     for (unsigned int q = 1; q < 4; q++) {
-        const size_t rows = COARSEN_(quarters)(q), tiles = q == 1 ? resident / 2 : resident;
+        const size_t rows = COARSEN_QUARTERS(q), tiles = q == 1 ? resident / 2 : resident;
         if (rows < most && n <= tiles * rows * BLOCK_DIM)
             return rows;
     }
@@ -693,16 +690,16 @@ COARSEN_HOST size_t COARSEN_(rows_of)(size_t n, size_t most)
 COARSEN_HOST size_t COARSEN_(slots_bytes)(size_t n, size_t most)
 {
     const size_t few =
-        coarsen_min(coarsen_ceil_div(n, COARSEN_(quarters)(1) * BLOCK_DIM), COARSEN_(resident)());
+        coarsen_min(coarsen_ceil_div(n, COARSEN_QUARTERS(1) * BLOCK_DIM), COARSEN_(resident)());
     const size_t many = coarsen_ceil_div(coarsen_min(n, COARSEN_PORTION), most * BLOCK_DIM);
     return (COARSEN_SLOTS + (few > many ? few : many) * COARSEN_RADIX) * sizeof(unsigned long long);
 }
 
 // Up to how many keys counting takes less time than so many passes of 16 blocks together. Such a pass takes as long for few
-// keys as for many, and about as long as a block counts 6144.
+// keys as for many, and about as long as a block counts 6144; but counting begins later, by what 4096 take.
 COARSEN_HOST size_t COARSEN_(most_counted)(unsigned int passes, size_t processors)
 {
-    return COARSEN_(most_ranked)((size_t)passes * 6144, COARSEN_RANKED, processors);
+    return COARSEN_(most_ranked)((size_t)passes * 6144 - 4096, COARSEN_RANKED, processors);
 }
 
 // Keys that are counted are copied there, if they are sorted in place.
@@ -871,6 +868,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in,
 #undef COARSEN_SLOTS
 #undef COARSEN_LIVE
 #undef COARSEN_OTHER_BYTES
+#undef COARSEN_QUARTERS
 #undef COARSEN_PAIR_BYTES
 #undef COARSEN_ITEM_BYTES
 #undef COARSEN_BACK
