@@ -141,7 +141,16 @@
 #define COARSEN_RANKED 0
 #include <coarsen/sort.h>
 
-#define COARSEN_NAME       one_bool
+#define COARSEN_NAME     one_bool
+#define COARSEN_TYPE     bool
+#define COARSEN_PORTION  100
+#define BLOCK_DIM        32
+#define COARSE_FACTOR    3
+#define COARSEN_RANKED   0
+#define COARSEN_TOGETHER 0
+#include <coarsen/sort.h>
+
+#define COARSEN_NAME       one_bool_down
 #define COARSEN_TYPE       bool
 #define COARSEN_DESCENDING 1
 #define BLOCK_DIM          32
@@ -398,22 +407,29 @@ static const sorter<unsigned short, page> of_wide = {SORTER(one_wide, 9 * 96, fa
 static const sorter<double, char> of_f64 = {SORTER(one_f64, 256, false, false, true),
                                             KEYS_ALONE(one_f64, double)};
 
-// Keys of which a byte may hold no other: what fills the last tile up is one of them too.
+// Keys that are one of two: what fills a portion's last tile up is one of them too.
 static void check_bool(void)
 {
     const size_t n = 1000;
-    std::vector<unsigned char> x(n), got(n);
-    const test_array in(n), out(n), scratch(one_bool_scratch_bytes(n));
+    std::vector<unsigned char> x(n), got(n), down(n);
+    const test_array in(n), out(n), scratch(one_bool_down_scratch_bytes(n));
     for (size_t i = 0; i < n; i++)
         x[i] = i * i % 7 < 3;
     in.fill(x.data());
-    CHECK(one_bool_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(one_bool_down_scratch_init(scratch.get(), scratch.bytes, 0));
     CHECK(one_bool_launch((const bool *)in.get(), (bool *)out.get(), n, scratch.get(),
                           scratch.bytes, 0));
     CHECK(cudaDeviceSynchronize());
     out.read(got.data());
-    std::sort(x.rbegin(), x.rend());
-    tap_ok(got == x && scratch.intact(), "one_bool: right");
+    CHECK(one_bool_down_launch((const bool *)in.get(), (bool *)out.get(), n, scratch.get(),
+                               scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    out.read(down.data());
+    std::sort(x.begin(), x.end());
+    bool ok = got == x;
+    std::reverse(x.begin(), x.end());
+    ok &= down == x;
+    tap_ok(ok && scratch.intact(), "one_bool: right in both directions");
 }
 
 static void check_huge(void)

@@ -1283,7 +1283,7 @@ COARSEN_DEVICE unsigned long long COARSEN_(bits)(COARSEN_TYPE key)
     return COARSEN_DESCENDING ? bits ^ all : bits;
 }
 
-// A key behind which no other comes: of these bits, all are 1. Of a bool it is one of the two.
+// A key behind which no other comes. Of its bits all are 1, except of a bool, of which it is one of the two.
 COARSEN_DEVICE COARSEN_TYPE COARSEN_(last_key)(void)
 {
     const unsigned int width = 8 * sizeof(COARSEN_TYPE);

@@ -365,13 +365,13 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
     const bool full = count == rows * BLOCK_DIM;
     const COARSEN_TYPE *const in = shared->arrays.in + begin;
+    const COARSEN_TYPE last = COARSEN_(last_key)(); // what is not there comes behind all keys
     COARSEN_TYPE key[COARSE_FACTOR];
     if (full) {
 #pragma unroll
         for (unsigned int k = 0; k < rows; k++)
             key[k] = in[COARSEN_(mine)(rows, k)];
-    } else { // what is not there comes behind all keys
-        const COARSEN_TYPE last = COARSEN_(last_key)();
+    } else {
 #pragma unroll
         for (unsigned int k = 0; k < rows; k++)
             key[k] = COARSEN_(mine)(rows, k) < count ? in[COARSEN_(mine)(rows, k)] : last;
@@ -387,7 +387,7 @@ COARSEN_INLINE void COARSEN_(pass)(COARSEN_(shared) * shared, size_t begin, unsi
     const unsigned int flag = ((unsigned int)(shared->ticket >> 32) % 0x7fffffff + 1) * 2;
     for (unsigned int d = threadIdx.x; d < COARSEN_RADIX; d += BLOCK_DIM) {
         unsigned long long *const slot = shared->slots + (size_t)tile * COARSEN_RADIX + d;
-        if (d == (1u << width) - 1)
+        if (d == COARSEN_(digit)(last, first, width))
             ranking->totals[d] -= rows * BLOCK_DIM - count; // those that are not there
         COARSEN_(leave)(slot, tile == 0 ? flag + 1 : flag, ranking->totals[d]);
     }
