@@ -204,7 +204,7 @@ def test_shapes():
     """The table of docs/shapes.md is what bench/shapes.py printed, for each of two seeds."""
     rows = sorted(tables.Result(RESULTS / "shapes.csv").rows, key=lambda row: row[0] == "all")
     printed = [re.findall(r"^(\w+): (\d+) shapes; geometric mean ([\d.]+), least ([\d.]+) .*\n.*\n((?: +[\d.]+ .*\n?)+)",
-                          (RESULTS / f"shapes-h200-seed-{seed}.txt").read_text(), re.M) for seed in (2026, 77001)]
+                          (RESULTS / f"shapes-h200-seed-{seed}.txt").read_text(), re.M) for seed in (2026, 60801)]
     known, more = [0, 0], ["", ""]
     for (name, *_), row, *of_seeds in zip(printed[0], rows, *printed, strict=True):
         least = []

@@ -49,7 +49,8 @@
 //     longer          a block
 //     longer, and too few for all multiprocessors   several blocks, whose sums meet in slots
 // Where a wave has room for all rows at once, each gets more threads: a short row of more than a vector per
-// lane a warp, a longer one a block. Elements before and after the 16-byte vectors of a row are loaded one by one.
+// lane a warp, a longer one a block. It gets a block too where all blocks take fewer turns than a warp would wait
+// for loads. Elements before and after the 16-byte vectors of a row are loaded one by one.
 // Price paid: registers, 4 COARSE_FACTOR per thread, for the loads.
 // Cost: each element read once; for rows of several blocks 8 bytes per 4-byte word of a block's
 // partial result, written and read.
@@ -536,7 +537,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
     if (status != cudaSuccess)
         return status;
     const size_t wave = processors * (size_t)resident;
-    const bool warps = vectors <= (rows <= wave ? 32 * COARSE_FACTOR : COARSEN_MEDIUM);
+    // A warp waits for COARSE_FACTOR loads per lane at a time. Blocks take turns, and one lasts a third longer than that.
+    const size_t turns = coarsen_ceil_div(rows, wave) * 4 / 3;
+    const bool warps = vectors <= coarsen_min(turns * 32 * COARSE_FACTOR, COARSEN_MEDIUM);
     const size_t pieces = warps ? 1 : COARSEN_(pieces)(rows, width, wave);
     const size_t blocks = warps ? coarsen_ceil_div(rows, BLOCK_DIM / 32) : rows * pieces;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
