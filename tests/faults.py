@@ -158,7 +158,7 @@ FAULTS = {
         ("look back at other buckets", "piece->before + (tile - piece->tile);", "tile;"),
         ("leave other pieces of a bucket out", "piece->before + (tile - piece->tile);", "tile - piece->tile;"),
         ("begin before the tile is known", f"(tile - shared.tile) * COARSEN_RADIX;\n    }}\n    {BARRIER}", "(tile - shared.tile) * COARSEN_RADIX;\n    }"),
-        ("go past the end of a piece", "(unsigned int)coarsen_min(left, rows * BLOCK_DIM);", "rows * BLOCK_DIM;"),
+        ("go past the end of a piece", "        left = piece->n - begin;", "        left = rows * BLOCK_DIM;"),
         ("take all tiles of a piece from its begin", "begin = (size_t)(tile - piece->tile) * rows * BLOCK_DIM;", "begin = 0;"),
         ("take the first bucket's digits for all", "starts + ((size_t)piece->bucket * passes + p) * COARSEN_RADIX;", "starts + (size_t)p * COARSEN_RADIX;"),
         ("forget the portion before", "        starts = next, next = other, other = used;\n", ""),
