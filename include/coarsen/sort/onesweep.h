@@ -47,13 +47,13 @@
 // the tile, the longer these runs. So a tile is as large as registers, and the device's shared memory, let it be. Values
 // follow when the keys are written, on the same way and in the same memory, so they do not make it shorter. Few keys have
 // tiles of a quarter, a half or three quarters, so that more blocks have one. A digit that all keys have in common needs no
-// pass, and a tile in which all keys have one digit is copied. With 104857 or fewer of 32 bits, launches would take longer than the sort:
-// 16 blocks do all passes in one, and meet twice per pass. Fewer, 8448 of 32 bits with 132 multiprocessors, need no passes
-// and no one who waits: for each key, those that come before it are counted (block/rank.h).
+// pass, and a tile in which all keys have one digit is copied. With COARSEN_TOGETHER keys or fewer, launches would take
+// longer than the sort: 16 blocks do all passes in one, and meet twice per pass. Fewer, 8448 of 32 bits with 132
+// multiprocessors, need no passes and no one who waits: for each key, those that come before it are counted (block/rank.h).
 // Price paid: 8 bytes of a slot per digit value and tile, twice written and read; registers for all keys of a thread.
 // Cost: n keys read, and per digit in which they differ n read and n written; scratch for n keys and values, and 2 KiB per
-// tile. For n keys that are counted, n^2 comparisons, and n / 32 times n keys read, from the L2 cache. Keys that
-// one launch sorts need no more than 49 KiB of scratch, or 16 KiB and a copy of those that may be counted.
+// tile. For n keys that are counted, n^2 comparisons, and n / 32 times n keys read, from the L2 cache. Keys that one launch
+// sorts need no more than 49 KiB of scratch, or 16 KiB and a copy of those that may be counted.
 // Source: A. Adinets and D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs (2022).
 
 #ifndef COARSEN_VALUE
