@@ -103,6 +103,10 @@ static cudaError_t of_pairs(arrays<T, V> x, size_t n, cudaStream_t stream)
 #define MERGE_KERNEL "circular"
 #define MERGE_NAME   circular_u32
 #include "merge.cu"
+#define MERGE_HEADER <coarsen/merge/pipelined.h>
+#define MERGE_KERNEL "pipelined"
+#define MERGE_NAME   pipelined_u32
+#include "merge.cu"
 #define MERGE_HEADER <coarsen/merge.h>
 #define MERGE_KERNEL "merge.h"
 #define MERGE_NAME   merge_u32

@@ -473,7 +473,7 @@ static void check_borders(const rung<int, nothing> &r, size_t all)
         expected(of_ints, a, b, &keys, &places);
         CHECK(cudaMalloc((void **)&in, (all + 64) * sizeof(int)));
         CHECK(cudaMalloc((void **)&out, all * sizeof(int)));
-        int *const other = in + offset + m + 11;
+        int *const other = in + offset + m + 10; // once at a vector's start
         CHECK(cudaMemcpy(in + offset, a.data(), m * sizeof(int), cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(other, b.data(), n * sizeof(int), cudaMemcpyHostToDevice));
         ok &= r.launch(in + offset, NULL, m, other, NULL, n, out, NULL, 0) == cudaSuccess;
@@ -577,6 +577,19 @@ static void check_counts(const rung<int, nothing> &r, size_t m, unsigned long lo
     tap_ok(count == comparisons, "%s: %llu comparisons (%llu)", r.name, count, comparisons);
 }
 
+// So many that the launcher itself takes the kernels of long arrays, of each of the first kinds.
+static void check_long(const rung<int, nothing> &r, size_t all, int kinds)
+{
+    bool ok = true;
+    for (int k = 0; k < kinds; k++) {
+        const size_t m = all / 3 * (size_t)(k % 3);
+        ok &= right(r, of_ints, (kind)k, m, all - m, 77 + (uint64_t)k,
+                    test_order(k % test_order_count()));
+    }
+    test_order(0);
+    tap_ok(ok, "%s: right at %zu", r.name, all);
+}
+
 // ---- Only on a GPU --------------------------------------------------------------------------------
 
 #ifndef SIMT
@@ -663,6 +676,9 @@ static void check_big(const rung<unsigned char, nothing> &r)
             out[k / stride] = name##_co_rank(k, a, m, b, n);                                       \
         for (size_t k = t / 32 * stride; k <= all; k += threads / 32 * stride) {                   \
             const size_t rank = name##_warp_co_rank(k, a, m, b, n);                                \
+            for (unsigned int bits = 1; bits < 5; bits++)                                          \
+                if (name##_group_co_rank(k, a, m, b, n, bits) != rank)                             \
+                    __trap();                                                                      \
             by_warp[k / stride * 32 + t % 32] = rank;                                              \
         }                                                                                          \
     }                                                                                              \
@@ -819,24 +835,10 @@ static void check_ranks(const char *name, const problem<T, V> &p, K ranks, B blo
 
 #if TESTED(pipelined)
 #define MERGE(stem)                   pipelined_##stem
-#define MERGE_HEADER                  <coarsen/merge.h>
+#define MERGE_HEADER                  <coarsen/merge/pipelined.h>
 #define MERGE_TILE(stem, dim, factor) (pipelined_##stem##_tile)
 #define MERGE_COUNTED                 9
 #include "merge.cu"
-
-#define COARSEN_NAME       pipelined_wide
-#define COARSEN_TYPE       wide
-#define COARSEN_VALUE      unsigned int
-#define COARSEN_LESS(a, b) ((a).word[3] < (b).word[3])
-#define BLOCK_DIM          1024
-#define COARSE_FACTOR      64
-#include <coarsen/merge.h>
-
-static const problem<wide, unsigned int> of_wide = {
-    [](uint64_t bits) {
-        return wide{{bits, bits >> 1, bits >> 2, bits % 300, bits >> 4, bits >> 5}};
-    },
-    [](wide a, wide b) { return a.word[3] < b.word[3]; }, of_place<unsigned int>};
 
 WALK_KEYS(pipelined_ints, int, 32)
 WALK_PAIRS(pipelined_pairs, int, unsigned int, 64)
@@ -871,19 +873,88 @@ static void check_walks(void)
 #endif
 }
 
-// So many that the launcher itself takes that kernel.
-static void check_long(void)
+#endif
+
+#if TESTED(partitioned)
+#define MERGE(stem)                   partitioned_##stem
+#define MERGE_HEADER                  <coarsen/merge.h>
+#define MERGE_TILE(stem, dim, factor) ((dim) * (size_t)partitioned_##stem##_each)
+#define MERGE_COUNTED                 9
+#include "merge.cu"
+
+#define COARSEN_NAME       partitioned_wide
+#define COARSEN_TYPE       wide
+#define COARSEN_VALUE      unsigned int
+#define COARSEN_LESS(a, b) ((a).word[3] < (b).word[3])
+#define BLOCK_DIM          1024
+#define COARSE_FACTOR      64
+#include <coarsen/merge.h>
+
+static const problem<wide, unsigned int> of_wide = {
+    [](uint64_t bits) {
+        return wide{{bits, bits >> 1, bits >> 2, bits % 300, bits >> 4, bits >> 5}};
+    },
+    [](wide a, wide b) { return a.word[3] < b.word[3]; }, of_place<unsigned int>};
+
+// Their ends are searched for by a kernel of its own, as those of long arrays are: by eight lanes each, or by four.
+template <class A>
+static cudaError_t found(cudaError_t (*launch)(A, size_t, size_t, size_t, bool, cudaStream_t),
+                         A arrays, size_t head, size_t threads, size_t each, cudaStream_t stream)
 {
-    const size_t all = 8 * 32 * 4 * 32 + 5; // of simt's 8 multiprocessors with 32 blocks each
-    bool ok = true;
-    for (int k = 0; k < KINDS; k++) {
-        const char *const order = test_order(k % test_order_count());
-        ok &=
-            right(KEYS_OF(pipelined_ints, launch, int), of_ints, (kind)k, all / 3 * (size_t)(k % 3),
-                  all - all / 3 * (size_t)(k % 3), 77 + (uint64_t)k, order);
+    const size_t all = arrays.m + arrays.n;
+    return all == 0 ? cudaSuccess
+                    : launch(arrays, head < all ? head : all, threads, each, true, stream);
+}
+#define FOUND(name, dim, ...)                                                                      \
+    found(name##_launch_tiles, name##_arrays{__VA_ARGS__},                                         \
+          (name##_items - name##_skip(out)) % name##_items, dim, name##_each, stream)
+#define FOUND_KEYS(name, T, dim)                                                                   \
+    static cudaError_t name##_found(const T *a, size_t m, const T *b, size_t n, T *out,            \
+                                    cudaStream_t stream)                                           \
+    {                                                                                              \
+        return FOUND(name, dim, a, m, b, n, out);                                                  \
     }
-    test_order(0);
-    tap_ok(ok, "pipelined_ints: right at %zu", all);
+#define FOUND_PAIRS(name, T, V, dim)                                                               \
+    static cudaError_t name##_found(const T *a, const V *a_values, size_t m, const T *b,           \
+                                    const V *b_values, size_t n, T *out, V *out_values,            \
+                                    cudaStream_t stream)                                           \
+    {                                                                                              \
+        return FOUND(name, dim, a, m, b, n, out, a_values, b_values, out_values);                  \
+    }
+#define MERGE_TILE_OF(stem, dim) ((dim) * (size_t)partitioned_##stem##_each)
+FOUND_KEYS(partitioned_ints, int, 32)
+FOUND_PAIRS(partitioned_pairs, int, unsigned int, 64)
+FOUND_KEYS(partitioned_bytes, unsigned char, 96)
+FOUND_KEYS(partitioned_triples, triple, 64)
+#ifndef TEST_FIRST
+FOUND_KEYS(partitioned_counted, int, 64)
+FOUND_PAIRS(partitioned_floats, float, unsigned char, 64)
+FOUND_PAIRS(partitioned_shorts, unsigned short, triple, 32)
+FOUND_KEYS(partitioned_longs, unsigned long long, 64)
+FOUND_PAIRS(partitioned_doubles, double, counter, 32)
+#endif
+
+static void check_found(void)
+{
+    check(KEYS_OF(partitioned_ints, found, int), of_ints, MERGE_TILE_OF(ints, 32), 40);
+    check(PAIRS_OF(partitioned_pairs, found, int, unsigned int), of_falling,
+          MERGE_TILE_OF(pairs, 64));
+    check(KEYS_OF(partitioned_bytes, found, unsigned char), of_bytes, MERGE_TILE_OF(bytes, 96));
+    check(KEYS_OF(partitioned_triples, found, triple), of_triples, MERGE_TILE_OF(triples, 64));
+    check_borders(KEYS_OF(partitioned_ints, found, int), 3 * 32 * 9);
+    check_unsorted(KEYS_OF(partitioned_ints, found, int), 20 * 32 * 9);
+    check_unsorted(PAIRS_OF(partitioned_pairs, found, int, unsigned int),
+                   20 * MERGE_TILE_OF(pairs, 64));
+#ifndef TEST_FIRST
+    check(PAIRS_OF(partitioned_floats, found, float, unsigned char), of_floats,
+          MERGE_TILE_OF(floats, 64));
+    check(PAIRS_OF(partitioned_shorts, found, unsigned short, triple), of_shorts,
+          MERGE_TILE_OF(shorts, 32));
+    check(KEYS_OF(partitioned_longs, found, unsigned long long), of_longs, MERGE_TILE_OF(longs, 64),
+          20);
+    check(PAIRS_OF(partitioned_doubles, found, double, counter), of_doubles,
+          MERGE_TILE_OF(doubles, 32));
+#endif
 }
 #endif
 
@@ -920,9 +991,20 @@ int main(void)
     pipelined_check();
     check_walks();
 #ifndef TEST_FIRST
-    check_long();
-    check(PAIRS_OF(pipelined_wide, launch, wide, unsigned int), of_wide, 1024, 3);
-    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31874, 140528);
+    check_long(KEYS_OF(pipelined_ints, launch, int), 8 * 32 * 4 * 32 + 5,
+               KINDS); // 8 multiprocessors of 32 blocks
+    check_counts(KEYS_OF(pipelined_counted, walk, int), 8192, 31056, 133984);
+#endif
+#endif
+#if TESTED(partitioned)
+    partitioned_check();
+    check_found();
+#ifndef TEST_FIRST
+    check_long(KEYS_OF(partitioned_ints, launch, int), 8 * 32 * 3 * 32 + 5, KINDS);
+    check_long(KEYS_OF(partitioned_ints, launch, int), (1 << 14) * 32 + 5,
+               1); // searches by 4 lanes
+    check(PAIRS_OF(partitioned_wide, launch, wide, unsigned int), of_wide, 1024, 3);
+    check_counts(KEYS_OF(partitioned_counted, found, int), 8192, 30149, 134224);
 #endif
 #endif
     return tap_done();

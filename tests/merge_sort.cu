@@ -440,8 +440,8 @@ int main(void)
     test_begin();
 #if defined(SIMT) && !defined(TEST_ONLY)
     check_count(4332, 18.8, 8.02, 8.02);
-    check_count(4 * 4332, 22.2, 25.32, 16.18);
-    check_count(16 * 4332, 25.6, 43.44, 24.38);
+    check_count(4 * 4332, 22.0, 24.35, 16.18);
+    check_count(16 * 4332, 25.2, 40.89, 24.38);
 #endif
 #if TESTED(merge_sort)
     const sorter<unsigned int, unsigned int> none = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/merge.h: two sorted arrays become one, stably; keys only, or keys with values. This is the rung to use:
-// merge/pipelined.h, whose top comment is the manual of parameters, arguments, errors and costs.
+// merge/partitioned.h, whose top comment is the manual of parameters, arguments, errors and costs.
 //
 //     #define COARSEN_NAME merge_f32
 //     #define COARSEN_TYPE float
@@ -20,8 +20,9 @@
 //     tiled.h       + a tile in shared memory: reads and writes in order, and searches there
 //     circular.h    + circular buffers: a block walks over tiles, and searches in global memory once
 //     pipelined.h   + asynchronous copies of the next tile's keys, while one is merged
+//     partitioned.h, from tiled.h on: all ends of tiles are searched for first, and four times as many threads run
 //
-// Why the last: each key is read once and each result written once, in one launch and with no scratch, and no
-// tile waits for memory except a block's first. It gives the same bits on every run.
+// Why the last: each key is read once and each result written once, at the speed of a copy, with no scratch. It gives the
+// same bits on every run.
 
-#include "merge/pipelined.h"
+#include "merge/partitioned.h"

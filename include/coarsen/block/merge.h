@@ -23,6 +23,8 @@
 //     size_t NAME_co_rank(size_t k, const COARSEN_TYPE *a, size_t m, const COARSEN_TYPE *b, size_t n)
 //         how many of the first k results come from a, whose m keys are sorted, as are b's n; k <= m + n
 //     size_t NAME_warp_co_rank(the same)       by a warp, all 32 lanes of which call, with the same arguments
+//     size_t NAME_group_co_rank(the same, unsigned int bits)    by 2^bits lanes of a warp, from a multiple of so many on:
+//         bits is from 1 to 5
 //     NAME_run    a run of fewer than 2^31 keys in the first 2^32 bytes of an array: base, first, count, size. Key e of
 //                 it is at base + first + e, if it lies in no ring. In a ring of `size` places from base on, first
 //                 is less than that, and what would be at base + size or behind it is `size` places before.
@@ -43,8 +45,8 @@
 // these keys. keys, out and from may be anywhere; NAME_run_rank, NAME_merge_run and NAME_block_merge are meant for
 // shared memory.
 // Cost: a search takes log2(min(m, n)) steps, one after the other, of two keys each; in rings up to two more. That of
-// a warp takes a step per factor of 33, in 32 probes; and of 257, in 256, when no more than 66048 results are left to
-// choose from: then what is probed lies close together.
+// lanes takes a step per factor of as many, and each lane reads two keys per step: five times fewer steps by a warp, of
+// which each reads 32 times as much.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012); Hwu, Kirk, El Hajj, Programming Massively
 // Parallel Processors, 4th ed., section 12.4.
 
@@ -72,28 +74,25 @@ COARSEN_DEVICE size_t COARSEN_(co_rank)(size_t k, const COARSEN_TYPE *a, size_t 
 }
 
 // Each probe that is among the first k results has all that are lower among them. So it is enough to count them.
-COARSEN_DEVICE size_t COARSEN_(warp_co_rank)(size_t k, const COARSEN_TYPE *a, size_t m,
-                                             const COARSEN_TYPE *b, size_t n)
+COARSEN_INLINE size_t COARSEN_(group_co_rank)(size_t k, const COARSEN_TYPE *a, size_t m,
+                                              const COARSEN_TYPE *b, size_t n, unsigned int bits)
 {
-    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int lanes = 1u << bits, lane = threadIdx.x % lanes;
+    const unsigned int group = 0xffffffff >> (32 - lanes) << (threadIdx.x % 32 - lane);
     size_t low = k > n ? k - n : 0, high = coarsen_min(k, m);
     while (low < high) {
-        const bool close = high - low < 257 * 257;
-        const size_t step = (close ? (high - low) / 257 : (high - low) / 33) + 1;
-        bool among[8]; // read first, so that one wait is enough for all
-        unsigned int count = 0;
-#pragma unroll
-        for (unsigned int p = 0; p < 8; p++) {
-            const size_t i = low + step * (p * 32 + lane + 1) - 1;
-            among[p] = (p == 0 || close) && i < high && !COARSEN_(less)(b[k - 1 - i], a[i]);
-        }
-#pragma unroll
-        for (unsigned int p = 0; p < 8; p++)
-            count += (unsigned int)__popc(__ballot_sync(0xffffffff, among[p]));
-        low += step * count;
+        const size_t step = ((high - low) >> bits) + 1, i = low + step * (lane + 1) - 1;
+        const bool among = i < high && !COARSEN_(less)(b[k - 1 - i], a[i]);
+        low += step * (unsigned int)__popc(__ballot_sync(group, among));
         high = coarsen_min(high, low + step - 1);
     }
     return low;
+}
+
+COARSEN_DEVICE size_t COARSEN_(warp_co_rank)(size_t k, const COARSEN_TYPE *a, size_t m,
+                                             const COARSEN_TYPE *b, size_t n)
+{
+    return COARSEN_(group_co_rank)(k, a, m, b, n, 5);
 }
 
 typedef struct {
