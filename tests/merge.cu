@@ -1004,7 +1004,7 @@ int main(void)
     check_long(KEYS_OF(partitioned_ints, launch, int), (1 << 14) * 32 + 5,
                1); // searches by 4 lanes
     check(PAIRS_OF(partitioned_wide, launch, wide, unsigned int), of_wide, 1024, 3);
-    check_counts(KEYS_OF(partitioned_counted, found, int), 8192, 30149, 134224);
+    check_counts(KEYS_OF(partitioned_counted, found, int), 8192, 30149, 134480);
 #endif
 #endif
     return tap_done();

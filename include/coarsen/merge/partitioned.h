@@ -99,16 +99,16 @@
                                          : 8 * COARSE_FACTOR / (COARSEN_SIZE + COARSEN_BESIDE))
 enum {
     COARSEN_(each) = COARSEN_ODD(COARSEN_RUN), // results of a thread's run, at the most
-    // Of each input a tile has so many keys behind those that it needs: no run ends with the last of them.
-    COARSEN_(behind) = COARSEN_(each) + 1,
+    // Of each input a tile has so many keys behind those that it needs: no run ends with the last but one of them.
+    COARSEN_(behind) = COARSEN_(each) + 2,
 };
 
 // Blocks per multiprocessor, where it has 2048 threads and nothing needs more than 32 registers of each.
 #if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030
 #define COARSEN_RESIDENT                                                                           \
-    (COARSEN_APART || COARSE_FACTOR > COARSEN_FACTOR || COARSEN_SIZE + COARSEN_BESIDE > 16 ? 1     \
-     : BLOCK_DIM < 128                                                                     ? 16    \
-                       : 2048 / BLOCK_DIM)
+    (COARSE_FACTOR > COARSEN_FACTOR || COARSEN_SIZE + COARSEN_BESIDE > 16 ? 1                      \
+     : BLOCK_DIM < 128                                                    ? 16                     \
+                                                                          : 2048 / BLOCK_DIM)
 #else
 #define COARSEN_RESIDENT 1
 #endif
@@ -220,44 +220,60 @@ COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *
         *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)from;
 }
 
-// Begins to copy the keys from a and b on, as many as the runs count, and tells where they are. Only where an array
-// begins or ends can a vector be cut.
+// Begins to copy the keys from a and b on, as many as the runs count or are there, and tells where they are. The last one
+// of each is only there to be read; in the place of those that are not there it writes any key. Only where an array begins
+// or ends can a vector be cut.
 COARSEN_INLINE void COARSEN_(copy_keys)(COARSEN_(arrays) arrays, size_t a, size_t b,
                                         COARSEN_(run) * run_a, COARSEN_(run) * run_b,
                                         COARSEN_TYPE *keys)
 {
-    const unsigned int items = COARSEN_(items);
+    const unsigned int items = COARSEN_(items), want_a = run_a->count, want_b = run_b->count;
+    const size_t a_left = arrays.m - a, b_left = arrays.n - b;
     const unsigned int past_a = (unsigned int)((COARSEN_(skip)(arrays.a) + a) % COARSEN_ITEMS);
     const unsigned int past_b = (unsigned int)((COARSEN_(skip)(arrays.b) + b) % COARSEN_ITEMS);
-    const unsigned int of_a = run_a->count > 0 ? (past_a + run_a->count + items - 1) / items : 0;
-    const unsigned int of_b = run_b->count > 0 ? (past_b + run_b->count + items - 1) / items : 0;
-    const bool whole_a = of_a == 0 || (a >= past_a && of_a * items <= arrays.m - a + past_a);
-    const bool whole_b = of_b == 0 || (b >= past_b && of_b * items <= arrays.n - b + past_b);
-    run_a->first = past_a;
-    run_b->first = of_a * items + past_b;
+    const unsigned int base = (past_a + want_a + items - 1) / items * items; // of b's
+    const unsigned int there_a = (unsigned int)coarsen_min(want_a, a_left);
+    const unsigned int there_b = (unsigned int)coarsen_min(want_b, b_left);
+    const unsigned int of_a = there_a > 0 ? (past_a + there_a + items - 1) / items : 0;
+    const unsigned int of_b = there_b > 0 ? (past_b + there_b + items - 1) / items : 0;
+    const bool whole_a =
+        of_a == 0 || (a >= past_a && of_a * items == base && base <= a_left + past_a);
+    const bool whole_b = of_b == 0 || (b >= past_b && of_b * items <= b_left + past_b);
     if (whole_a && whole_b) {
         const COARSEN_TYPE *const from_a = of_a > 0 ? arrays.a + (a - past_a) : NULL;
         const COARSEN_TYPE *const from_b = of_b > 0 ? arrays.b + (b - past_b) : NULL;
+        COARSEN_TYPE *const to = of_a > 0 ? keys : keys + base;
 #pragma unroll 4
         for (unsigned int v = threadIdx.x; v < of_a + of_b; v += blockDim.x)
             COARSEN_(copy_vector)
-        (keys + v * items, v < of_a ? from_a + v * items : from_b + (v - of_a) * items);
-        return;
-    }
+        (to + v * items, v < of_a ? from_a + v * items : from_b + (v - of_a) * items);
+    } else {
 #pragma unroll 1
-    for (unsigned int v = threadIdx.x; v < of_a + of_b; v += blockDim.x) {
-        const COARSEN_TYPE *const array = v < of_a ? arrays.a : arrays.b;
-        const size_t n = v < of_a ? arrays.m : arrays.n, past = v < of_a ? past_a : past_b;
-        const size_t e =
-            v < of_a ? a + v * items : b + (v - of_a) * items; // it begins with e - past
-        if (e >= past && e - past + items <= n)
-            COARSEN_(copy_vector)(keys + v * items, array + (e - past));
-        else
+        for (unsigned int v = threadIdx.x; v < of_a + of_b; v += blockDim.x) {
+            const bool in_a = v < of_a;
+            const COARSEN_TYPE *const array = in_a ? arrays.a : arrays.b;
+            const unsigned int part = in_a ? v * items : (v - of_a) * items;
+            const size_t n = in_a ? arrays.m : arrays.n, past = in_a ? past_a : past_b;
+            const size_t e = (in_a ? a : b) + part; // the vector begins with e - past
+            COARSEN_TYPE *const to = keys + (in_a ? part : base + part);
+            if (e >= past && e - past + items <= n)
+                COARSEN_(copy_vector)(to, array + (e - past));
+            else
 #pragma unroll 1
-            for (unsigned int k = 0; k < items; k++)
-                if (e + k >= past && e + k - past < n)
-                    keys[v * items + k] = array[e + k - past];
+                for (unsigned int k = 0; k < items; k++)
+                    if (e + k >= past && e + k - past < n)
+                        to[k] = array[e + k - past];
+        }
     }
+    if (there_a < want_a || there_b < want_b) {
+        const COARSEN_TYPE any = arrays.m > 0 ? arrays.a[0] : arrays.b[0];
+        for (unsigned int e = there_a + threadIdx.x; e < want_a; e += blockDim.x)
+            keys[past_a + e] = any;
+        for (unsigned int e = there_b + threadIdx.x; e < want_b; e += blockDim.x)
+            keys[base + past_b + e] = any;
+    }
+    *run_a = COARSEN_(run_of)(past_a, there_a < want_a ? there_a : want_a - 1);
+    *run_b = COARSEN_(run_of)(base + past_b, there_b < want_b ? there_b : want_b - 1);
 }
 
 // Writes so many results to out, which begins with a vector.
@@ -299,23 +315,21 @@ COARSEN_INLINE void COARSEN_(merge_held)(unsigned int i, unsigned int j, const C
 {
     const unsigned int a_end = a.first + a.count, b_end = b.first + b.count;
     unsigned int next_a = a.first + i, next_b = b.first + j;
-    COARSEN_TYPE key_a = keys[!ends || next_a < a_end ? next_a : next_b];
-    COARSEN_TYPE key_b = keys[!ends || next_b < b_end ? next_b : next_a];
+    COARSEN_TYPE key_a = keys[next_a], key_b = keys[next_b];
 #pragma unroll
     for (unsigned int k = 0; k < COARSEN_(each); k++) {
         const bool from_b = (ends && next_a >= a_end) ||
                             ((!ends || next_b < b_end) && COARSEN_(less)(key_b, key_a));
-        const unsigned int place = from_b ? next_b : next_a, after = place + 1;
+        const unsigned int place = from_b ? next_b : next_a;
         item[k] = from_b ? key_b : key_a;
         if (from)
             from[k] = place;
         if (k + 1 < COARSEN_(each)) {
-            const bool more = !ends || after < (from_b ? b_end : a_end);
-            const COARSEN_TYPE next = more ? keys[after] : item[k];
+            const COARSEN_TYPE next = keys[place + 1];
             key_a = from_b ? key_a : next;
             key_b = from_b ? next : key_b;
-            next_a = from_b ? next_a : after;
-            next_b = from_b ? after : next_b;
+            next_a = from_b ? next_a : place + 1;
+            next_b = from_b ? place + 1 : next_b;
         }
     }
 }
@@ -341,11 +355,9 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
     // If the arrays are not sorted, the ends may be any.
     const unsigned int of_a = a_stop > a ? (unsigned int)coarsen_min(a_stop - a, count) : 0;
-    const size_t b = start - a, a_left = arrays.m - a, b_left = arrays.n - b;
-    COARSEN_(run)
-    run_a = COARSEN_(run_of)(0, (unsigned int)coarsen_min(of_a + COARSEN_(behind), a_left));
-    COARSEN_(run)
-    run_b = COARSEN_(run_of)(0, (unsigned int)coarsen_min(count - of_a + COARSEN_(behind), b_left));
+    const size_t b = start - a;
+    COARSEN_(run) run_a = COARSEN_(run_of)(0, of_a + COARSEN_(behind));
+    COARSEN_(run) run_b = COARSEN_(run_of)(0, count - of_a + COARSEN_(behind));
     COARSEN_(copy_keys)(arrays, a, b, &run_a, &run_b, keys);
 #ifdef COARSEN_VALUE
     COARSEN_VALUE *const values = (COARSEN_VALUE *)((char *)coarsen_shared + areas.values);
@@ -361,17 +373,14 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
     unsigned int j = mine - i;
     if (!COARSEN_(held)(each)) {
         COARSEN_TYPE *const merged = (COARSEN_TYPE *)((char *)coarsen_shared + areas.merged);
-        const unsigned int left = busy ? count - mine : 0;
 #ifdef COARSEN_VALUE
         unsigned int *const from = (unsigned int *)((char *)coarsen_shared + areas.from);
         unsigned int *const of_mine = from + mine;
 #else
         unsigned int *const of_mine = NULL;
 #endif
-        if (left >= each)
+        if (busy)
             COARSEN_(merge_run)(&i, &j, each, keys, run_a, run_b, merged + mine, of_mine, true);
-        else
-            COARSEN_(merge_run)(&i, &j, left, keys, run_a, run_b, merged + mine, of_mine, false);
         __syncthreads();
         COARSEN_(write)(arrays.out + start, merged, count);
 #ifdef COARSEN_VALUE
