@@ -14,8 +14,8 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 512, or tuned    | threads per block, at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR        | 19, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
-// Keys of less than 4 bytes, without values, have 256 and 15 in place of 512 and 19.
+// | COARSE_FACTOR        | 19, or 17 for keys of 4 bytes, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
+// Keys of less than 4 bytes, without values, have 256 and 15.
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/copy.h, block/merge.h, block/overlap.h and block/vector.h,
 // NAME_ends_kernel(arrays, head, tile, bits) and NAME_kernel(arrays, head, each, found), of which NAME_launch launches the
@@ -77,7 +77,8 @@
 #define COARSEN_FACTOR 19
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR (COARSEN_APART ? 15 : COARSEN_FACTOR)
+#define COARSE_FACTOR                                                                              \
+    (COARSEN_APART ? 15 : COARSEN_BESIDE == 0 && COARSEN_SIZE == 4 ? 17 : COARSEN_FACTOR)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -99,8 +100,8 @@
                                          : 8 * COARSE_FACTOR / (COARSEN_SIZE + COARSEN_BESIDE))
 enum {
     COARSEN_(each) = COARSEN_ODD(COARSEN_RUN), // results of a thread's run, at the most
-    // Of each input a tile has so many keys behind those that it needs: no run ends with the last but one of them.
-    COARSEN_(behind) = COARSEN_(each) + 2,
+    // Of each input a tile has so many keys behind those that it needs: no run ends with the last of them.
+    COARSEN_(behind) = COARSEN_(each) + 1,
 };
 
 // Blocks per multiprocessor, where it has 2048 threads and nothing needs more than 32 registers of each.
@@ -139,7 +140,7 @@ typedef struct {
 COARSEN_HOST_DEVICE COARSEN_(areas) COARSEN_(areas_of)(unsigned int threads, unsigned int each)
 {
     const unsigned int tile = threads * each, size = (unsigned int)COARSEN_SIZE;
-    const unsigned int keys = tile + 2 * COARSEN_(behind) + 4 * COARSEN_(items);
+    const unsigned int keys = tile + 2 * (COARSEN_(behind) + 2 * COARSEN_(items));
     COARSEN_(areas) areas;
     areas.values = (keys * size + 15) / 16 * 16;
     areas.merged = areas.values + (keys * (unsigned int)COARSEN_BESIDE + 15) / 16 * 16;
@@ -220,60 +221,55 @@ COARSEN_INLINE void COARSEN_(copy_vector)(COARSEN_TYPE *to, const COARSEN_TYPE *
         *(COARSEN_(vector) *)to = *(const COARSEN_(vector) *)from;
 }
 
-// Begins to copy the keys from a and b on, as many as the runs count or are there, and tells where they are. The last one
-// of each is only there to be read; in the place of those that are not there it writes any key. Only where an array begins
-// or ends can a vector be cut.
+// Begins to copy vectors, of which the first has element `first` of n, and begins `past` before it. Not all of their
+// elements may be there: in the place of the others it writes any key, so that each place may be read.
+COARSEN_INLINE void COARSEN_(copy_cut)(COARSEN_TYPE *to, const COARSEN_TYPE *array, size_t n,
+                                       size_t first, unsigned int past, unsigned int vectors,
+                                       const COARSEN_TYPE *any)
+{
+#pragma unroll 1
+    for (unsigned int v = threadIdx.x; v < vectors; v += blockDim.x) {
+        const size_t e = first + v * COARSEN_(items); // of which `past` is to be taken
+        if (e >= past && e - past + COARSEN_ITEMS <= n)
+            COARSEN_(copy_vector)(to + v * COARSEN_(items), array + (e - past));
+        else
+#pragma unroll 1
+            for (unsigned int k = 0; k < COARSEN_ITEMS; k++)
+                to[v * COARSEN_(items) + k] =
+                    e + k >= past && e + k - past < n ? array[e + k - past] : *any;
+    }
+}
+
+// Begins to copy the keys from a and b on, as many as the runs count and one more each; tells where they are, and how
+// many are there.
 COARSEN_INLINE void COARSEN_(copy_keys)(COARSEN_(arrays) arrays, size_t a, size_t b,
                                         COARSEN_(run) * run_a, COARSEN_(run) * run_b,
                                         COARSEN_TYPE *keys)
 {
-    const unsigned int items = COARSEN_(items), want_a = run_a->count, want_b = run_b->count;
-    const size_t a_left = arrays.m - a, b_left = arrays.n - b;
+    const unsigned int items = COARSEN_(items);
     const unsigned int past_a = (unsigned int)((COARSEN_(skip)(arrays.a) + a) % COARSEN_ITEMS);
     const unsigned int past_b = (unsigned int)((COARSEN_(skip)(arrays.b) + b) % COARSEN_ITEMS);
-    const unsigned int base = (past_a + want_a + items - 1) / items * items; // of b's
-    const unsigned int there_a = (unsigned int)coarsen_min(want_a, a_left);
-    const unsigned int there_b = (unsigned int)coarsen_min(want_b, b_left);
-    const unsigned int of_a = there_a > 0 ? (past_a + there_a + items - 1) / items : 0;
-    const unsigned int of_b = there_b > 0 ? (past_b + there_b + items - 1) / items : 0;
-    const bool whole_a =
-        of_a == 0 || (a >= past_a && of_a * items == base && base <= a_left + past_a);
-    const bool whole_b = of_b == 0 || (b >= past_b && of_b * items <= b_left + past_b);
-    if (whole_a && whole_b) {
-        const COARSEN_TYPE *const from_a = of_a > 0 ? arrays.a + (a - past_a) : NULL;
-        const COARSEN_TYPE *const from_b = of_b > 0 ? arrays.b + (b - past_b) : NULL;
-        COARSEN_TYPE *const to = of_a > 0 ? keys : keys + base;
+    const unsigned int of_a = (past_a + run_a->count + items) / items; // vectors
+    const unsigned int of_b = (past_b + run_b->count + items) / items;
+    run_a->first = past_a;
+    run_b->first = of_a * items + past_b;
+    if (a >= items && b >= items && of_a * items <= arrays.m - a &&
+        of_b * items <= arrays.n - b) { // as all but the arrays' ends
+        // Addresses from which vector v of both is as far; that of b need not be in the array.
+        const unsigned int size = items * (unsigned int)COARSEN_SIZE;
+        const size_t from_a = (size_t)(arrays.a + (a - past_a));
+        const size_t from_b = (size_t)(arrays.b + (b - past_b)) - of_a * size;
 #pragma unroll 4
         for (unsigned int v = threadIdx.x; v < of_a + of_b; v += blockDim.x)
             COARSEN_(copy_vector)
-        (to + v * items, v < of_a ? from_a + v * items : from_b + (v - of_a) * items);
-    } else {
-#pragma unroll 1
-        for (unsigned int v = threadIdx.x; v < of_a + of_b; v += blockDim.x) {
-            const bool in_a = v < of_a;
-            const COARSEN_TYPE *const array = in_a ? arrays.a : arrays.b;
-            const unsigned int part = in_a ? v * items : (v - of_a) * items;
-            const size_t n = in_a ? arrays.m : arrays.n, past = in_a ? past_a : past_b;
-            const size_t e = (in_a ? a : b) + part; // the vector begins with e - past
-            COARSEN_TYPE *const to = keys + (in_a ? part : base + part);
-            if (e >= past && e - past + items <= n)
-                COARSEN_(copy_vector)(to, array + (e - past));
-            else
-#pragma unroll 1
-                for (unsigned int k = 0; k < items; k++)
-                    if (e + k >= past && e + k - past < n)
-                        to[k] = array[e + k - past];
-        }
+        (keys + v * items, (const COARSEN_TYPE *)((v < of_a ? from_a : from_b) + v * size));
+        return;
     }
-    if (there_a < want_a || there_b < want_b) {
-        const COARSEN_TYPE any = arrays.m > 0 ? arrays.a[0] : arrays.b[0];
-        for (unsigned int e = there_a + threadIdx.x; e < want_a; e += blockDim.x)
-            keys[past_a + e] = any;
-        for (unsigned int e = there_b + threadIdx.x; e < want_b; e += blockDim.x)
-            keys[base + past_b + e] = any;
-    }
-    *run_a = COARSEN_(run_of)(past_a, there_a < want_a ? there_a : want_a - 1);
-    *run_b = COARSEN_(run_of)(base + past_b, there_b < want_b ? there_b : want_b - 1);
+    const COARSEN_TYPE *const any = arrays.m > 0 ? arrays.a : arrays.b;
+    COARSEN_(copy_cut)(keys, arrays.a, arrays.m, a, past_a, of_a, any);
+    COARSEN_(copy_cut)(keys + of_a * items, arrays.b, arrays.n, b, past_b, of_b, any);
+    run_a->count = (unsigned int)coarsen_min(run_a->count, arrays.m - a);
+    run_b->count = (unsigned int)coarsen_min(run_b->count, arrays.n - b);
 }
 
 // Writes so many results to out, which begins with a vector.
@@ -295,10 +291,13 @@ COARSEN_INLINE void COARSEN_(copy_values)(const COARSEN_VALUE *a, const COARSEN_
                                           COARSEN_VALUE *values)
 {
     const unsigned int size = (unsigned int)sizeof(COARSEN_VALUE), of_a = run_a.count;
+    const size_t from_a = (size_t)a, from_b = (size_t)b - of_a * size; // as in copy_keys
 #pragma unroll 4
     for (unsigned int e = threadIdx.x; e < of_a + run_b.count; e += blockDim.x) {
-        COARSEN_VALUE *const to = values + (e < of_a ? run_a.first + e : run_b.first + (e - of_a));
-        const COARSEN_VALUE *const from = e < of_a ? a + e : b + (e - of_a);
+        const bool in_a = e < of_a;
+        COARSEN_VALUE *const to = values + (e + (in_a ? run_a.first : run_b.first - of_a));
+        const COARSEN_VALUE *const from =
+            (const COARSEN_VALUE *)((in_a ? from_a : from_b) + e * size);
         if (size == 4 || size == 8 || size == 16)
             COARSEN_(copy_async)(to, from, size);
         else
@@ -345,19 +344,25 @@ COARSEN_DEVICE void COARSEN_(merge_one)(COARSEN_(arrays) arrays, unsigned int k)
 #endif
 }
 
-// Merges a tile: results from `start` on, which is at a vector's boundary. a: how many of the results before it come from
-// that array, and a_stop: of those before its end. each: results of a thread's run.
-COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, unsigned int count,
-                                         size_t a, size_t a_stop, unsigned int each)
+// A tile's results, from `start` on, which is at a vector's boundary; and where it begins and ends in a. In shared memory:
+// while a thread holds its results, it has no registers left for what it needs only then.
+typedef struct {
+    size_t ends[2], start;
+    unsigned int count;
+} COARSEN_(tile);
+
+// Merges a tile. each: results of a thread's run.
+COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, const COARSEN_(tile) * tile,
+                                         unsigned int each)
 {
     const COARSEN_(areas) areas = COARSEN_(areas_of)(blockDim.x, each);
-    const unsigned int mine = threadIdx.x * each;
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)coarsen_shared;
+    const size_t a = tile->ends[0], b = tile->start - a;
     // If the arrays are not sorted, the ends may be any.
-    const unsigned int of_a = a_stop > a ? (unsigned int)coarsen_min(a_stop - a, count) : 0;
-    const size_t b = start - a;
+    const unsigned int of_a =
+        tile->ends[1] > a ? (unsigned int)coarsen_min(tile->ends[1] - a, tile->count) : 0;
     COARSEN_(run) run_a = COARSEN_(run_of)(0, of_a + COARSEN_(behind));
-    COARSEN_(run) run_b = COARSEN_(run_of)(0, count - of_a + COARSEN_(behind));
+    COARSEN_(run) run_b = COARSEN_(run_of)(0, tile->count - of_a + COARSEN_(behind));
     COARSEN_(copy_keys)(arrays, a, b, &run_a, &run_b, keys);
 #ifdef COARSEN_VALUE
     COARSEN_VALUE *const values = (COARSEN_VALUE *)((char *)coarsen_shared + areas.values);
@@ -368,7 +373,8 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
     COARSEN_(copies_wait)(0);
     __syncthreads();
 
-    const bool busy = mine < count;
+    const unsigned int mine = threadIdx.x * each;
+    const bool busy = mine < tile->count;
     unsigned int i = busy ? COARSEN_(run_rank)(mine, keys, run_a, run_b) : 0;
     unsigned int j = mine - i;
     if (!COARSEN_(held)(each)) {
@@ -382,11 +388,11 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
         if (busy)
             COARSEN_(merge_run)(&i, &j, each, keys, run_a, run_b, merged + mine, of_mine, true);
         __syncthreads();
-        COARSEN_(write)(arrays.out + start, merged, count);
+        COARSEN_(write)(arrays.out + tile->start, merged, tile->count);
 #ifdef COARSEN_VALUE
 #pragma unroll 4
-        for (unsigned int e = threadIdx.x; e < count; e += blockDim.x)
-            arrays.out_values[start + e] =
+        for (unsigned int e = threadIdx.x; e < tile->count; e += blockDim.x)
+            arrays.out_values[tile->start + e] =
                 values[from[e] >> 31 ? run_b.first + ~from[e] : run_a.first + from[e]];
 #endif
         return;
@@ -409,7 +415,7 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
         for (unsigned int k = 0; k < COARSEN_(each); k++) {
             keys[mine + k] = item[k];
 #ifdef COARSEN_VALUE
-            if (mine + k < count)
+            if (mine + k < tile->count)
                 value[k] = values[from[k]];
 #endif
         }
@@ -418,15 +424,15 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
     if (busy)
 #pragma unroll
         for (unsigned int k = 0; k < COARSEN_(each); k++)
-            if (mine + k < count)
+            if (mine + k < tile->count)
                 values[mine + k] = value[k];
 #endif
-    COARSEN_(write)(arrays.out + start, keys, count);
+    COARSEN_(write)(arrays.out + tile->start, keys, tile->count);
 #ifdef COARSEN_VALUE
     __syncthreads();
 #pragma unroll 4
-    for (unsigned int e = threadIdx.x; e < count; e += blockDim.x)
-        arrays.out_values[start + e] = values[e];
+    for (unsigned int e = threadIdx.x; e < tile->count; e += blockDim.x)
+        arrays.out_values[tile->start + e] = values[e];
 #endif
 }
 
@@ -435,10 +441,11 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t start, 
 COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     COARSEN_(kernel)(COARSEN_(arrays) arrays, unsigned int head, unsigned int each, bool found)
 {
-    __shared__ size_t ends[2];
-    const unsigned int tile = blockDim.x * each;
-    const size_t all = arrays.m + arrays.n, start = head + (size_t)blockIdx.x * tile;
-    const unsigned int count = start < all ? (unsigned int)coarsen_min(tile, all - start) : 0;
+    __shared__ COARSEN_(tile) tile;
+    const size_t all = arrays.m + arrays.n;
+    const size_t start = head + (size_t)blockIdx.x * (blockDim.x * each);
+    const size_t stop = coarsen_min(start + blockDim.x * each, all);
+    const unsigned int count = start < stop ? (unsigned int)(stop - start) : 0;
     if (!found) {
         COARSEN_(ask_for)(arrays.a, arrays.m * COARSEN_SIZE);
         COARSEN_(ask_for)(arrays.b, arrays.n * COARSEN_SIZE);
@@ -451,12 +458,14 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
         COARSEN_(merge_one)(arrays, threadIdx.x);
     COARSEN_(follow)();
     if (!found || count * COARSEN_SIZE < COARSEN_ENDS_SIZE)
-        COARSEN_(find_ends)(arrays, start, start + count, ends);
+        COARSEN_(find_ends)(arrays, start, start + count, tile.ends);
     else if (threadIdx.x < COARSEN_ENDS_SIZE)
-        ((unsigned char *)ends)[threadIdx.x] =
+        ((unsigned char *)tile.ends)[threadIdx.x] =
             ((const unsigned char *)(arrays.out + start))[threadIdx.x];
+    if (threadIdx.x == 0)
+        tile.start = start, tile.count = count;
     __syncthreads();
-    COARSEN_(merge_tile)(arrays, start, count, ends[0], ends[1], each);
+    COARSEN_(merge_tile)(arrays, &tile, each);
 }
 
 // ---- the launch -------------------------------------------------------------------------------------------------
