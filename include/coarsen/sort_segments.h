@@ -605,6 +605,24 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
 
 // ---- longer segments: some warps of a block, or all of several ----------------------------------------------
 
+// Whether the warp's items are in order, where lane l has l, 32 + l, ... of them. Most that are not, are not from the start.
+COARSEN_INLINE bool COARSEN_(in_order)(const COARSEN_(item) * item, unsigned int many)
+{
+    const unsigned int lane = threadIdx.x % 32;
+    bool sorted = true;
+#pragma unroll
+    for (unsigned int k = 0; k < many; k++)
+        if (sorted) { // the next one of lane 31's is lane 0's next one
+            COARSEN_(item) next = lane == 0 && k + 1 < many ? item[k + 1] : item[k];
+#pragma unroll
+            for (unsigned int w = 0; w < COARSEN_WORDS; w++)
+                next.word[w] = __shfl_sync(0xffffffff, next.word[w], (int)((lane + 1) % 32));
+            const bool last = lane == 31 && k + 1 == many;
+            sorted = __all_sync(0xffffffff, last || !COARSEN_(before)(next, item[k]));
+        }
+    return sorted;
+}
+
 // Keys `start` and behind it, to the same places of out, by a team of so many warps, a lane taking `many`. All threads
 // of the block call.
 COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *words, size_t start,
@@ -625,23 +643,33 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
         const unsigned int e = own + k * 32 + t % 32;
         item[k] = e < count ? COARSEN_(item_of)(key[k], e) : COARSEN_(no_item)();
     }
-    if (own < count) {
+    // What is in order is left as it is: a warp's items, and then each two runs.
+    unsigned int place = own + t % 32, gap = 32;
+    if (own < count && !COARSEN_(in_order)(item, many)) {
         COARSEN_(sort_lane)(item, many);
         COARSEN_(sort_lanes)(item, many, 32);
+        place = t * many, gap = 1;
     }
+    bool changed = true;
 #pragma unroll 1
     for (unsigned int run = 32 * many;; run *= 2) {
         __syncthreads();
+        if (changed)
 #pragma unroll
-        for (unsigned int k = 0; k < many; k++)
-            COARSEN_(put)(words, at + t * many + k, item[k]);
+            for (unsigned int k = 0; k < many; k++)
+                COARSEN_(put)(words, at + place + k * gap, item[k]);
         __syncthreads();
         if (run >= warps * 32 * many)
             break;
         const unsigned int rank = t * many & (2 * run - 1);
-        const unsigned int first = t * many - rank;
-        if (first + run < count) // or the second run has no keys
+        const unsigned int first = t * many - rank, second = first + run;
+        changed = second < count && // or the second run has no keys
+                  COARSEN_(before)(COARSEN_(get)(words, at + second, false),
+                                   COARSEN_(get)(words, at + second - 1, false));
+        if (changed) {
             COARSEN_(merge_items)(words, at + first, run, run, rank, false, many, item);
+            place = t * many, gap = 1;
+        }
     }
 #ifdef COARSEN_VALUE
     COARSEN_VALUE value[COARSE_FACTOR];
@@ -790,6 +818,18 @@ COARSEN_INLINE void COARSEN_(merge_tiles)(COARSEN_(arrays) arrays, unsigned int 
         // Place e of the tile, first a's part and then b's, is in the array at from_a + e or from_b + e.
         const size_t from_a = start + pair.first + of_a;
         const size_t from_b = start + pair.first + pair.a_count + (pair.rank - of_a) - a_part;
+        if (a_part == 0 || a_part == all) { // of one run alone, as of keys that are in order
+            const size_t from = a_part == 0 ? from_b : from_a;
+            const size_t to = start + (job->first + w) * COARSEN_TILE;
+#pragma unroll 8
+            for (unsigned int e = t; e < all; e += BLOCK_DIM) {
+                arrays.out[to + e] = arrays.in[from + e];
+#ifdef COARSEN_VALUE
+                arrays.out_values[to + e] = arrays.in_values[from + e];
+#endif
+            }
+            continue;
+        }
 #pragma unroll 8
         for (unsigned int e = t; e < COARSEN_TILE; e += BLOCK_DIM) {
             COARSEN_(item) one = COARSEN_(no_item)();
