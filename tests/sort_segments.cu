@@ -169,8 +169,8 @@ static bool one(const sorter<K, V, O> &s, const std::vector<O> &ends, size_t beh
                 size_t number, const char *what)
 {
     const size_t n = (size_t)ends.back() + behind;
-    const shape shapes[] = {RANDOM, FEW, SORTED, REVERSED, CONSTANT, GREATEST};
-    const shape of = shapes[number % 6];
+    const shape shapes[] = {RANDOM, FEW, SORTED, REVERSED, CONSTANT, NEARLY, GREATEST};
+    const shape of = shapes[number % 7];
     const uint64_t bits = test_random(number, n);
     const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
     const int in_place = bits >> 16 & 3;

@@ -69,10 +69,13 @@ template <class K> static std::vector<K> make(shape of, size_t n, uint64_t seed)
                                     sizeof(K) == 4 ? 0xffc00001u : 0xfff8000000000001};
         x[i] = key_of<K>(special[i / 7 % 6]);
     }
-    if (of == SORTED || of == REVERSED)
+    if (of == SORTED || of == REVERSED || of == NEARLY)
         std::stable_sort(x.begin(), x.end(), [&](K a, K b) {
-            return of == SORTED ? order_of(a) < order_of(b) : order_of(b) < order_of(a);
+            return of == REVERSED ? order_of(b) < order_of(a) : order_of(a) < order_of(b);
         });
+    // Here and there, two neighbours the wrong way round.
+    for (size_t i = 1; of == NEARLY && i < n; i += 1 + test_random(seed, i) % 200)
+        std::swap(x[i - 1], x[i]);
     return x;
 }
 

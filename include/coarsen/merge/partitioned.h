@@ -14,8 +14,8 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 512, or tuned    | threads per block, at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR        | 19, or 17 for keys of 4 bytes, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
-// Keys of less than 4 bytes, without values, have 256 and 15.
+// | COARSE_FACTOR        | 15, or 19 for keys of 8 bytes, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
+// Keys of less than 4 bytes, without values, have blocks of 256.
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/copy.h, block/merge.h, block/overlap.h and block/vector.h,
 // NAME_ends_kernel(arrays, head, tile, bits) and NAME_kernel(arrays, head, each, found), of which NAME_launch launches the
@@ -77,8 +77,8 @@
 #define COARSEN_FACTOR 19
 #endif
 #ifndef COARSE_FACTOR
-#define COARSE_FACTOR                                                                              \
-    (COARSEN_APART ? 15 : COARSEN_BESIDE == 0 && COARSEN_SIZE == 4 ? 17 : COARSEN_FACTOR)
+// Of words, less than 16: where the runs of a warp take 16 of one input each, its lanes meet in two banks.
+#define COARSE_FACTOR (COARSEN_BESIDE == 0 && COARSEN_SIZE <= 4 ? 15 : COARSEN_FACTOR)
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
