@@ -21,6 +21,10 @@
 #define COARSEN_TYPE float
 #include <coarsen/merge/pipelined.h>
 
+#define COARSEN_NAME merge_partitioned
+#define COARSEN_TYPE float
+#include <coarsen/merge/partitioned.h>
+
 static struct {
     size_t m, n;
     float *a, *b, *out;   // a of m, b of n
@@ -99,6 +103,11 @@ static cudaError_t merge_run_pipelined(void)
     return LAUNCH(pipelined);
 }
 
+static cudaError_t merge_run_partitioned(void)
+{
+    return LAUNCH(partitioned);
+}
+
 #undef LAUNCH
 
 static const ladder_rung merge_rungs[] = {
@@ -116,8 +125,12 @@ static const ladder_rung merge_rungs[] = {
      merge_run_circular},
     {"pipelined", "copies meanwhile",
      "While a tile is merged, the keys for the next are copied to the places that the\n"
-     "last has left; a warp searches with 32 or 256 probes at a time. (merge.h)",
+     "last has left; a warp searches with 32 probes at a time. The price: few threads.",
      merge_run_pipelined},
+    {"partitioned", "ends searched first",
+     "A kernel finds where all tiles end, so a tile takes less shared memory, and four\n"
+     "times as many threads run: while some wait for keys, others merge. (merge.h)",
+     merge_run_partitioned},
 };
 
 static const ladder merge_ladder = {

@@ -80,7 +80,7 @@ def test_row_too_much(copy):
 def test_ratio(copy):
     result = tables.Result(copy / "bench" / "results" / "sort-keys.csv")
     column, _, _ = result.formulas()[0]
-    result.rows[0][column] = str(float(result.rows[0][column]) + 0.1)
+    result.rows[3][column] = str(float(result.rows[3][column]) + 0.1)  # one that no page quotes
     result.write()
     tables.write(copy)
     assert [bool(re.search(r"sort-keys.csv: .* is not .* / ", line)) for line in problems(copy)] == [True]
@@ -324,8 +324,7 @@ FOLLOW = [
         *cells("matmul-float.csv", "D", "128"), *cells("matmul-float.csv", "C", "128"),
         *(2 * 128**3 / x / 1000 for letter in "DC" for x in cells("matmul-float.csv", letter, "128"))]),
     ("merge", "CUB is the faster one for 4-byte keys", lambda: [
-        max(behind(ratios("merge-keys.csv", "C", "G"))), max(behind(ratios("merge-keys.csv", "J", "K"))),
-        max(behind(ratios("merge-types.csv", "F", "G")))]),
+        max(behind(ratios("merge-keys.csv", "C", "H")))]),
     ("segmented", "CUB is the faster one, by", lambda: ends(behind(ratios("segmented-runs.csv", "D", "G")))),
     ("select", "A compaction is faster than CUB's at all", lambda: percent(
         ends(*(cells("select-sizes.csv", letter) for letter in "EHK")) +
@@ -372,8 +371,8 @@ FOLLOW = [
         *cells("segmented-offsets.csv", "H", "mean 4096 2^28"), *ends(cells("segmented-offsets.csv", "H", *OFFSETS)),
         *ends(cells("segmented-runs.csv", "H"))]),
     ("readme", "merge |", lambda: [
-        *ends(cells("merge-keys.csv", "I")), cells("merge-types.csv", "E", "8 bits")[0],
-        max(cells("merge-keys.csv", "H")) / 1000]),
+        *ends(cells("merge-keys.csv", "J")), cells("merge-types.csv", "E", "8 bits")[0],
+        max(cells("merge-keys.csv", "I")) / 1000]),
     ("readme", "map |", lambda: cells("map-float.csv", "H", "a + b, 2^28")),
     ("readme", "image |", lambda: [*9 * [None], *ends(
         ratios("image-gray.csv", "C", "D", "8192 x 8192 "),

@@ -231,7 +231,7 @@ FAULTY = {  # a fault of each pattern's header, and a problem at which it shows
                ["--n", "1003"]),
     "sort": ("sort/onesweep.h", "at - (one ? 0 : ranking->begin[d]);", "at - (one ? 0 : ranking->begin[d] / 2);",
              ["--n", "9003"]),
-    "merge": ("merge/pipelined.h", "*(const COARSEN_(vector) *)(merged + k);",
+    "merge": ("merge/partitioned.h", "*(const COARSEN_(vector) *)(merged + k);",
               "*(const COARSEN_(vector) *)merged;", ["--n", "1003"]),
     "rows": ("segmented/rows.h", "end = r < mine ? width : 0;", "end = r < mine ? width - 1 : 0;",
              ["--rows", "99", "--width", "8"]),

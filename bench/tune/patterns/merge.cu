@@ -4,8 +4,8 @@
 // are.
 //
 // tune: --type u32,i32 --size n=2^24
-// tune: --knob BLOCK_DIM=128:512:*2 --default BLOCK_DIM=256
-// tune: --knob COARSE_FACTOR=9,15,21,29,43 --default COARSE_FACTOR=15
+// tune: --knob BLOCK_DIM=128:512:*2 --default BLOCK_DIM=512
+// tune: --knob COARSE_FACTOR=9,15,19,21,29 --default COARSE_FACTOR=15
 // tune: --in 'TUNE_TYPE a[n] up to 4 * n' --in 'TUNE_TYPE b[n] up to 4 * n' --out 'TUNE_TYPE out[2 * n]'
 // tune: --launch 'tuned_launch(a, n, b, n, out, 0)'
 // tune: --reference merge.cu
