@@ -122,7 +122,8 @@ def test_defaults(pattern, folder):
         del knobs["COARSE_FACTOR"]
 
     def of_floats(text):  # of those for items of a word and of two, the one that keys of 4 bytes have
-        text = re.sub(r"\(sizeof\(\w+_type\) <= 4 \? 1 : 2\)", "1", text)
+        text = re.sub(r"\(sizeof\(\w+_type\) <= 4 \? (\d+) : \d+\)", r"\1", text)
+        text = re.sub(r"\(\(sizeof\(\w+_type\) < 4\) \? \d+ : (\d+)\)", r"\1", text)
         text = re.sub(r"\(sizeof\(\w+_type\) == 4 \? (\d+) : \d+\)", r"\1", text)
         return re.sub(r"\(1 == 2 \? \d+ : (\d+)\)|\(1 == 1 \? (\d+) : \d+\)", lambda m: m[1] or m[2], text)
 

@@ -56,14 +56,21 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MERGE
 #include "../base.h"
 
+// COARSEN_APART: whether results go to an area of their own: keys of which a register holds several.
+// COARSEN_FACTOR: less than 16 words of keys of up to 4 bytes. Where the runs of a warp take 16 of one input each, its lanes
+// meet in two banks.
 #define COARSEN_SIZE sizeof(COARSEN_TYPE)
 #ifdef COARSEN_VALUE
 #define COARSEN_BESIDE sizeof(COARSEN_VALUE)
+#define COARSEN_APART  false
+#define COARSEN_FACTOR 11
+#define COARSEN_MOST   11 // with which 32 registers suffice
 #else
 #define COARSEN_BESIDE 0
+#define COARSEN_APART  (COARSEN_SIZE < 4)
+#define COARSEN_FACTOR (COARSEN_SIZE <= 4 ? 15 : 19)
+#define COARSEN_MOST   19
 #endif
-// Whether results go to an area of their own: keys of which a register holds several.
-#define COARSEN_APART (COARSEN_BESIDE == 0 && COARSEN_SIZE < 4)
 
 #ifndef BLOCK_DIM
 #define BLOCK_DIM       512
@@ -71,14 +78,8 @@
 #else
 #define COARSEN_THREADS BLOCK_DIM
 #endif
-#ifdef COARSEN_VALUE
-#define COARSEN_FACTOR 11
-#else
-#define COARSEN_FACTOR 19
-#endif
 #ifndef COARSE_FACTOR
-// Of words, less than 16: where the runs of a warp take 16 of one input each, its lanes meet in two banks.
-#define COARSE_FACTOR (COARSEN_BESIDE == 0 && COARSEN_SIZE <= 4 ? 15 : COARSEN_FACTOR)
+#define COARSE_FACTOR COARSEN_FACTOR
 #elif COARSE_FACTOR < 1 || COARSE_FACTOR > 64
 #error "coarsen/merge: COARSE_FACTOR must be from 1 to 64"
 #endif
@@ -107,9 +108,9 @@ enum {
 // Blocks per multiprocessor, where it has 2048 threads and nothing needs more than 32 registers of each.
 #if COARSEN_PTX == 800 || COARSEN_PTX == 900 || COARSEN_PTX == 1000 || COARSEN_PTX == 1030
 #define COARSEN_RESIDENT                                                                           \
-    (COARSE_FACTOR > COARSEN_FACTOR || COARSEN_SIZE + COARSEN_BESIDE > 16 ? 1                      \
-     : BLOCK_DIM < 128                                                    ? 16                     \
-                                                                          : 2048 / BLOCK_DIM)
+    (COARSE_FACTOR > COARSEN_MOST || COARSEN_SIZE + COARSEN_BESIDE > 16 ? 1                        \
+     : BLOCK_DIM < 128                                                  ? 16                       \
+                                                                        : 2048 / BLOCK_DIM)
 #else
 #define COARSEN_RESIDENT 1
 #endif
@@ -577,6 +578,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
 #undef COARSEN_ENDS_SIZE
 #undef COARSEN_FACTOR
 #undef COARSEN_MANY
+#undef COARSEN_MOST
 #undef COARSEN_ODD
 #undef COARSEN_ODD_BELOW
 #undef COARSEN_RESIDENT
