@@ -189,19 +189,23 @@ static cudaError_t walk(void (*kernel)(A, size_t), A arrays, size_t all, unsigne
     walk(name##_kernel, name##_arrays{__VA_ARGS__}, m + n + name##_skip(out), dim,                 \
          name##_shared_bytes(name##_tile, 2 * name##_tile + name##_each + 2 * name##_items),       \
          stream)
-#define WALK_KEYS(name, T, dim)                                                                    \
-    static cudaError_t name##_walk(const T *a, size_t m, const T *b, size_t n, T *out,             \
-                                   cudaStream_t stream)                                            \
+
+// A launcher of a rung by one of its ways: `how`, which the macro HOW calls.
+#define BY_KEYS(name, how, HOW, T, dim)                                                            \
+    static cudaError_t name##_##how(const T *a, size_t m, const T *b, size_t n, T *out,            \
+                                    cudaStream_t stream)                                           \
     {                                                                                              \
-        return WALK(name, dim, a, m, b, n, out);                                                   \
+        return HOW(name, dim, a, m, b, n, out);                                                    \
     }
-#define WALK_PAIRS(name, T, V, dim)                                                                \
-    static cudaError_t name##_walk(const T *a, const V *a_values, size_t m, const T *b,            \
-                                   const V *b_values, size_t n, T *out, V *out_values,             \
-                                   cudaStream_t stream)                                            \
+#define BY_PAIRS(name, how, HOW, T, V, dim)                                                        \
+    static cudaError_t name##_##how(const T *a, const V *a_values, size_t m, const T *b,           \
+                                    const V *b_values, size_t n, T *out, V *out_values,            \
+                                    cudaStream_t stream)                                           \
     {                                                                                              \
-        return WALK(name, dim, a, m, b, n, out, a_values, b_values, out_values);                   \
+        return HOW(name, dim, a, m, b, n, out, a_values, b_values, out_values);                    \
     }
+#define WALK_KEYS(name, T, dim)     BY_KEYS(name, walk, WALK, T, dim)
+#define WALK_PAIRS(name, T, V, dim) BY_PAIRS(name, walk, WALK, T, V, dim)
 
 // Keys, their order, and the values that go with them: each is made of its place in the inputs.
 template <class T, class V> struct problem {
@@ -908,20 +912,9 @@ static cudaError_t found(cudaError_t (*launch)(A, size_t, size_t, size_t, bool, 
 #define FOUND(name, dim, ...)                                                                      \
     found(name##_launch_tiles, name##_arrays{__VA_ARGS__},                                         \
           (name##_items - name##_skip(out)) % name##_items, dim, name##_each, stream)
-#define FOUND_KEYS(name, T, dim)                                                                   \
-    static cudaError_t name##_found(const T *a, size_t m, const T *b, size_t n, T *out,            \
-                                    cudaStream_t stream)                                           \
-    {                                                                                              \
-        return FOUND(name, dim, a, m, b, n, out);                                                  \
-    }
-#define FOUND_PAIRS(name, T, V, dim)                                                               \
-    static cudaError_t name##_found(const T *a, const V *a_values, size_t m, const T *b,           \
-                                    const V *b_values, size_t n, T *out, V *out_values,            \
-                                    cudaStream_t stream)                                           \
-    {                                                                                              \
-        return FOUND(name, dim, a, m, b, n, out, a_values, b_values, out_values);                  \
-    }
-#define MERGE_TILE_OF(stem, dim) ((dim) * (size_t)partitioned_##stem##_each)
+#define FOUND_KEYS(name, T, dim)     BY_KEYS(name, found, FOUND, T, dim)
+#define FOUND_PAIRS(name, T, V, dim) BY_PAIRS(name, found, FOUND, T, V, dim)
+#define MERGE_TILE_OF(stem, dim)     ((dim) * (size_t)partitioned_##stem##_each)
 FOUND_KEYS(partitioned_ints, int, 32)
 FOUND_PAIRS(partitioned_pairs, int, unsigned int, 64)
 FOUND_KEYS(partitioned_bytes, unsigned char, 96)

@@ -60,6 +60,8 @@
 // merges, each pass as soon as the pass before is done. Few segments, which leave multiprocessors idle, need no lists:
 // each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list. Of one word per
 // key, and if two per multiprocessor are enough, these blocks have twice as many threads, and tiles twice as long.
+// What is in order is left as it is, in segments of more than a warp's keys: those of a warp, two runs, and tiles all of whose
+// keys come from one run.
 // Price saved: passes over memory: up to a tile, each key is read once and written once.
 // Price paid: comparisons. There are log2(length)^2 / 2 per key up to a warp's.
 // Cost: n keys and values read and written; of a segment of more than a tile, ceil(log2(its tiles)) times more. Of

@@ -32,9 +32,9 @@
 // cannot hold 40 of them, with nothing written; those of the runtime's device queries. No scratch. Deterministic.
 //
 // A tile needs to know where it ends in both inputs. A block that searches for that waits for a dozen trips to memory, and
-// its room is empty meanwhile. So a small kernel searches for all ends at once: first for those of every 16th tile, then
-// for the others between these, with a few lanes each. It leaves them in `out`, where the tile's results will be: each
-// block reads its own, and then writes over them.
+// its room is empty meanwhile. So a small kernel searches for all ends at once: first for those of every 16th tile, or of
+// many tiles every 32nd, then for the others between these, with a few lanes each. It leaves them in `out`, where the
+// tile's results will be: each block reads its own, and then writes over them.
 // Where all tiles run in two turns, that kernel takes longer than it saves: each block searches for its own ends with two
 // warps, while all blocks ask for the keys to be brought to the L2 cache.
 // Results are held in registers until all keys of the tile are read, and then take their places. So four blocks of 512
@@ -43,7 +43,8 @@
 // A tile has a few keys more of each input than it needs. So nearly no run asks whether an input ends.
 // Price saved: the rings, and most waits.
 // Price paid: a second launch.
-// Cost: m + n keys read and written once, except those behind a tile, 1 in 250 or so; and 2 KB per tile for its ends.
+// Cost: m + n keys read and written once, but those behind a tile twice, 1 in 200 or so; and 2 KB read per tile for its
+// ends.
 // Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path (2012), for ends that are searched for first.
 
 #if !defined(BLOCK_DIM) && !defined(COARSEN_BLOCK_DIM) && defined(COARSEN_MERGE_BLOCK_DIM)
@@ -116,7 +117,7 @@ enum {
 #endif
 #define COARSEN_TURNS     2         // of all blocks: so many may search for their own ends
 #define COARSEN_ENDS_DIM  128       // threads of a block that searches for ends
-#define COARSEN_MANY      (1 << 14) // tiles, of which so many searches fill the device with fewer lanes
+#define COARSEN_MANY      (1 << 14) // tiles, from which on 4 lanes search for each end, not 8
 #define COARSEN_ENDS_SIZE (2 * sizeof(size_t))
 
 // Where in a vector an array begins.
@@ -532,6 +533,8 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
         most = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &status) - 64;
     if (status != cudaSuccess)
         return status;
+    if (COARSEN_SIZE + COARSEN_BESIDE > most) // before it is multiplied in 32 bits
+        return cudaErrorInvalidValue;
     size_t threads = COARSEN_THREADS, each = COARSEN_(each);
     while (threads > 32 && COARSEN_(shared_bytes)(threads, each) > most)
         threads -= 32;
