@@ -416,9 +416,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
             signal(number, SIG_DFL);
         return;
     }
-    if (number == SIGURG && device.alarm != device.beat)
-        return;    // something has happened meanwhile
-    ++device.beat; // no second alarm while the first one is reported
+    if (number == SIGURG && (device.telling || device.alarm != device.beat))
+        return; // something has happened meanwhile
     uintptr_t a = (uintptr_t)info->si_addr,
               pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (number == SIGURG && t->next_step) // the signal may come in the engine

@@ -671,7 +671,10 @@ static int note(thread *t, severity severity, simt_kind kind, uintptr_t pc, uint
 #define NOTE(severity, kind, address, size)                                                        \
     va_list args;                                                                                  \
     va_start(args, format);                                                                        \
+    device.telling = 1;                                                                            \
     int counts = note(t, severity, kind, pc, address, size, other, hint, format, args);            \
+    ++device.beat;                                                                                 \
+    device.telling = 0;                                                                            \
     va_end(args)
 
 // Says what is suspect about what thread t does. The thread continues.

@@ -272,6 +272,7 @@ static struct {
     unsigned reads;            // plain ones since a write, an atomic or a meeting
     volatile uint64_t beat;    // counts what the engine sees happen
     volatile uint64_t alarm;   // the beat at which the watchdog barked
+    volatile int telling;      // a report is made: addr2line may take as long as the watchdog waits
     volatile pthread_t runner; // the OS thread that has the baton
     size_t static_shared;      // bytes of shared variables that it touched
 
