@@ -701,6 +701,25 @@ static void check_big(const rung<unsigned char, nothing> &r)
         if (i + j != first + count)                                                                \
             __trap();                                                                              \
     }                                                                                              \
+    /* the same to registers; the runs lie one behind the other */                                 \
+    static __device__ void name##_held(const T *keys, unsigned int m, unsigned int n, T *out,      \
+                                       unsigned int *from)                                         \
+    {                                                                                              \
+        const unsigned int all = m + n, each = 12;                                                 \
+        const unsigned int first = threadIdx.x * each < all ? threadIdx.x * each : all;            \
+        const name##_run a = name##_run_of(0, m), b = name##_run_of(m, n);                         \
+        const unsigned int i = name##_run_rank(first, keys, a, b), j = first - i;                  \
+        T item[each];                                                                              \
+        unsigned int place[each];                                                                  \
+        if (i + each < m && j + each < n)                                                          \
+            name##_merge_held(i, j, each, keys, a, b, item, place, false);                         \
+        else                                                                                       \
+            name##_merge_held(i, j, each, keys, a, b, item, place, true);                          \
+        for (unsigned int k = 0; k < each && first + k < all; k++) {                               \
+            out[first + k] = item[k];                                                              \
+            from[first + k] = place[k] < m ? place[k] : ~(place[k] - m);                           \
+        }                                                                                          \
+    }                                                                                              \
     static __global__ void name##_blocks(const T *a, unsigned int m, const T *b, unsigned int n,   \
                                          T *out, unsigned int *from)                               \
     {                                                                                              \
@@ -720,14 +739,19 @@ static void check_big(const rung<unsigned char, nothing> &r)
             if (name##_place(y, e) < 650 + 20)                                                     \
                 keys[name##_place(y, e) + 600] = b[e];                                             \
         }                                                                                          \
-        for (unsigned int way = 0; way < 3; way++, out += m + n, from += m + n) {                  \
+        for (unsigned int way = 0; way < 4; way++, out += m + n, from += m + n) {                  \
+            if (way == 3)                                                                          \
+                for (unsigned int e = threadIdx.x; e < m + n + 13; e += 64)                        \
+                    keys[e] = e < m ? a[e] : e < m + n ? b[e - m] : (T)0;                          \
             for (unsigned int e = threadIdx.x; e < m + n; e += 64)                                 \
                 places[e] = 0, merged[e] = (T)0;                                                   \
             __syncthreads();                                                                       \
             if (way < 2)                                                                           \
                 name##_block_merge(keys, x, plain, merged, way == 0 ? places : NULL);              \
-            else                                                                                   \
+            else if (way == 2)                                                                     \
                 name##_runs(keys, x, y, merged, places);                                           \
+            else                                                                                   \
+                name##_held(keys, m, n, merged, places);                                           \
             __syncthreads();                                                                       \
             for (unsigned int e = threadIdx.x; e < m + n; e += 64) {                               \
                 out[e] = merged[e];                                                                \
@@ -780,16 +804,16 @@ static void check_ranks(const char *name, const problem<T, V> &p, K ranks, B blo
             if (all > 600)
                 continue;
             const cudaLaunchConfig_t one = {dim3(1), dim3(64), 0, 0, NULL, 0};
-            const test_array to(3 * all * sizeof(T)), from(3 * all * 4);
-            std::vector<T> got(3 * all);
-            std::vector<unsigned int> got_from(3 * all);
+            const test_array to(4 * all * sizeof(T)), from(4 * all * 4);
+            std::vector<T> got(4 * all);
+            std::vector<unsigned int> got_from(4 * all);
             CHECK(cudaLaunchKernelEx(&one, blocks, (const T *)x.get(), (unsigned int)m,
                                      (const T *)y.get(), (unsigned int)n, (T *)to.get(),
                                      (unsigned int *)from.get()));
             CHECK(cudaDeviceSynchronize());
             to.read(got.data());
             from.read(got_from.data());
-            for (size_t e = 0; e < 3 * all; e++) {
+            for (size_t e = 0; e < 4 * all; e++) {
                 const size_t place = places[e % all];
                 merged &= memcmp(&got[e], &keys[e % all], sizeof(T)) == 0;
                 merged &= e / all == 1 || got_from[e] == (place < m ? (unsigned int)place
@@ -797,7 +821,7 @@ static void check_ranks(const char *name, const problem<T, V> &p, K ranks, B blo
             }
         }
     tap_ok(ok, "%s: the co-rank of every k, by a thread and by a warp", name);
-    tap_ok(merged, "%s: two runs, merged by a block, and by whole runs", name);
+    tap_ok(merged, "%s: two runs, merged by a block, by whole runs, and to registers", name);
 }
 
 #endif

@@ -176,29 +176,11 @@ COARSEN_INLINE void COARSEN_(fetch)(COARSEN_TYPE *keys, const COARSEN_TYPE *in, 
 // the last result it takes what is behind b.
 COARSEN_INLINE void COARSEN_(merge_items)(const COARSEN_TYPE *keys, COARSEN_(run) a,
                                           COARSEN_(run) b, unsigned int begin, COARSEN_TYPE *item,
-                                          COARSEN_UNUSED unsigned int *from)
+                                          unsigned int *from)
 {
     const unsigned int all = a.count + b.count, rank = begin < all ? begin : all;
     const unsigned int of_a = COARSEN_(run_rank)(rank, keys, a, b);
-    const unsigned int a_end = a.first + a.count, b_end = b.first + b.count;
-    unsigned int i = a.first + of_a, j = b.first + (rank - of_a);
-    COARSEN_TYPE key_a = keys[i], key_b = keys[j];
-#pragma unroll
-    for (unsigned int k = 0; k < COARSE_FACTOR; k++) {
-        const bool from_b = i >= a_end || (j < b_end && COARSEN_(less)(key_b, key_a));
-        const unsigned int place = from_b ? j : i;
-        item[k] = from_b ? key_b : key_a;
-#ifdef COARSEN_VALUE
-        from[k] = place;
-#endif
-        if (k + 1 < COARSE_FACTOR) {
-            const COARSEN_TYPE next = keys[place + 1];
-            key_a = from_b ? key_a : next;
-            key_b = from_b ? next : key_b;
-            i = from_b ? i : place + 1;
-            j = from_b ? place + 1 : j;
-        }
-    }
+    COARSEN_(merge_held)(of_a, rank - of_a, COARSE_FACTOR, keys, a, b, item, from, true);
 }
 
 // A tile's results, `sorted`, which is as far from a vector's boundary as out, as vectors; and their values, whose

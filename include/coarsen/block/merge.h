@@ -38,6 +38,11 @@
 //         In a ring it reads on behind the last place: there the first count keys of the ring are to be again.
 //         whole: for keys of 1 or 2 bytes, out is aligned to 4 and count * sizeof(COARSEN_TYPE) a multiple of it. Best
 //         a constant, as count then: most runs ask nothing of a key except which is less.
+//     void NAME_merge_held(unsigned int i, unsigned int j, unsigned int count, const COARSEN_TYPE *keys,
+//                          NAME_run a, NAME_run b, COARSEN_TYPE *item, unsigned int *from, bool ends)
+//         the next count results, a constant, to registers, beginning with key i of a and j of b, which lie in no ring;
+//         from: NULL, or where to tell the place of each in keys. ends: one of the runs may end on the way, or both.
+//         Then what follows is what is behind b. It reads the key behind a run's last one.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
 //         the whole merge by the whole block, of BLOCK_DIM x 1 x 1 threads, all of which call. A barrier goes
 //         before it and behind it. out and from are apart from the runs.
@@ -249,6 +254,31 @@ COARSEN_INLINE void COARSEN_(merge_run)(unsigned int *i, unsigned int *j, unsign
         }
         *i = in_a;
         *j = in_b;
+    }
+}
+
+COARSEN_INLINE void COARSEN_(merge_held)(unsigned int i, unsigned int j, unsigned int count,
+                                         const COARSEN_TYPE *keys, COARSEN_(run) a, COARSEN_(run) b,
+                                         COARSEN_TYPE *item, unsigned int *from, bool ends)
+{
+    const unsigned int a_end = a.first + a.count, b_end = b.first + b.count;
+    unsigned int next_a = a.first + i, next_b = b.first + j;
+    COARSEN_TYPE key_a = keys[next_a], key_b = keys[next_b];
+#pragma unroll
+    for (unsigned int k = 0; k < count; k++) {
+        const bool from_b = (ends && next_a >= a_end) ||
+                            ((!ends || next_b < b_end) && COARSEN_(less)(key_b, key_a));
+        const unsigned int place = from_b ? next_b : next_a;
+        item[k] = from_b ? key_b : key_a;
+        if (from)
+            from[k] = place;
+        if (k + 1 < count) {
+            const COARSEN_TYPE next = keys[place + 1];
+            key_a = from_b ? key_a : next;
+            key_b = from_b ? next : key_b;
+            next_a = from_b ? next_a : place + 1;
+            next_b = from_b ? place + 1 : next_b;
+        }
     }
 }
 

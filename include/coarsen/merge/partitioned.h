@@ -308,33 +308,6 @@ COARSEN_INLINE void COARSEN_(copy_values)(const COARSEN_VALUE *a, const COARSEN_
 }
 #endif
 
-// A run's results to registers, from key i of a and j of b on, and the place of each. ends: one of the inputs may end on
-// the way, or both, and then what follows is any of the keys.
-COARSEN_INLINE void COARSEN_(merge_held)(unsigned int i, unsigned int j, const COARSEN_TYPE *keys,
-                                         COARSEN_(run) a, COARSEN_(run) b, COARSEN_TYPE *item,
-                                         unsigned int *from, bool ends)
-{
-    const unsigned int a_end = a.first + a.count, b_end = b.first + b.count;
-    unsigned int next_a = a.first + i, next_b = b.first + j;
-    COARSEN_TYPE key_a = keys[next_a], key_b = keys[next_b];
-#pragma unroll
-    for (unsigned int k = 0; k < COARSEN_(each); k++) {
-        const bool from_b = (ends && next_a >= a_end) ||
-                            ((!ends || next_b < b_end) && COARSEN_(less)(key_b, key_a));
-        const unsigned int place = from_b ? next_b : next_a;
-        item[k] = from_b ? key_b : key_a;
-        if (from)
-            from[k] = place;
-        if (k + 1 < COARSEN_(each)) {
-            const COARSEN_TYPE next = keys[place + 1];
-            key_a = from_b ? key_a : next;
-            key_b = from_b ? next : key_b;
-            next_a = from_b ? next_a : place + 1;
-            next_b = from_b ? place + 1 : next_b;
-        }
-    }
-}
-
 // The k-th result, one of the few before out's first vector.
 COARSEN_DEVICE void COARSEN_(merge_one)(COARSEN_(arrays) arrays, unsigned int k)
 {
@@ -408,9 +381,9 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, const COARSEN_
     unsigned int *const from = NULL;
 #endif
     if (busy && i + COARSEN_(each) < run_a.count && j + COARSEN_(each) < run_b.count)
-        COARSEN_(merge_held)(i, j, keys, run_a, run_b, item, from, false);
+        COARSEN_(merge_held)(i, j, COARSEN_(each), keys, run_a, run_b, item, from, false);
     else if (busy)
-        COARSEN_(merge_held)(i, j, keys, run_a, run_b, item, from, true);
+        COARSEN_(merge_held)(i, j, COARSEN_(each), keys, run_a, run_b, item, from, true);
     __syncthreads();
     if (busy)
 #pragma unroll
