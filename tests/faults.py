@@ -896,6 +896,8 @@ FAULTS = {
          "coarsen_launch_config((all - 1) / (BLOCK_DIM * each) + (all < 99), BLOCK_DIM, bytes, stream);"),
     ]),
     "merge/partitioned.h": ("merge", [
+        ("write runs that are no whole pieces as such", "whole = COARSEN_APART || COARSEN_PIECE == 1;", "whole = true;"),
+        ("copy values wider than they are aligned", " && alignof(COARSEN_VALUE) == size)", ")"),
         ("take wrong arguments", "    if (!COARSEN_(arrays_ok)(arrays))\n        return cudaErrorInvalidValue;\n", ""),
         ("drop the barrier after the search for a group's ends", f"    {BARRIER}\n    // If the arrays are not sorted, the ends may be any.\n    const size_t a = ends[0]", "    const size_t a = ends[0]"),
         ("drop the barrier after the search for ends", f"    {BARRIER}\n    const size_t first = start + (size_t)w * tile;", "    const size_t first = start + (size_t)w * tile;"),

@@ -243,6 +243,19 @@ static const problem<float, unsigned char> of_floats = {
         return x;
     },
     [](float a, float b) { return total_order(a) < total_order(b); }, of_place<unsigned char>};
+// Of 8 bytes, and aligned to 4.
+struct point {
+    unsigned int x, y;
+};
+static bool operator==(point a, point b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+static const problem<unsigned char, point> of_points = {
+    [](uint64_t bits) { return (unsigned char)(bits % 90); }, less_than<unsigned char>,
+    [](size_t place) {
+        return point{(unsigned int)place, ~(unsigned int)place};
+    }};
 static const problem<unsigned short, triple> of_shorts = {
     [](uint64_t bits) { return (unsigned short)bits; }, less_than<unsigned short>,
     [](size_t place) {
@@ -280,6 +293,16 @@ template <class V> static size_t value_bytes(V *)
     return sizeof(V);
 }
 
+// By how much an array of values is offset.
+template <class V> static size_t value_step(V *)
+{
+    return value_bytes((V *)NULL);
+}
+static size_t value_step(point *)
+{
+    return alignof(point);
+}
+
 // The values of b are those behind a's. offsets: of the six arrays in elements, four bits each.
 template <class T, class V>
 static launched<T, V> run(const rung<T, V> &r, const std::vector<T> &a, const std::vector<T> &b,
@@ -292,9 +315,9 @@ static launched<T, V> run(const rung<T, V> &r, const std::vector<T> &a, const st
     const test_array a_keys(m * sizeof(T), offset(0, sizeof(T)));
     const test_array b_keys(n * sizeof(T), offset(1, sizeof(T)));
     const test_array out(all * sizeof(T), offset(2, sizeof(T)));
-    const test_array a_values(m * bytes, offset(3, bytes));
-    const test_array b_values(n * bytes, offset(4, bytes));
-    const test_array out_values(all * bytes, offset(5, bytes));
+    const test_array a_values(m * bytes, offset(3, value_step((V *)NULL)));
+    const test_array b_values(n * bytes, offset(4, value_step((V *)NULL)));
+    const test_array out_values(all * bytes, offset(5, value_step((V *)NULL)));
     a_keys.fill(a.data());
     b_keys.fill(b.data());
     a_values.fill((const void *)values.data());
@@ -918,6 +941,21 @@ static void check_walks(void)
 #define COARSE_FACTOR      64
 #include <coarsen/merge.h>
 
+// Of short arrays the runs are shorter, and those of keys that are less than a word need not be whole words.
+#define COARSEN_NAME  partitioned_halves
+#define COARSEN_TYPE  unsigned short
+#define COARSEN_VALUE triple
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 24
+#include <coarsen/merge.h>
+
+#define COARSEN_NAME  partitioned_points
+#define COARSEN_TYPE  unsigned char
+#define COARSEN_VALUE point
+#define BLOCK_DIM     64
+#define COARSE_FACTOR 32
+#include <coarsen/merge.h>
+
 static const problem<wide, unsigned int> of_wide = {
     [](uint64_t bits) {
         return wide{{bits, bits >> 1, bits >> 2, bits % 300, bits >> 4, bits >> 5}};
@@ -1021,6 +1059,8 @@ int main(void)
     check_long(KEYS_OF(partitioned_ints, launch, int), (1 << 14) * 32 + 5,
                1); // searches by 4 lanes
     check(PAIRS_OF(partitioned_wide, launch, wide, unsigned int), of_wide, 1024, 3);
+    check(PAIRS_OF(partitioned_halves, launch, unsigned short, triple), of_shorts, 200, 8);
+    check(PAIRS_OF(partitioned_points, launch, unsigned char, point), of_points, 200, 8);
     check_counts(KEYS_OF(partitioned_counted, found, int), 8192, 30149, 134320);
 #endif
 #endif

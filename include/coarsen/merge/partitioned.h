@@ -300,7 +300,7 @@ COARSEN_INLINE void COARSEN_(copy_values)(const COARSEN_VALUE *a, const COARSEN_
         COARSEN_VALUE *const to = values + (e + (in_a ? run_a.first : run_b.first - of_a));
         const COARSEN_VALUE *const from =
             (const COARSEN_VALUE *)((in_a ? from_a : from_b) + e * size);
-        if (size == 4 || size == 8 || size == 16)
+        if ((size == 4 || size == 8 || size == 16) && alignof(COARSEN_VALUE) == size)
             COARSEN_(copy_async)(to, from, size);
         else
             *to = *from;
@@ -360,8 +360,10 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, const COARSEN_
 #else
         unsigned int *const of_mine = NULL;
 #endif
+        // Only where they are apart has each run whole pieces.
+        const bool whole = COARSEN_APART || COARSEN_PIECE == 1;
         if (busy)
-            COARSEN_(merge_run)(&i, &j, each, keys, run_a, run_b, merged + mine, of_mine, true);
+            COARSEN_(merge_run)(&i, &j, each, keys, run_a, run_b, merged + mine, of_mine, whole);
         __syncthreads();
         COARSEN_(write)(arrays.out + tile->start, merged, tile->count);
 #ifdef COARSEN_VALUE
@@ -522,7 +524,7 @@ COARSEN_(launch)(const COARSEN_TYPE *a COARSEN_ALSO(const COARSEN_VALUE *a_value
         // Two tiles for each multiprocessor, of runs or of blocks that are shorter.
         const size_t share = coarsen_ceil_div(all, 2 * processors);
         const size_t few = coarsen_min(threads, 256), run = COARSEN_(run_for)(share, few);
-        if (COARSEN_APART || 2 * run < each) {
+        if (COARSEN_APART || (2 * run < each && COARSEN_(shared_bytes)(few, run) <= most)) {
             threads = few;
             each = coarsen_min(each, run);
         } else {
