@@ -327,7 +327,7 @@
 #endif
 #if defined(COARSEN_VALUE) &&                                                                      \
     (COARSEN_PATTERN < COARSEN_PATTERN_MERGE || COARSEN_PATTERN > COARSEN_PATTERN_MERGESORT)
-#error "coarsen: COARSEN_VALUE is for sort.h, merge_sort.h and merge.h"
+#error "coarsen: COARSEN_VALUE is for sort.h, sort_segments.h, merge_sort.h and merge.h"
 #endif
 #if defined(COARSEN_LESS) &&                                                                       \
     (COARSEN_PATTERN < COARSEN_PATTERN_MERGE || COARSEN_PATTERN > COARSEN_PATTERN_MERGESORT)
@@ -335,7 +335,7 @@
 #endif
 #if defined(COARSEN_DESCENDING) && COARSEN_PATTERN != COARSEN_PATTERN_SORT &&                      \
     COARSEN_PATTERN != COARSEN_PATTERN_MERGESORT
-#error "coarsen: COARSEN_DESCENDING is for sort.h and top_k.h"
+#error "coarsen: COARSEN_DESCENDING is for sort.h, sort_segments.h and top_k.h"
 #endif
 #if (defined(COARSEN_INDEX) || defined(COARSEN_PART)) && COARSEN_PATTERN != COARSEN_PATTERN_SORT
 #error "coarsen: COARSEN_INDEX and _PART are for top_k.h"
@@ -660,6 +660,8 @@ typedef COARSEN_TYPE COARSEN_(acc);
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 #if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
 #error "coarsen: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
+#elif defined(COARSEN_IDENTITY) && !defined(COARSEN_OP)
+#error "coarsen: COARSEN_IDENTITY is for a COARSEN_OP, which is not defined"
 #endif
 #ifndef COARSEN_ACC
 #ifndef COARSEN_OP
@@ -1773,6 +1775,10 @@ COARSEN_HOST cudaError_t COARSEN_(choose_depth)(size_t *depth, int resident,
 #undef COARSEN_ACC
 #elif COARSEN_PATTERN == COARSEN_PATTERN_SORT
 #undef COARSEN_DESCENDING
+#undef COARSEN_OFFSET
+#undef COARSEN_FEW_WAVES
+#undef COARSEN_INDEX
+#undef COARSEN_PART
 #elif COARSEN_PATTERN == COARSEN_PATTERN_STENCIL
 #undef TILE_WIDTH
 #undef COARSEN_TILE_WIDTH

@@ -22,7 +22,7 @@
 //     pipelined.h   + asynchronous copies of the next tile's keys, while one is merged
 //     partitioned.h, from tiled.h on: all ends of tiles are searched for first, and four times as many threads run
 //
-// Why the last: each key is read once and each result written once, with no scratch, by as many threads as a
+// Why the last: nearly each key is read once and each result written once, with no scratch, by as many threads as a
 // multiprocessor has room for. It gives the same bits on every run.
 
 #include "merge/partitioned.h"

@@ -9,8 +9,9 @@
 //     #define COARSEN_OFFSET int
 //     #include <coarsen/sort_segments.h>
 //
-//     size_t segments = 3, rows = 480, width = 640, bytes = 1 << 20; // bytes: of scratch
-//     const int *offsets = (const int *)in + n;                      // segments + 1 of them
+//     size_t segments = 3, rows = 480, width = 640;
+//     size_t bytes = sort_lists_scratch_bytes(n, segments); // of scratch
+//     const int *offsets = (const int *)in + n;             // segments + 1 of them
 //     sort_lists_launch(in, out, n, offsets, segments, scratch, bytes, stream);
 //     sort_lists_launch_rows(in, out, rows, width, scratch, bytes, stream);
 //
@@ -132,7 +133,9 @@ COARSEN_DEVICE bool COARSEN_(less)(COARSEN_TYPE a, COARSEN_TYPE b)
                                                                                  : BLOCK_DIM)
 // Blocks per multiprocessor: with 64 registers for a thread, which the default's items leave room for.
 #define COARSEN_RESIDENT                                                                           \
-    (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512 ? 1024 / BLOCK_DIM : 1)
+    (COARSEN_WORDS * COARSE_FACTOR <= 16 && BLOCK_DIM <= 512                                       \
+         ? 1024 / (BLOCK_DIM > 64 ? BLOCK_DIM : 64)                                                \
+         : 1)
 #define COARSEN_FEW_RESIDENT                                                                       \
     (COARSEN_RESIDENT > 1 ? COARSEN_RESIDENT * BLOCK_DIM / COARSEN_FEW_DIM : 1)
 // Beside a tile, a block has where a segment per thread is, in 4 words, and some more.
@@ -1146,7 +1149,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 }
 #endif
 
-#undef COARSEN_OFFSET
 #undef COARSEN_PLACED
 #undef COARSEN_WORDS
 #undef COARSEN_SHORT
@@ -1157,7 +1159,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_rows)(
 #undef COARSEN_FEW
 #undef COARSEN_SOME
 #undef COARSEN_KINDS
-#undef COARSEN_FEW_WAVES
 #undef COARSEN_FEW_DIM
 #undef COARSEN_WAVES
 #undef COARSEN_RESIDENT

@@ -1538,10 +1538,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t n, size
 }
 #endif
 
-#undef COARSEN_INDEX
 #undef COARSEN_MOST_K
 #undef COARSEN_SHORT
-#undef COARSEN_PART
 #undef COARSEN_BLOCKS
 #undef COARSEN_ALL
 #undef COARSEN_WARP_STEPS

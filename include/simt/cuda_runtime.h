@@ -18,7 +18,7 @@
 #endif
 
 #if __cplusplus < 201402L
-#error "simt needs -std=c++14 or later, as CUDA 13 does"
+#error "simt needs -std=c++14 or later"
 #endif
 
 #define SIMT 1

@@ -24,6 +24,7 @@ enum fault {
     RACE_GLOBAL,
     RACE_BLOCKS,
     RACE_BYTES,
+    RACE_RESET,
     MISSING_BARRIER,
     ORDER_OF_BLOCKS,
     MISSING_FENCE,
@@ -138,6 +139,20 @@ template <bool fixed> __global__ void race_bytes(arguments a)
     unsigned char *bytes = (unsigned char *)a.out;
     bytes[fixed ? threadIdx.x : threadIdx.x / 2] = 1;
     PLANTED(RACE_BYTES);
+}
+
+// The thread that sets the counter counts too.
+template <bool fixed> __global__ void race_reset(arguments a)
+{
+    __shared__ int count;
+    if (threadIdx.x == 0)
+        count = 0;
+    if (fixed)
+        __syncthreads();
+    atomicAdd(&count, 1);
+    PLANTED(RACE_RESET);
+    __syncthreads();
+    a.out[threadIdx.x] = count;
 }
 
 template <bool fixed> __global__ void missing_barrier(arguments a)
@@ -710,6 +725,8 @@ static const planted_case cases[] = {
      N / 4, "between blocks"},
     {RACE_BYTES, "race on one byte of a word", SIMT_RACE, cudaErrorLaunchFailure, PAIR(race_bytes),
      1, N, "1 byte"},
+    {RACE_RESET, "atomics before their counter is set", SIMT_RACE, cudaErrorLaunchFailure,
+     PAIR(race_reset), 1, N, "atomic update"},
     {MISSING_BARRIER, "missing barrier in a loop", SIMT_RACE, cudaErrorLaunchFailure,
      PAIR(missing_barrier), 1, N, "another thread"},
     {ORDER_OF_BLOCKS, "result that leans on the order of blocks", SIMT_RACE, cudaErrorLaunchFailure,

@@ -24,7 +24,7 @@
 //         how many of the first k results come from a, whose m keys are sorted, as are b's n; k <= m + n
 //     size_t NAME_warp_co_rank(the same)       by a warp, all 32 lanes of which call, with the same arguments
 //     size_t NAME_group_co_rank(the same, unsigned int bits)    by 2^bits lanes of a warp, from a multiple of so many on:
-//         bits is from 1 to 5
+//         bits is from 1 to 5. Both are for blocks of one dimension.
 //     NAME_run    a run of fewer than 2^31 keys in the first 2^32 bytes of an array: base, first, count, size. Key e of
 //                 it is at base + first + e, if it lies in no ring. In a ring of `size` places from base on, first
 //                 is less than that, and what would be at base + size or behind it is `size` places before.
@@ -42,7 +42,7 @@
 //                          NAME_run a, NAME_run b, COARSEN_TYPE *item, unsigned int *from, bool ends)
 //         the next count results, a constant, to registers, beginning with key i of a and j of b, which lie in no ring;
 //         from: NULL, or where to tell the place of each in keys. ends: one of the runs may end on the way, or both.
-//         Then what follows is what is behind b. It reads the key behind a run's last one.
+//         Then what follows is what is behind b. It reads a key behind each run, and where both end up to count behind b.
 //     void NAME_block_merge(const COARSEN_TYPE *keys, NAME_run a, NAME_run b, COARSEN_TYPE *out, unsigned int *from)
 //         the whole merge by the whole block, of BLOCK_DIM x 1 x 1 threads, all of which call. A barrier goes
 //         before it and behind it. out and from are apart from the runs.
@@ -110,8 +110,8 @@ COARSEN_DEVICE COARSEN_(run) COARSEN_(run_of)(unsigned int first, unsigned int c
     return run;
 }
 
-// Where key e of a run is. In no ring both are the same; in one, the one that is too large or wraps around is not
-// the lesser.
+// Where key e of a run is: the smaller of the two. In no ring they are the same; in one, the other is behind its end, or
+// wraps around.
 COARSEN_DEVICE unsigned int COARSEN_(place)(COARSEN_(run) run, unsigned int e)
 {
     const unsigned int place = run.first + e, before = place - run.size;

@@ -14,7 +14,7 @@
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 512, or tuned    | threads per block, at the most: a multiple of 32 from 32 to 1024 |
-// | COARSE_FACTOR        | 15, or 19 for keys of 8 bytes, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
+// | COARSE_FACTOR        | 15, or 19 for keys of more than 4 bytes, or tuned; 11 with values | 4-byte words in a thread's run, from 1 to 64: of keys; with values half of those of both, and results at the most |
 // Keys of less than 4 bytes, without values, have blocks of 256.
 // tuned: COARSEN_MERGE_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
 // Defines NAME_arrays, the functions of block/copy.h, block/merge.h, block/overlap.h and block/vector.h,
@@ -29,7 +29,7 @@
 // one array keep their order. Keys that are not sorted, or no strict weak order, give some order of some of
 // the keys, and nothing else goes wrong. Floats with NaN need an order of all values: see docs/merge.md. Errors:
 // cudaErrorInvalidValue for a null, misaligned or overflowing array, or elements so large that shared memory
-// cannot hold 40 of them, with nothing written; those of the runtime's device queries. No scratch. Deterministic.
+// cannot hold 100 keys and as many values, with nothing written; those of the runtime's device queries. No scratch. Deterministic.
 //
 // A tile needs to know where it ends in both inputs. A block that searches for that waits for a dozen trips to memory, and
 // its room is empty meanwhile. So a small kernel searches for all ends at once: first for those of every 16th tile, or of

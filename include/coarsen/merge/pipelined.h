@@ -35,7 +35,7 @@
 // before has left get the keys after those: whole vectors of 16 bytes, by cp.async, which needs no registers and
 // no thread that waits. The results of a tile go through shared memory, and are written as vectors too.
 // Price saved: the wait for memory at the start of each tile; and all searches in global memory except two per block,
-// in which a warp tries 32 or 256 places at once.
+// in which a warp tries 32 places at once.
 // Price paid: shared memory for five tiles.
 // What is left is bound by its instructions, so a section counts in 32 bits from where it begins, and what is asked of
 // a tile or a warp is not asked of each key.

@@ -253,7 +253,11 @@ static inline __attribute__((always_inline)) void check_race(thread *t, page *p,
             told = 1;
         }
         if (flags & WRITE) {
-            set_mark(p, WRITER, i, me);
+            // An atomic behind a plain write of its own leaves that one's mark: others' atomics race with it alone.
+            mark own = get_mark(p, WRITER, i);
+            if (!(me & 1) || !own || own & 1 || !same_thread(own, me) ||
+                crew_of(own)->tick < t->block->since)
+                set_mark(p, WRITER, i, me);
             for (int which = READER; which < MARKS; ++which)
                 if (get_mark(p, which, i))
                     set_mark(p, which, i, 0);
