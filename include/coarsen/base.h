@@ -660,8 +660,6 @@ typedef COARSEN_TYPE COARSEN_(acc);
 #if COARSEN_PATTERN >= COARSEN_PATTERN_REDUCE && COARSEN_PATTERN <= COARSEN_PATTERN_FUSE
 #if defined(COARSEN_OP) && !defined(COARSEN_IDENTITY)
 #error "coarsen: COARSEN_OP needs COARSEN_IDENTITY, what no elements reduce to"
-#elif defined(COARSEN_IDENTITY) && !defined(COARSEN_OP)
-#error "coarsen: COARSEN_IDENTITY is for a COARSEN_OP, which is not defined"
 #endif
 #ifndef COARSEN_ACC
 #ifndef COARSEN_OP
@@ -670,6 +668,10 @@ static_assert(
     "coarsen: a sum of 8- or 16-bit integers wraps: define COARSEN_ACC, a wider type for it");
 #endif
 #define COARSEN_ACC COARSEN_TYPE
+#endif
+#if defined(COARSEN_IDENTITY) && !defined(COARSEN_OP) // for a class whose + may be anything
+static_assert(__is_class(COARSEN_ACC),
+              "coarsen: a sum of numbers begins with 0: COARSEN_IDENTITY needs COARSEN_OP");
 #endif
 #ifndef COARSEN_OP
 #define COARSEN_OP COARSEN_SUM

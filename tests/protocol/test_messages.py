@@ -82,6 +82,7 @@ BASE = {
     "COARSEN_M_TRANSPOSED and _N_TRANSPOSED are defined": ({"MATMUL"}, [
         {"COARSEN_M_TRANSPOSED": "0"}, {"COARSEN_N_TRANSPOSED": "0"}]),
     "COARSEN_SLICES and _STAGES": ({"MATMUL"}, [{"COARSEN_SLICES": "1 + 1"}, {"COARSEN_STAGES": "kStages"}]),
+    "COARSEN_IDENTITY needs COARSEN_OP": (OPERATOR, [{"COARSEN_OP": None, "COARSEN_IDENTITY": "5"}]),
     "COARSEN_OP needs COARSEN_IDENTITY": (OPERATOR, [{"COARSEN_OP": "((a) * (b))", "COARSEN_IDENTITY": None}]),
     "COARSEN_EXCLUSIVE must be": ({"SCAN", "SEGSCAN"}, [{"COARSEN_EXCLUSIVE": value} for value in ("2", "-1", "3 - 1")]),
     "COARSEN_COUNTED must be": ({"REDUCE", "MAP", "HISTOGRAM"}, [{"COARSEN_COUNTED": value} for value in ("2", "-1", "3 - 1")]),
