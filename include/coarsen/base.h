@@ -368,7 +368,7 @@
 #define BLOCK_DIM COARSEN_BLOCK_DIM
 #endif
 #if defined(BLOCK_DIM) && !COARSEN_NUMBER(BLOCK_DIM)
-#error "coarsen: BLOCK_DIM must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen: BLOCK_DIM must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif defined(BLOCK_DIM) && (BLOCK_DIM < 32 || BLOCK_DIM > 1024 || BLOCK_DIM % 32 != 0)
 #error "coarsen: BLOCK_DIM must be a multiple of 32 from 32 to 1024"
 #endif
@@ -387,7 +387,7 @@
 #define CFACTOR COARSEN_CFACTOR
 #endif
 #if defined(CFACTOR) && !COARSEN_NUMBER(CFACTOR)
-#error "coarsen: CFACTOR must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen: CFACTOR must be a number > 0 for #if: no constexpr, expressions in ()"
 #endif
 #if defined(NUM_BINS) && defined(COARSEN_NUM_BINS)
 #error "coarsen: NUM_BINS and COARSEN_NUM_BINS are one knob: define one of them"
@@ -397,7 +397,7 @@
 #ifndef NUM_BINS
 #error "coarsen: define NUM_BINS, the number of bins, before the include"
 #elif !COARSEN_NUMBER(NUM_BINS)
-#error "coarsen: NUM_BINS must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen: NUM_BINS must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif NUM_BINS < 1 || NUM_BINS > 2147483647
 #error "coarsen: NUM_BINS must be from 1 to 2147483647"
 #endif
@@ -411,7 +411,7 @@
 #define COARSE_FACTOR COARSEN_COARSE_FACTOR
 #endif
 #if defined(COARSE_FACTOR) && !COARSEN_NUMBER(COARSE_FACTOR)
-#error "coarsen: COARSE_FACTOR must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen: COARSE_FACTOR must be a number > 0 for #if: no constexpr, expressions in ()"
 #endif
 #endif
 
@@ -422,7 +422,7 @@
 #define TILE_WIDTH COARSEN_TILE_WIDTH
 #endif
 #if defined(TILE_WIDTH) && !COARSEN_NUMBER(TILE_WIDTH)
-#error "coarsen: TILE_WIDTH must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen: TILE_WIDTH must be a number > 0 for #if: no constexpr, expressions in ()"
 #endif
 #endif
 

@@ -89,7 +89,7 @@ template <unsigned n, class Parent = void> struct thread_block_tile {
     static_assert(n >= 1 && n <= 32 && !(n & (n - 1)), "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
     thread_block_tile() = default;
-    template <class P> thread_block_tile(const thread_block_tile<n, P> &)
+    template <class Other> thread_block_tile(const thread_block_tile<n, Other> &)
     {
     }
 
@@ -121,19 +121,19 @@ template <unsigned n, class Parent = void> struct thread_block_tile {
     {
         return (thread_block::num_threads() + n - 1) / n;
     }
-    template <class T> SIMT_METHOD T shfl(T v, int lane) const
+    template <class Type> SIMT_METHOD Type shfl(Type v, int lane) const
     {
         return __shfl_sync(mask(), v, lane, (int)n);
     }
-    template <class T> SIMT_METHOD T shfl_up(T v, unsigned delta) const
+    template <class Type> SIMT_METHOD Type shfl_up(Type v, unsigned delta) const
     {
         return __shfl_up_sync(mask(), v, delta, (int)n);
     }
-    template <class T> SIMT_METHOD T shfl_down(T v, unsigned delta) const
+    template <class Type> SIMT_METHOD Type shfl_down(Type v, unsigned delta) const
     {
         return __shfl_down_sync(mask(), v, delta, (int)n);
     }
-    template <class T> SIMT_METHOD T shfl_xor(T v, unsigned lanes) const
+    template <class Type> SIMT_METHOD Type shfl_xor(Type v, unsigned lanes) const
     {
         return __shfl_xor_sync(mask(), v, (int)lanes, (int)n);
     }
@@ -149,7 +149,7 @@ template <unsigned n, class Parent = void> struct thread_block_tile {
     {
         return first(__ballot_sync(mask(), p));
     }
-    template <class T> SIMT_METHOD unsigned match_any(T v) const
+    template <class Type> SIMT_METHOD unsigned match_any(Type v) const
     {
         return first(__match_any_sync(mask(), v));
     }
@@ -161,12 +161,13 @@ template <unsigned n, class Parent = void> struct thread_block_tile {
         return (lanes & mask()) >> (thread_block::thread_rank() % 32 / n * n);
     }
 };
-template <unsigned n, class G> SIMT_INLINE thread_block_tile<n, G> tiled_partition(const G &)
+template <unsigned n, class Group>
+SIMT_INLINE thread_block_tile<n, Group> tiled_partition(const Group &)
 {
-    return thread_block_tile<n, G>();
+    return thread_block_tile<n, Group>();
 }
 
-template <class G> SIMT_INLINE void sync(const G &group)
+template <class Group> SIMT_INLINE void sync(const Group &group)
 {
     group.sync();
 }

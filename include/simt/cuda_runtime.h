@@ -106,17 +106,17 @@ using ::simt_memset;
 // Launches `body`, which each thread calls. It holds the kernel's arguments: reading them is no access
 // of the kernel. All that leads to here is inlined, at -O0 too: the address that simt_launch returns to
 // is then in the line of the caller.
-template <class B>
+template <class Body>
 SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 grid, dim3 block,
                                    size_t shared_bytes, cudaStream_t stream, int cooperative,
-                                   const B &body)
+                                   const Body &body)
 {
     simt_launch_request request = {};
     request.kernel = kernel;
     request.grid = grid;
     request.block = block;
     request.shared_bytes = shared_bytes;
-    request.call = [](const void *b) { (*(const B *)b)(); };
+    request.call = [](const void *b) { (*(const Body *)b)(); };
     request.arguments = &body;
     request.arguments_size = sizeof body;
     request.traced = SIMT_TRACED;
@@ -131,55 +131,59 @@ SIMT_INLINE cudaError_t simt_start(const void *kernel, const char *name, dim3 gr
     return simt_launch(&request);
 }
 
-template <class... P> struct simt_kernel {
-    SIMT_INLINE cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                                   cudaStream_t stream, int cooperative, P... arguments)
+template <class... Parameters> struct simt_kernel {
+    SIMT_INLINE cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                   size_t shared_bytes, cudaStream_t stream, int cooperative,
+                                   Parameters... arguments)
     {
         return simt_start(
             (const void *)kernel, NULL, grid, block, shared_bytes, stream,
             cooperative, [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); });
     }
 
-    template <size_t... I>
-    SIMT_INLINE cudaError_t launch_array(void (*kernel)(P...), dim3 grid, dim3 block,
+    template <size_t... Places>
+    SIMT_INLINE cudaError_t launch_array(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                          void **arguments, size_t shared_bytes, cudaStream_t stream,
-                                         int cooperative, std::index_sequence<I...>)
+                                         int cooperative, std::index_sequence<Places...>)
     {
         (void)arguments; // for a kernel that takes none
         return launch(kernel, grid, block, shared_bytes, stream, cooperative,
-                      *(P *)arguments[I]...);
+                      *(Parameters *)arguments[Places]...);
     }
 };
 
-template <class... P, class... A>
-SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
-                                           A &&...arguments)
+template <class... Parameters, class... Arguments>
+SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
+                                           void (*kernel)(Parameters...), Arguments &&...arguments)
 {
     int cooperative = 0;
     for (unsigned i = 0; i < config->numAttrs; ++i)
         if (config->attrs[i].id == cudaLaunchAttributeCooperative)
             cooperative = config->attrs[i].val.cooperative;
-    return simt_kernel<P...>::launch(kernel, config->gridDim, config->blockDim,
-                                     config->dynamicSmemBytes, config->stream, cooperative,
-                                     std::forward<A>(arguments)...);
+    return simt_kernel<Parameters...>::launch(kernel, config->gridDim, config->blockDim,
+                                              config->dynamicSmemBytes, config->stream, cooperative,
+                                              std::forward<Arguments>(arguments)...);
 }
 
-template <class... P>
-SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+template <class... Parameters>
+SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                          void **arguments, size_t shared_bytes = 0,
                                          cudaStream_t stream = 0)
 {
-    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, stream, 0,
-                                           std::index_sequence_for<P...>());
+    return simt_kernel<Parameters...>::launch_array(kernel, grid, block, arguments, shared_bytes,
+                                                    stream, 0,
+                                                    std::index_sequence_for<Parameters...>());
 }
 
-template <class... P>
-SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
-                                                    void **arguments, size_t shared_bytes = 0,
+template <class... Parameters>
+SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid,
+                                                    dim3 block, void **arguments,
+                                                    size_t shared_bytes = 0,
                                                     cudaStream_t stream = 0)
 {
-    return simt_kernel<P...>::launch_array(kernel, grid, block, arguments, shared_bytes, stream, 1,
-                                           std::index_sequence_for<P...>());
+    return simt_kernel<Parameters...>::launch_array(kernel, grid, block, arguments, shared_bytes,
+                                                    stream, 1,
+                                                    std::index_sequence_for<Parameters...>());
 }
 
 // A kernel whose type was cast away can't be called from here.
@@ -200,39 +204,42 @@ SIMT_INLINE cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size
 // What `find` asks: the one function of this name; the one with exactly these parameters.
 struct simt_only {
 };
-template <class... A> struct simt_exact {
+template <class... Arguments> struct simt_exact {
 };
-template <class... P> auto simt_pick(simt_only, void (*kernel)(P...))
+template <class... Parameters> auto simt_pick(simt_only, void (*kernel)(Parameters...))
 {
     return kernel;
 }
-template <class... A> auto simt_pick(simt_exact<A...>, void (*kernel)(A...))
+template <class... Arguments> auto simt_pick(simt_exact<Arguments...>, void (*kernel)(Arguments...))
 {
     return kernel;
 }
-template <class T, class F> auto simt_find(const F &find, T what, int) -> decltype(find(what))
+template <class Type, class Find>
+auto simt_find(const Find &find, Type what, int) -> decltype(find(what))
 {
     return find(what);
 }
-template <class T, class F> void *simt_find(const F &, T, long)
+template <class Type, class Find> void *simt_find(const Find &, Type, long)
 {
     return NULL;
 }
 
-template <class F, class C> struct simt_launcher {
-    F find;
-    C call;
+template <class Find, class Call> struct simt_launcher {
+    Find find;
+    Call call;
     const char *name;
     dim3 grid, block;
     size_t shared_bytes;
     cudaStream_t stream;
-    simt_launcher(const F &f, const C &c, const char *n, dim3 g, dim3 b, size_t s, cudaStream_t on)
+    simt_launcher(const Find &f, const Call &c, const char *n, dim3 g, dim3 b, size_t s,
+                  cudaStream_t on)
         : find(f), call(c), name(n), grid(g), block(b), shared_bytes(s), stream(on)
     {
     }
 
     // Each thread has its own copy of the arguments, which are evaluated once.
-    template <class K, class... A> __forceinline__ void start(K kernel, A... arguments) const
+    template <class Kernel, class... Arguments>
+    __forceinline__ void start(Kernel kernel, Arguments... arguments) const
     {
         simt_start((const void *)kernel, name, grid, block, shared_bytes, stream, 0,
                    [ =, call = call ]()
@@ -241,59 +248,63 @@ template <class F, class C> struct simt_launcher {
 };
 
 // Of a name with several functions.
-template <class F, class C, class K> struct simt_ready : simt_launcher<F, C> {
-    using simt_launcher<F, C>::simt_launcher;
-    template <class... A> __forceinline__ void operator()(A... arguments) const
+template <class Find, class Call, class Kernel> struct simt_ready : simt_launcher<Find, Call> {
+    using simt_launcher<Find, Call>::simt_launcher;
+    template <class... Arguments> __forceinline__ void operator()(Arguments... arguments) const
     {
-        this->start(simt_find(this->find, simt_exact<A...>(), 0), arguments...);
+        this->start(simt_find(this->find, simt_exact<Arguments...>(), 0), arguments...);
     }
 };
 
-// Of a name with one function: the arguments become what its parameters D, R... are. If there are
+// Of a name with one function: the arguments become what its parameters Declared, Rest... are. If there are
 // fewer arguments, the others have defaults.
-template <class L, class D, class... R> struct simt_typed;
-template <class L, class... D> struct simt_typed<L, simt_exact<D...>> : L {
-    using L::L;
-    __forceinline__ void operator()(D... arguments) const
+template <class Launcher, class Declared, class... Rest> struct simt_typed;
+template <class Launcher, class... Declared>
+struct simt_typed<Launcher, simt_exact<Declared...>> : Launcher {
+    using Launcher::Launcher;
+    __forceinline__ void operator()(Declared... arguments) const
     {
-        simt_kernel<D...>::launch(this->find(simt_only()), this->grid, this->block,
-                                  this->shared_bytes, this->stream, 0,
-                                  std::forward<D>(arguments)...);
+        simt_kernel<Declared...>::launch(this->find(simt_only()), this->grid, this->block,
+                                         this->shared_bytes, this->stream, 0,
+                                         std::forward<Declared>(arguments)...);
     }
 };
-template <class L, class... D, class N, class... R>
-struct simt_typed<L, simt_exact<D...>, N, R...> : simt_typed<L, simt_exact<D..., N>, R...> {
-    using base = simt_typed<L, simt_exact<D..., N>, R...>;
+template <class Launcher, class... Declared, class Next, class... Rest>
+struct simt_typed<Launcher, simt_exact<Declared...>, Next, Rest...>
+    : simt_typed<Launcher, simt_exact<Declared..., Next>, Rest...> {
+    using base = simt_typed<Launcher, simt_exact<Declared..., Next>, Rest...>;
     using base::base;
     using base::operator();
-    __forceinline__ void operator()(D... arguments) const
+    __forceinline__ void operator()(Declared... arguments) const
     {
-        this->start(this->find(simt_only()), std::forward<D>(arguments)...);
+        this->start(this->find(simt_only()), std::forward<Declared>(arguments)...);
     }
 };
-template <class F, class C, class... P>
-struct simt_ready<F, C, void (*)(P...)> : simt_typed<simt_launcher<F, C>, simt_exact<>, P...> {
-    using base = simt_typed<simt_launcher<F, C>, simt_exact<>, P...>;
+template <class Find, class Call, class... Parameters>
+struct simt_ready<Find, Call, void (*)(Parameters...)>
+    : simt_typed<simt_launcher<Find, Call>, simt_exact<>, Parameters...> {
+    using base = simt_typed<simt_launcher<Find, Call>, simt_exact<>, Parameters...>;
     using base::base;
 };
 
-template <class F, class C> struct simt_named {
-    F find;
-    C call;
+template <class Find, class Call> struct simt_named {
+    Find find;
+    Call call;
     const char *name;
     auto operator()(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0) const
     {
-        using ready = simt_ready<F, C, decltype(simt_find(find, simt_only(), 0))>;
+        using ready = simt_ready<Find, Call, decltype(simt_find(find, simt_only(), 0))>;
         return ready(find, call, name, grid, block, shared_bytes, stream);
     }
 };
-template <class F, class C>
-static inline simt_named<F, C> simt_callee(const F &find, const C &call, const char *name)
+template <class Find, class Call>
+static inline simt_named<Find, Call> simt_callee(const Find &find, const Call &call,
+                                                 const char *name)
 {
     return {find, call, name};
 }
 // Of an expression that isn't a name: a pointer to a kernel.
-template <class... P> static inline auto simt_callee(void (*kernel)(P...))
+template <class... Parameters> static inline auto simt_callee(void (*kernel)(Parameters...))
 {
     return simt_callee([=](simt_only) { return kernel; },
                        [=](const auto &...arguments) { kernel(arguments...); }, NULL);
@@ -301,73 +312,76 @@ template <class... P> static inline auto simt_callee(void (*kernel)(P...))
 
 // ---- the runtime API's typed forms --------------------------------------------------------------
 
-template <class T> SIMT_INLINE cudaError_t cudaMalloc(T **pointer, size_t bytes)
+template <class Type> SIMT_INLINE cudaError_t cudaMalloc(Type **pointer, size_t bytes)
 {
     return cudaMalloc((void **)pointer, bytes);
 }
-template <class T>
-SIMT_INLINE cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream)
+template <class Type>
+SIMT_INLINE cudaError_t cudaMallocAsync(Type **pointer, size_t bytes, cudaStream_t stream)
 {
     return cudaMallocAsync((void **)pointer, bytes, stream);
 }
-template <class T>
-SIMT_INLINE cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
+template <class Type>
+SIMT_INLINE cudaError_t cudaMallocManaged(Type **pointer, size_t bytes,
                                           unsigned flags = cudaMemAttachGlobal)
 {
     return cudaMallocManaged((void **)pointer, bytes, flags);
 }
-template <class T> SIMT_INLINE cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned = 0)
+template <class Type>
+SIMT_INLINE cudaError_t cudaMallocHost(Type **pointer, size_t bytes, unsigned = 0)
 {
     return cudaMallocHost((void **)pointer, bytes);
 }
-template <class T> SIMT_INLINE cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags)
+template <class Type>
+SIMT_INLINE cudaError_t cudaHostAlloc(Type **pointer, size_t bytes, unsigned flags)
 {
     return cudaHostAlloc((void **)pointer, bytes, flags);
 }
-template <class T>
-SIMT_INLINE cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height)
+template <class Type>
+SIMT_INLINE cudaError_t cudaMallocPitch(Type **pointer, size_t *pitch, size_t width, size_t height)
 {
     return cudaMallocPitch((void **)pointer, pitch, width, height);
 }
-template <class T>
-SIMT_INLINE cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
+template <class Type>
+SIMT_INLINE cudaError_t cudaMemcpyToSymbol(const Type &symbol, const void *from, size_t bytes,
                                            size_t offset = 0,
                                            cudaMemcpyKind kind = cudaMemcpyHostToDevice)
 {
     return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, offset, kind);
 }
-template <class T>
-SIMT_INLINE cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
+template <class Type>
+SIMT_INLINE cudaError_t cudaMemcpyFromSymbol(void *to, const Type &symbol, size_t bytes,
                                              size_t offset = 0,
                                              cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
 {
     return cudaMemcpyFromSymbol(to, (const void *)&symbol, bytes, offset, kind);
 }
-template <class T> SIMT_INLINE cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol)
+template <class Type>
+SIMT_INLINE cudaError_t cudaGetSymbolAddress(void **pointer, const Type &symbol)
 {
     return cudaGetSymbolAddress(pointer, (const void *)&symbol);
 }
-template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncSetAttribute(R (*function)(P...), cudaFuncAttribute attribute,
-                                             int value)
+template <class Result, class... Parameters>
+SIMT_INLINE cudaError_t cudaFuncSetAttribute(Result (*function)(Parameters...),
+                                             cudaFuncAttribute attribute, int value)
 {
     return cudaFuncSetAttribute((const void *)function, attribute, value);
 }
-template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*function)(P...))
+template <class Result, class... Parameters>
+SIMT_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
+                                              Result (*function)(Parameters...))
 {
     return cudaFuncGetAttributes(attributes, (const void *)function);
 }
-template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncSetCacheConfig(R (*function)(P...), cudaFuncCache config)
+template <class Result, class... Parameters>
+SIMT_INLINE cudaError_t cudaFuncSetCacheConfig(Result (*function)(Parameters...),
+                                               cudaFuncCache config)
 {
     return cudaFuncSetCacheConfig((const void *)function, config);
 }
-template <class R, class... P>
-SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                                      R (*function)(P...),
-                                                                      int block_size,
-                                                                      size_t dynamic_bytes)
+template <class Result, class... Parameters>
+SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, Result (*function)(Parameters...), int block_size, size_t dynamic_bytes)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, block_size,
                                                          dynamic_bytes);
@@ -378,9 +392,10 @@ SIMT_INLINE cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void
     *clusters = 0; // the device has none
     return cudaSuccess;
 }
-template <class R, class... P>
-SIMT_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, R (*)(P...),
-                                                           size_t = 0, int limit = 0)
+template <class Result, class... Parameters>
+SIMT_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block,
+                                                           Result (*)(Parameters...), size_t = 0,
+                                                           int limit = 0)
 {
     int device, processors;
     cudaGetDevice(&device);

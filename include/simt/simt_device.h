@@ -62,10 +62,10 @@
 #ifdef __cplusplus
 extern __thread unsigned char simt_dynamic_bytes[] __asm__("simt_dynamic_shared");
 struct simt_dynamic {
-    template <class T> using array = T[];
-    template <class T> operator array<T> &() const
+    template <class Type> using array = Type[];
+    template <class Type> operator array<Type> &() const
     {
-        return *(array<T> *)simt_dynamic_bytes;
+        return *(array<Type> *)simt_dynamic_bytes;
     }
 };
 #endif
@@ -278,13 +278,13 @@ template <> struct simt_bits<4> {
 template <> struct simt_bits<8> {
     typedef unsigned long long type;
 };
-template <class T> SIMT_INLINE unsigned long long simt_from(T v)
+template <class Type> SIMT_INLINE unsigned long long simt_from(Type v)
 {
-    return __builtin_bit_cast(typename simt_bits<sizeof(T)>::type, v);
+    return __builtin_bit_cast(typename simt_bits<sizeof(Type)>::type, v);
 }
-template <class T> SIMT_INLINE T simt_to(unsigned long long v)
+template <class Type> SIMT_INLINE Type simt_to(unsigned long long v)
 {
-    return __builtin_bit_cast(T, (typename simt_bits<sizeof(T)>::type)v);
+    return __builtin_bit_cast(Type, (typename simt_bits<sizeof(Type)>::type)v);
 }
 
 // clang-format off
@@ -371,12 +371,12 @@ SIMT_CAS(unsigned long long)
 // ---- loads and stores with a cache hint: the caches are not modelled ----------------------------
 
 #define SIMT_LOAD(name)                                                                            \
-    template <class T> SIMT_INLINE T name(const T *p)                                              \
+    template <class Type> SIMT_INLINE Type name(const Type *p)                                     \
     {                                                                                              \
         return *p;                                                                                 \
     }
 #define SIMT_STORE(name)                                                                           \
-    template <class T> SIMT_INLINE void name(T *p, T v)                                            \
+    template <class Type> SIMT_INLINE void name(Type *p, Type v)                                   \
     {                                                                                              \
         *p = v;                                                                                    \
     }
@@ -392,9 +392,9 @@ SIMT_STORE(__stwt)
 #undef SIMT_LOAD
 #undef SIMT_STORE
 // The only hint that means: read memory again each time.
-template <class T> SIMT_INLINE T __ldcv(const T *p)
+template <class Type> SIMT_INLINE Type __ldcv(const Type *p)
 {
-    return *(const volatile T *)p;
+    return *(const volatile Type *)p;
 }
 
 // ---- integers -----------------------------------------------------------------------------------

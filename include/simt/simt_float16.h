@@ -76,14 +76,14 @@ SIMT_INLINE unsigned simt_peek(const volatile unsigned *p)
     __asm__ volatile("movl %1, %0" : "=r"(v) : "m"(*p));
     return v;
 }
-template <class T> SIMT_INLINE T simt_atomic_add(T *p, T value)
+template <class Type> SIMT_INLINE Type simt_atomic_add(Type *p, Type value)
 {
-    typedef typename simt_bits<sizeof(T)>::type bits;
+    typedef typename simt_bits<sizeof(Type)>::type bits;
     for (;;) {
         const bits old = simt_peek((const volatile bits *)p);
-        const T sum = simt_to<T>(old) + value;
-        if (simt_atomic(SIMT_ATOMIC_CAS, (void *)p, sizeof(T), simt_from(sum), old) == old)
-            return simt_to<T>(old);
+        const Type sum = simt_to<Type>(old) + value;
+        if (simt_atomic(SIMT_ATOMIC_CAS, (void *)p, sizeof(Type), simt_from(sum), old) == old)
+            return simt_to<Type>(old);
     }
 }
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import string
 import subprocess
 import sys
 from fractions import Fraction
@@ -276,6 +277,14 @@ def test_standard_headers(tmp_path):
     (tmp_path / "x.cu").write_text("".join(f"#include <{name}>\n" for name in headers))
     for standard in 14, 20:
         assert driver("-c", "x.cu", f"-std=c++{standard}", cwd=tmp_path) == ""
+
+
+def test_macros_of_one_letter(tmp_path):
+    """A size that is given on the command line, as -DN=256: the headers have no such name."""
+    headers = "cooperative_groups.h", "cooperative_groups/reduce.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_pipeline_primitives.h", "nccl.h"
+    (tmp_path / "x.cu").write_text("".join(f"#include <{name}>\n" for name in headers) + PLAIN)
+    driver("x.cu", "-o", "x", "-DVALUE=0", *(f"-D{letter}=256" for letter in string.ascii_uppercase), cwd=tmp_path)
+    assert run(tmp_path / "x") == ""
 
 
 def test_memset_of_shared_memory(tmp_path):

@@ -60,7 +60,7 @@
 #ifndef COARSEN_PANEL
 #define COARSEN_PANEL 2048
 #elif !COARSEN_NUMBER(COARSEN_PANEL)
-#error "coarsen/nccl: COARSEN_PANEL must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen/nccl: COARSEN_PANEL must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif COARSEN_PANEL < 1 || COARSEN_PANEL > 2147483647
 #error "coarsen/nccl: COARSEN_PANEL must be from 1 to 2147483647"
 #endif

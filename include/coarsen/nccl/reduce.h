@@ -69,7 +69,7 @@
 #ifndef COARSEN_CHUNK
 #define COARSEN_CHUNK 4194304
 #elif !COARSEN_NUMBER(COARSEN_CHUNK)
-#error "coarsen/nccl: COARSEN_CHUNK must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen/nccl: COARSEN_CHUNK must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif COARSEN_CHUNK < 1 || COARSEN_CHUNK > 2147483647
 #error "coarsen/nccl: COARSEN_CHUNK must be from 1 to 2147483647"
 #endif

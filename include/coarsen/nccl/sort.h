@@ -94,14 +94,14 @@
 #ifndef COARSEN_PART
 #define COARSEN_PART 8388608
 #elif !COARSEN_NUMBER(COARSEN_PART)
-#error "coarsen/nccl: COARSEN_PART must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen/nccl: COARSEN_PART must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif COARSEN_PART < 1 || COARSEN_PART > 2147483647
 #error "coarsen/nccl: COARSEN_PART must be from 1 to 2147483647"
 #endif
 #ifndef COARSEN_DIVIDED
 #define COARSEN_DIVIDED 134217728
 #elif !COARSEN_NUMBER(COARSEN_DIVIDED)
-#error "coarsen/nccl: COARSEN_DIVIDED must be a number for #if (no constexpr), an expression in ( )"
+#error "coarsen/nccl: COARSEN_DIVIDED must be a number > 0 for #if: no constexpr, expressions in ()"
 #elif COARSEN_DIVIDED < 256 || COARSEN_DIVIDED > 4294967295
 #error "coarsen/nccl: COARSEN_DIVIDED must be from 256 to 4294967295"
 #endif

@@ -13,8 +13,8 @@ namespace cooperative_groups
 {
 
 #define SIMT_OPERATOR(name, expression)                                                            \
-    template <class T = void> struct name {                                                        \
-        SIMT_INLINE_METHOD T operator()(T a, T b) const                                            \
+    template <class Type = void> struct name {                                                     \
+        SIMT_INLINE_METHOD Type operator()(Type a, Type b) const                                   \
         {                                                                                          \
             return expression;                                                                     \
         }                                                                                          \
@@ -29,8 +29,8 @@ SIMT_OPERATOR(bit_xor, a ^ b)
 #undef SIMT_INLINE_METHOD
 #undef SIMT_OPERATOR
 
-template <unsigned n, class P, class T, class F>
-SIMT_INLINE T reduce(const thread_block_tile<n, P> &tile, T value, F op)
+template <unsigned n, class Parent, class Type, class Op>
+SIMT_INLINE Type reduce(const thread_block_tile<n, Parent> &tile, Type value, Op op)
 {
     for (unsigned d = n / 2; d; d /= 2)
         value = op(value, tile.shfl_xor(value, d));
