@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
-REST = "add", "add_element", "element", "pack_launch", "pack_element"
+REST = "add", "add_element", "then", "element", "pack_launch", "pack_element"
 GOOD = 0.93  # of cuBLAS's speed
 WAVES = [int(n) for n in re.search(r"waves\[\] = \{(.*)\}", HEADER.read_text())[1].split(",")]  # of the parts of tiles
 PACKING_WAYS = 1 + 2 * len(WAVES) + 3  # from there on, ways are the same again
@@ -117,6 +117,7 @@ class Products:
 
         total = waves(column["whole"], column["inner"]) + waves(column["waves"], column["depth"])
         total += (column["waves"] > 0) * by["add"] + column["sums"] * by["add_element"]
+        total += (column["waves"] > 0) * (column["whole"] > 0) * by["then"]
         total += column["packed"] * by["pack_launch"] + column["pack"] * by["pack_element"]
 
         return np.where(column["given"] > 0, column["given"], total)

@@ -682,8 +682,9 @@ COARSEN_HOST COARSEN_(plan)
     if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
         return none;
     plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
+    const double then = 1e6; // that parts wait until the whole tiles are made
     plan.cost += COARSEN_(cost)(shape, plan.whole / at_a_time, of.inner) +
-                 COARSEN_(cost)(shape, waves, plan.depth) + add +
+                 COARSEN_(cost)(shape, waves, plan.depth) + (plan.whole > 0 ? then : 0) + add +
                  (double)sums * add_element / (double)processors;
     return plan;
 }
