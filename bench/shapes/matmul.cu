@@ -122,8 +122,8 @@ SHAPE_CONTEST
                                             rows,
                                             cols,
                                             inner,
-                                            SHAPE(_product_lines_aligned)(m.data, ldm | m_step),
-                                            SHAPE(_product_lines_aligned)(nn.data, ldn | n_step),
+                                            SHAPE(_product_unit_of)(m.data, ldm | m_step),
+                                            SHAPE(_product_unit_of)(nn.data, ldn | n_step),
                                             (size_t)-1,
                                             true,
                                             pad == 0};

@@ -141,7 +141,7 @@ static_assert(
 #define COARSEN_SHAPE  _group_small
 #define BM             128
 #define BN             64
-#define COARSEN_STAGES 6
+#define COARSEN_STAGES 7
 #include "matmul/warpgroup.h"
 
 #define COARSEN_SHAPE _narrow
@@ -382,7 +382,7 @@ static_assert(
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
 // Fitted to the times of 1220 products of floats on an H200, of which 1130 were random, each by all plans that may be good
-// (bench/matmul_costs.py), and likewise of 250 of doubles and 267 of halves; except the large shape's, which is the best for
+// (bench/matmul_costs.py), and likewise of 250 of doubles and 575 of halves; except the large shape's, which is the best for
 // 2048 x 2048 and seldom otherwise.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
@@ -423,12 +423,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(square, 0.0438, 445, 20, 3, false),
-        COARSEN_ROW(large, 0.139, 284, 0.423, 1, false),
-        COARSEN_GROUP(group_large, 7.98, 129, 2.23e6, 2, 0),
-        COARSEN_GROUP(group_wide, 7.98, 129, 2.23e6, 2, 0),
-        COARSEN_GROUP(group_square, 9.34, 73.1, 1.82e6, 1, 0),
-        COARSEN_GROUP(group_small, 10, 64.1, 1.93e6, 1, 8),
+        COARSEN_ROW(square, 0.294, 64.4, 2.65, 3, false),
+        COARSEN_ROW(large, 0.174, 106, 0.442, 1, false),
+        COARSEN_GROUP(group_large, 10.5, 386, 1.13e5, 2, 0),
+        COARSEN_GROUP(group_wide, 10.5, 244, 1.87e5, 2, 0),
+        COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
+        COARSEN_GROUP(group_small, 9.37, 108, 5.31e5, 1, 8),
 #else
         COARSEN_ROW(tiny, 2.54, 49.4, 0.843, 7, false),
         COARSEN_ROW(thin, 1.64, 82.5, 0.606, 1, false),
@@ -504,10 +504,11 @@ COARSEN_HOST size_t COARSEN_(first_shape)(COARSEN_UNUSED size_t shapes)
 // A product, and what the choice of a plan depends on beside its size.
 typedef struct {
     size_t count, rows, cols, inner;
-    bool m_aligned, n_aligned; // whether its rows, as stored, begin at multiples of 16 bytes
-    size_t most_bytes;         // of scratch
-    bool stacked;              // of a batch: whether its matrices follow one another
-    bool dense;                // of such a batch: whether no element lies between two rows
+    unsigned int m_unit,
+        n_unit;        // bytes at multiples of which its rows, as stored, begin: 16 or fewer
+    size_t most_bytes; // of scratch
+    bool stacked;      // of a batch: whether its matrices follow one another
+    bool dense;        // of such a batch: whether no element lies between two rows
 } COARSEN_(problem);
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
@@ -531,7 +532,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
            (double)(shape.rows * shape.cols) * shape.cost;
 }
 
-// To launch a kernel that packs costs as many multiplications.
+// To launch a kernel that packs costs as many multiplications, or more.
 enum { COARSEN_(pack_launch) = 1250000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
@@ -542,10 +543,12 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
 {
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
-    const double pack_element = s >= COARSEN_(shapes_of_warps) ? 40.4 : 15;
+    const bool groups = s >= COARSEN_(shapes_of_warps);
+    const double launch = groups ? 2.15e6 : (double)COARSEN_(pack_launch),
+                 pack_element = groups ? 39.9 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double pack_element = 119;
+    const double launch = (double)COARSEN_(pack_launch), pack_element = 119;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -564,8 +567,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     if (of_m + of_n == 0 || of_m > most - of_n)
         return 0;
     plan->pack_bytes = (of_m + of_n) * sizeof(COARSEN_TYPE);
-    return (double)COARSEN_(pack_launch) +
-           (double)(of_m + of_n) * pack_element / (double)processors;
+    return launch + (double)(of_m + of_n) * pack_element / (double)processors;
 }
 
 // How many waves the parts of tiles may fill: the more, the fuller is the last one, and the more sums are to be added up.
@@ -596,20 +598,21 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 5.86e5 : 4.1e5, add_element = groups ? 162 : 120,
-                 element = groups ? 4.14 : 5.2;
+    const bool words = of.m_unit >= 4 && of.n_unit >= 4;
+    const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
+                 element = words ? 1.68 : 2.78;
     const size_t depth_unit = 64; // of a part
-    const bool by_element = !of.m_aligned || !of.n_aligned;
-    const bool pack_m = !of.m_aligned, pack_n = !of.n_aligned;
+    const bool by_element = of.m_unit < 16 || of.n_unit < 16;
+    const bool pack_m = of.m_unit < 16, pack_n = of.n_unit < 16;
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
     const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 59.5,
                  element = wide ? 1.78 : 1.07;
-    const bool by_element = COARSEN_N_ACROSS || !of.n_aligned;
+    const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
-    const bool pack_m = shape.packed && (COARSEN_M_ACROSS || !of.m_aligned);
+    const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 16);
     const bool pack_n =
         by_element && (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
 #endif
@@ -644,7 +647,7 @@ COARSEN_HOST COARSEN_(plan)
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
         // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
-        const double end = COARSEN_N_ACROSS || of.n_aligned ? 0 : 500;
+        const double end = COARSEN_N_ACROSS || of.n_unit == 16 ? 0 : 197;
         shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
         plan.cost += shape.start;
     }
@@ -655,7 +658,7 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= COARSEN_(ways_of_clusters)) {
-        const double join = 6.15e5; // multiplications that it costs to add up slices
+        const double join = 1.14e6; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - COARSEN_(ways_of_clusters));
         const size_t steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.
@@ -706,7 +709,7 @@ COARSEN_HOST COARSEN_(narrow_product) COARSEN_(narrow_of)(COARSEN_(problem) of)
     narrow.rows = of_m ? of.rows : of.cols, narrow.cols = of_m ? of.cols : of.rows;
     if (narrow.cols > most || narrow.cols > narrow.rows)
         narrow.rows = 0;
-    narrow.aligned = of_m ? of.m_aligned : of.n_aligned;
+    narrow.aligned = (of_m ? of.m_unit : of.n_unit) == 16;
     narrow.inner = of.inner, narrow.count = of.count, narrow.most_parts = COARSEN_(most_parts)(of);
     return narrow;
 }
@@ -719,7 +722,7 @@ COARSEN_HOST COARSEN_(flat_product) COARSEN_(flat_of)(COARSEN_(problem) of)
     flat.rows = of_m ? of.cols : of.rows, flat.cols = of_m ? of.rows : of.cols;
     if (flat.rows > 2 * COARSEN_(flat_tile_rows) || flat.rows > flat.cols)
         flat.rows = 0;
-    flat.aligned = of_m ? of.m_aligned : of.n_aligned;
+    flat.aligned = (of_m ? of.m_unit : of.n_unit) == 16;
     flat.inner = of.inner, flat.count = of.count, flat.most_parts = COARSEN_(most_parts)(of);
     return flat;
 }
@@ -802,8 +805,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(streamed_product) product = {};
     product.rows = long_m ? of.rows : of.cols, product.cols = long_m ? of.cols : of.rows;
     product.inner = of.inner;
-    product.shifted = long_m ? !of.m_aligned : !of.n_aligned;
-    product.wide = long_m && of.n_aligned && of.cols * sizeof(COARSEN_TYPE) % 16 == 0;
+    product.shifted = (long_m ? of.m_unit : of.n_unit) < 16;
+    product.wide = long_m && of.n_unit == 16 && of.cols * sizeof(COARSEN_TYPE) % 16 == 0;
     product.step_row = long_m ? of.cols : 1, product.step_col = long_m ? 1 : of.rows;
     plan.shape = COARSEN_(streamed);
     if (COARSEN_(streamed_takes_type) && product.cols <= product.rows)
@@ -848,7 +851,7 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
     if (!batched.takes_type)
         return plan;
-    if (!of.m_aligned || !of.n_aligned)
+    if (of.m_unit < 16 || of.n_unit < 16)
         batched.shape.cost *= singly;
     plan.shape = s;
     plan.whole = coarsen_ceil_div(of.rows, batched.shape.rows) *
@@ -962,19 +965,16 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inner)
 {
     size_t most = 0;
-    for (int aligned = 0; aligned < 4; aligned++) {
+    const unsigned int units[] = {16, sizeof(COARSEN_TYPE), 4}; // by which plans differ
+    const size_t kinds = sizeof(COARSEN_TYPE) < 4 ? 3 : 2;
+    for (size_t u = 0; u < kinds * kinds; u++) {
         const COARSEN_(problem) of = {
-            1, rows, cols, inner, aligned % 2 != 0, aligned / 2 != 0, (size_t)-1, false, false};
+            1, rows, cols, inner, units[u % kinds], units[u / kinds], (size_t)-1, false, false};
         cudaError_t status = cudaSuccess;
         const size_t bytes = COARSEN_(make_plan)(of, &status).scratch_bytes;
         most = bytes > most ? bytes : most;
     }
     return most;
-}
-
-COARSEN_HOST bool COARSEN_(lines_aligned)(const COARSEN_TYPE *first, size_t ld)
-{
-    return ((size_t)first | ld * sizeof(COARSEN_TYPE)) % 16 == 0;
 }
 
 // Makes products by narrow.h or flat.h, as planned. Their arguments are sound.
@@ -1101,8 +1101,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                        rows,
                                        cols,
                                        inner,
-                                       COARSEN_(lines_aligned)(m, ldm),
-                                       COARSEN_(lines_aligned)(n, ldn),
+                                       COARSEN_(unit_of)(m, ldm),
+                                       COARSEN_(unit_of)(n, ldn),
                                        scratch == NULL ? 0 : scratch_bytes,
                                        false,
                                        false};
@@ -1202,8 +1202,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
                    rows,
                    cols,
                    inner,
-                   COARSEN_(lines_aligned)(m, ldm | m_step),
-                   COARSEN_(lines_aligned)(n, ldn | n_step),
+                   COARSEN_(unit_of)(m, ldm | m_step),
+                   COARSEN_(unit_of)(n, ldn | n_step),
                    0,
                    m_step == m_rows * ldm && n_step == n_rows * ldn && p_step == rows * ldp,
                    m_cols == ldm && n_cols == ldn && cols == ldp};

@@ -31,6 +31,8 @@
 //                               size_t count, size_t step)
 //                                                `count` matrices of `lines` lines of `length` elements; host
 //     unsigned int NAME_rank(void), NAME_ranks(void)    which block of its cluster this one is, and of how many
+//     bool NAME_elected(void)                    in one lane, of a warp all of whose lanes call: the compiler then needs no
+//                                                loop over lanes to begin a copy
 //     void NAME_meet(void)                       waits until all threads of the cluster have come here
 //     void NAME_store_to(float4 *at, float4 x, unsigned int rank)   to that place in the shared memory of that block
 //     void NAME_open(NAME_gate *gate, unsigned int arrivals)    one thread, before all use it, and NAME_opened() of all
@@ -115,6 +117,19 @@ COARSEN_INLINE unsigned int COARSEN_(ranks)(void)
     asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
 #endif
     return ranks;
+}
+
+COARSEN_INLINE bool COARSEN_(elected)(void)
+{
+#if COARSEN_HAS_ENGINE
+    unsigned int elected;
+    asm volatile("{\n\t.reg .pred p;\n\telect.sync _|p, 0xffffffff;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t}"
+                 : "=r"(elected));
+    return elected != 0;
+#else
+    return threadIdx.x % 32 == 0;
+#endif
 }
 
 COARSEN_INLINE void COARSEN_(meet)(void)

@@ -4,7 +4,8 @@
 // stored, a column) from a multiple of 16 bytes on, which is how tensor16.h copies tiles fastest. Not for use by itself:
 // matmul.h includes it.
 //
-// Price saved: lines that begin anywhere pass through registers, an element at a time, once per block that takes them.
+// Price saved: lines that begin anywhere are copied in small pieces, and some of them through registers, by each block that
+// takes them.
 // Price paid: scratch; and each element is read and written once more, which pays where it is used often.
 // How: a thread takes COARSEN_TAKE vectors of what it writes. Each comes from the two aligned vectors around it.
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, on packing.

@@ -118,6 +118,13 @@ COARSEN_HOST cudaError_t COARSEN_(launch_add)(COARSEN_(sums) of, cudaStream_t st
 
 #ifndef COARSEN_WITH_WORK
 #define COARSEN_WITH_WORK
+// The largest power of two, up to 16, that divides where all lines begin, in bytes.
+COARSEN_HOST_DEVICE unsigned int COARSEN_(unit_of)(const COARSEN_TYPE *first, size_t ld)
+{
+    const unsigned int all = (unsigned int)((size_t)first | ld * sizeof(COARSEN_TYPE)) | 16;
+    return all & (0 - all);
+}
+
 // What the blocks of a launch make: tiles of P from tile `first` on. Either of product b of a batch, that begins b
 // times so many elements further in M, N and P; or sums, of a part of the depth.
 typedef struct {

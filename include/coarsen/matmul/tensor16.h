@@ -33,7 +33,8 @@
 // piece c ^ l % 8: then 8 neighbouring lines have the same piece in different banks, whether a line is a row or a
 // column. Results go to P by way of shared memory, too, so that neighbouring lanes write neighbours.
 // Price paid: COARSEN_STAGES tiles of shared memory, 144 KiB by default. Copies are 16 bytes each where all rows of M and
-// N begin at multiples of 16 bytes; otherwise an element at a time, through registers, which is much slower.
+// N begin at multiples of 16 bytes. Where they begin at multiples of 4, a copy is 4 bytes, and so slower; otherwise an
+// element, through registers, which is slower still.
 // Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
@@ -73,6 +74,12 @@
 
 #define COARSEN_THREADS ((BM / TM) * (BN / TN) * 32)
 #define COARSEN_DEEP    16 // depth of a multiplication
+// Lines of which a thread loads elements at the same time: as registers are left.
+#define COARSEN_TOGETHER                                                                           \
+    (TM * TN <= 1024 && BK * BN / 8 % (4 * COARSEN_THREADS) == 0 &&                                \
+             BK * BM / 8 % (4 * COARSEN_THREADS) == 0                                              \
+         ? 4                                                                                       \
+         : 1)
 #ifdef COARSEN_M_TRANSPOSED
 #define COARSEN_M_LINES  BK
 #define COARSEN_M_LENGTH BM
@@ -226,6 +233,7 @@ COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *
 typedef struct {
     const COARSEN_TYPE *next; // what this thread copies first of the next tile
     size_t ld;
+    unsigned int unit; // bytes: 16, 8, 4 or 2, at a multiple of which all lines begin
 } COARSEN_SHAPE_(operand);
 
 // From where this thread copies an operand's tiles, from row or column `start` on.
@@ -236,47 +244,86 @@ COARSEN_INLINE COARSEN_SHAPE_(operand)
     const unsigned int pieces = length / COARSEN_ITEMS;
     COARSEN_SHAPE_(operand) from;
     from.ld = ld;
+    from.unit = COARSEN_(unit_of)(first, ld);
     from.next = first + (across ? start * ld : start) + threadIdx.x / pieces * ld +
                 threadIdx.x % pieces * COARSEN_ITEMS;
     return from;
 }
 
-// Starts to copy a tile of so many lines of so many elements. whole: it lies inside the matrix. Otherwise only the
-// first `lines_there`, and the first `length_there` of each, do, and zeros take the place of the others. vectors: all
-// lines begin at multiples of 16 bytes.
-COARSEN_INLINE void COARSEN_SHAPE_(copy_tile)(COARSEN_(vector) * to,
-                                              const COARSEN_SHAPE_(operand) * from, bool whole,
-                                              bool vectors, unsigned int lines, unsigned int length,
-                                              unsigned int lines_there, unsigned int length_there)
+// Starts to copy a tile of so many lines of so many elements, where lines begin at multiples of 16 bytes. whole: it lies
+// inside the matrix. Otherwise only the first `lines_there`, and the first `length_there` of each, do, and zeros take the
+// place of the others.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_vectors)(COARSEN_(vector) * to,
+                                                 const COARSEN_SHAPE_(operand) * from, bool whole,
+                                                 unsigned int lines, unsigned int length,
+                                                 unsigned int lines_there,
+                                                 unsigned int length_there)
 {
-    const unsigned int pieces = length / COARSEN_ITEMS;
+    const unsigned int pieces = length / COARSEN_ITEMS, abreast = COARSEN_THREADS / pieces;
     const unsigned int line = threadIdx.x / pieces, piece = threadIdx.x % pieces;
     const unsigned int at = piece * COARSEN_ITEMS;
-    const unsigned int left = at + COARSEN_ITEMS <= length_there ? COARSEN_ITEMS
-                              : at < length_there                ? length_there - at
-                                                                 : 0;
+    const unsigned int left =
+        at < length_there ? (unsigned int)coarsen_min(length_there - at, COARSEN_ITEMS) : 0;
     const COARSEN_TYPE *next = from->next;
-    const size_t step = COARSEN_THREADS / pieces * from->ld;
     if (whole) {
 #pragma unroll
-        for (unsigned int l = 0; l < lines; l += COARSEN_THREADS / pieces, next += step)
+        for (unsigned int l = 0; l < lines; l += abreast, next += abreast * from->ld)
             COARSEN_(copy_async)(to + COARSEN_(piece)(line + l, piece, pieces), next, 16);
         return;
     }
 #pragma unroll 1 // registers are few
-    for (unsigned int l = line; l < lines; l += COARSEN_THREADS / pieces, next += step) {
-        COARSEN_(vector) *const place = to + COARSEN_(piece)(l, piece, pieces);
-        const unsigned int there = l < lines_there ? left : 0;
-        if (vectors && (COARSEN_PTX >= 800 || there % 2 == 0)) { // others copy whole words
-            COARSEN_(copy_part_async)(place, next, 16, there * sizeof(COARSEN_TYPE));
-            continue;
-        }
-        COARSEN_(vector) some = {};
+    for (unsigned int l = line; l < lines; l += abreast, next += abreast * from->ld)
+        COARSEN_(copy_part_async)
+    (to + COARSEN_(piece)(l, piece, pieces), next, 16,
+     (l < lines_there ? left : 0) * (unsigned int)sizeof(COARSEN_TYPE));
+}
+
+// The same where lines begin anywhere, `pieces` pieces of 8 elements each: by words, or if some begin between two, by elements,
+// which pass through registers.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_cut)(COARSEN_(vector) * to, COARSEN_SHAPE_(operand) from,
+                                             unsigned int lines, unsigned int pieces,
+                                             unsigned int line, unsigned int lines_there,
+                                             unsigned int length_there)
+{
+    const unsigned int piece = threadIdx.x - line * pieces, at = piece * COARSEN_ITEMS;
+    const unsigned int left =
+        at < length_there ? (unsigned int)coarsen_min(length_there - at, COARSEN_ITEMS) : 0;
+    const unsigned int abreast = COARSEN_THREADS / pieces; // lines
+    const size_t step = abreast * from.ld;
+    // Below compute capability 8.0 words are copied whole.
+    if (from.unit >= 4 && (COARSEN_PTX >= 800 || left % 2 == 0)) {
+#pragma unroll 1 // registers are few
+        for (unsigned int l = line; l < lines; l += abreast, from.next += step) {
+            COARSEN_(vector) *const place = to + COARSEN_(piece)(l, piece, pieces);
+            const unsigned int there = l < lines_there ? left : 0;
+            const unsigned int bytes = there * (unsigned int)sizeof(COARSEN_TYPE);
+            if (from.unit == 16)
+                COARSEN_(copy_part_async)(place, from.next, 16, bytes);
+            else
 #pragma unroll
-        for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-            if (q < there)
-                some.item[q] = next[q];
-        *place = some;
+                for (unsigned int b = 0; b < 16; b += 4)
+                    COARSEN_(copy_part_async)
+            ((char *)place + b, (const char *)from.next + b, 4,
+             bytes < b       ? 0
+             : bytes - b < 4 ? bytes - b
+                             : 4);
+        }
+        return;
+    }
+#pragma unroll 1
+    for (unsigned int l = line; l < lines; l += COARSEN_TOGETHER * abreast) {
+        COARSEN_(vector) some[COARSEN_TOGETHER] = {}; // all are on their way at the same time
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_TOGETHER; k++, from.next += step) {
+            const unsigned int there = l + k * abreast < lines_there ? left : 0;
+#pragma unroll
+            for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
+                if (q < there)
+                    some[k].item[q] = from.next[q];
+        }
+#pragma unroll
+        for (unsigned int k = 0; k < COARSEN_TOGETHER; k++)
+            to[COARSEN_(piece)(l + k * abreast, piece, pieces)] = some[k];
     }
 }
 
@@ -284,32 +331,51 @@ typedef struct {
     COARSEN_SHAPE_(operand) m, n;
     unsigned int rows, cols; // what is left of the matrices, up to a tile
     size_t inner;            // the depth that is left
-    bool vectors;            // all rows of M and N begin at multiples of 16 bytes
+    bool vectors;            // all lines begin at multiples of 16 bytes
 } COARSEN_SHAPE_(source);
 
-// Starts to copy the next tiles of M and N, as the calls below have it.
 COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
                                                const COARSEN_SHAPE_(source) * from, bool whole,
-                                               bool vectors)
+                                               unsigned int lines_m, unsigned int length_m,
+                                               unsigned int lines_n, unsigned int length_n)
 {
-    const unsigned int depth = (unsigned int)coarsen_min(from->inner, BK);
-    COARSEN_SHAPE_(copy_tile)
-    (to->m, &from->m, whole, vectors, COARSEN_M_LINES, COARSEN_M_LENGTH,
-     COARSEN_ACROSS_M ? from->rows : depth, COARSEN_ACROSS_M ? depth : from->rows);
-    COARSEN_SHAPE_(copy_tile)
-    (to->n, &from->n, whole, vectors, COARSEN_N_LINES, COARSEN_N_LENGTH,
-     COARSEN_ACROSS_N ? from->cols : depth, COARSEN_ACROSS_N ? depth : from->cols);
+    if (whole) {
+        COARSEN_SHAPE_(copy_vectors)
+        (to->m, &from->m, true, COARSEN_M_LINES, COARSEN_M_LENGTH, lines_m, length_m);
+        COARSEN_SHAPE_(copy_vectors)
+        (to->n, &from->n, true, COARSEN_N_LINES, COARSEN_N_LENGTH, lines_n, length_n);
+    } else {
+        COARSEN_SHAPE_(copy_vectors)
+        (to->m, &from->m, false, COARSEN_M_LINES, COARSEN_M_LENGTH, lines_m, length_m);
+        COARSEN_SHAPE_(copy_vectors)
+        (to->n, &from->n, false, COARSEN_N_LINES, COARSEN_N_LENGTH, lines_n, length_n);
+    }
 }
 
-// The same, and moves on to the next ones. After the last ones it copies nothing, or zeros if those are needed.
+// Starts to copy the next tiles of M and N, and moves on to those after them. After the last ones it copies nothing, or zeros
+// if those are needed.
 COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_SHAPE_(tiles) * to, COARSEN_SHAPE_(source) * from,
                                          bool needed)
 {
     if (needed || from->inner > 0) {
-        if (!from->vectors || from->rows < BM || from->cols < BN || from->inner < BK)
-            COARSEN_SHAPE_(copy_tiles)(to, from, false, from->vectors);
-        else
-            COARSEN_SHAPE_(copy_tiles)(to, from, true, true);
+        const unsigned int depth = (unsigned int)coarsen_min(from->inner, BK);
+        const unsigned int lines_m = COARSEN_ACROSS_M ? from->rows : depth;
+        const unsigned int length_m = COARSEN_ACROSS_M ? depth : from->rows;
+        const unsigned int lines_n = COARSEN_ACROSS_N ? from->cols : depth;
+        const unsigned int length_n = COARSEN_ACROSS_N ? depth : from->cols;
+        if (from->vectors && (COARSEN_PTX >= 800 || (length_m | length_n) % 2 == 0)) {
+            const bool whole = from->rows == BM && from->cols == BN && depth == BK;
+            COARSEN_SHAPE_(copy_tiles)(to, from, whole, lines_m, length_m, lines_n, length_n);
+        } else {
+            const unsigned int of_m = COARSEN_M_LENGTH / COARSEN_ITEMS; // pieces
+            const unsigned int of_n = COARSEN_N_LENGTH / COARSEN_ITEMS;
+#pragma unroll 1 // the same code for both: a product that is so small waits for its code, too
+            for (unsigned int n = 0; n < 2; n++)
+                COARSEN_SHAPE_(copy_cut)
+            (n ? to->n : to->m, n ? from->n : from->m, n ? COARSEN_N_LINES : COARSEN_M_LINES,
+             n ? of_n : of_m, n ? threadIdx.x / of_n : threadIdx.x / of_m, n ? lines_n : lines_m,
+             n ? length_n : length_m);
+        }
         from->m.next += COARSEN_ACROSS_M ? BK : BK * from->m.ld;
         from->n.next += COARSEN_ACROSS_N ? BK : BK * from->n.ld;
         from->inner -= coarsen_min(from->inner, BK);
@@ -374,9 +440,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     source.rows = (unsigned int)coarsen_min(rows - row_start, BM);
     source.cols = (unsigned int)coarsen_min(cols - col_start, BN);
     source.inner = inner;
-    source.vectors =
-        ((size_t)m | (size_t)n | (ldm | ldn) * sizeof(COARSEN_TYPE)) % sizeof(COARSEN_(vector)) ==
-        0;
+    source.vectors = source.m.unit == 16 && source.n.unit == 16;
 
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
@@ -479,6 +543,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
 #undef COARSEN_ACROSS_N
 #undef COARSEN_THREADS
 #undef COARSEN_DEEP
+#undef COARSEN_TOGETHER
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM

@@ -29,11 +29,11 @@
 // the tiles there, 16 bytes each. Here the multiplication reads shared memory itself, 64 x BN x 16 products at a time, and
 // one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, and the
 // two blocks of a cluster, one below the other, each bring half of the columns of N for both.
-// How: one warp copies, and the others multiply. Each stage has two gates (block/box.h): one opens when its tiles have
-// come, the other when all warps that read them are done. Blocks stay, and go from tile to tile of P, so that the first
-// tiles of M and N of the next one come while results are written. No 64 rows or columns are brought or multiplied that a
-// tile has not. With BM 128 and BN 64, the blocks of a cluster may share the depth of a tile: each leaves its sums in the
-// shared memory of the block that adds them up, in order.
+// How: one thread copies, in few instructions per step, and the other warps multiply. Each stage has two gates
+// (block/box.h): one opens when its tiles have come, the other when all warps that read them are done. Blocks stay, and go
+// from tile to tile of P, so that the first tiles of M and N of the next one come while results are written. No 64 rows or
+// columns are brought or multiplied that a tile has not. With BM 128 and BN 64, the blocks of a cluster may share the depth
+// of a tile: each leaves its sums in the shared memory of the block that adds them up, in order.
 // Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default and 9 KiB beside them, so one block per multiprocessor,
 // and nothing is multiplied while its results are written. Where a block may not have as much, the launch returns
 // cudaErrorInvalidValue: take fewer stages or columns. To begin takes longer than by tensor16.h.
@@ -529,50 +529,66 @@ COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place)
         place->stage = 0, place->turn ^= 1;
 }
 
-// A warp brings the tiles of M and N of depth k on.
-COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(tiles) * tiles,
+// A warp brings the tiles of M and N of all steps of an item, for rows of so manyth block of a cluster.
+COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
                                           const COARSEN_(task) * task,
-                                          const COARSEN_SHAPE_(item) * item, size_t k,
-                                          COARSEN_(gate) * full, unsigned int rank)
+                                          const COARSEN_SHAPE_(item) * item,
+                                          COARSEN_SHAPE_(place_in_ring) * place, unsigned int rank)
 {
     const size_t row = item->row + rank * COARSEN_ROWS, col = item->col;
     const unsigned int boxes_of_m = COARSEN_(boxes)(row, task->rows, COARSEN_ROWS);
     const unsigned int boxes_of_n = COARSEN_(boxes)(col, task->cols, BN);
     if (task->by_engine) {
-        if (threadIdx.x % 32 != 0)
-            return;
-        COARSEN_(expect)(full, (boxes_of_m + boxes_of_n) * COARSEN_(box_bytes));
+        // One thread, for which there is time for few instructions per step: what does not change is known before.
+        const unsigned int bytes = (boxes_of_m + boxes_of_n) * COARSEN_(box_bytes);
         const unsigned int batch_of_m = task->m.step > 0 ? item->batch : 0;
         const unsigned int batch_of_n = task->n.step > 0 ? item->batch : 0;
+        const unsigned int first_row = (unsigned int)row, first_col = (unsigned int)col;
+        const unsigned int end = (unsigned int)item->end;
+        if (COARSEN_(elected)())
+#pragma unroll 1
+            for (unsigned int k = (unsigned int)item->k; k < end;
+                 k += BK, COARSEN_SHAPE_(go_on)(place)) {
+                COARSEN_SHAPE_(tiles) *const to = &shared->stages[place->stage];
+                COARSEN_(gate) *const full = &shared->full[place->stage];
+                COARSEN_(wait)(&shared->empty[place->stage], place->turn ^ 1);
+                COARSEN_(expect)(full, bytes);
 #pragma unroll
-        for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
-            if (b < boxes_of_m)
-                COARSEN_(copy_box)
-        (tiles->m[b], &task->map_of_m, (unsigned int)(COARSEN_ACROSS_M ? k : row + 64 * b),
-         (unsigned int)(COARSEN_ACROSS_M ? row + 64 * b : k), batch_of_m, full, 0);
+                for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
+                    if (b < boxes_of_m)
+                        COARSEN_(copy_box)
+                (to->m[b], &task->map_of_m, COARSEN_ACROSS_M ? k : first_row + 64 * b,
+                 COARSEN_ACROSS_M ? first_row + 64 * b : k, batch_of_m, full, 0);
 #pragma unroll
-        for (unsigned int b = 0; b < BN / 64; b++)
-            if (b < boxes_of_n && b % COARSEN_RANKS == rank)
-                COARSEN_(copy_box)
-        (tiles->n[b], &task->map_of_n, (unsigned int)(COARSEN_ACROSS_N ? k : col + 64 * b),
-         (unsigned int)(COARSEN_ACROSS_N ? col + 64 * b : k), batch_of_n, full,
-         COARSEN_RANKS == 1 ? 0 : 3);
+                for (unsigned int b = 0; b < BN / 64; b++)
+                    if (b < boxes_of_n && b % COARSEN_RANKS == rank)
+                        COARSEN_(copy_box)
+                (to->n[b], &task->map_of_n, COARSEN_ACROSS_N ? k : first_col + 64 * b,
+                 COARSEN_ACROSS_N ? first_col + 64 * b : k, batch_of_n, full,
+                 COARSEN_RANKS == 1 ? 0 : 3);
+            }
+        __syncwarp();
         return;
     }
 #pragma unroll 1
-    for (unsigned int b = 0; b < boxes_of_m; b++)
-        COARSEN_(copy_by_threads)
-    (tiles->m[b], task->m.first + item->batch * task->m.step, &task->m,
-     COARSEN_ACROSS_M ? k : row + 64 * b, COARSEN_ACROSS_M ? row + 64 * b : k);
+    for (size_t k = item->k; k < item->end; k += BK, COARSEN_SHAPE_(go_on)(place)) {
+        COARSEN_SHAPE_(tiles) *const to = &shared->stages[place->stage];
+        COARSEN_(wait)(&shared->empty[place->stage], place->turn ^ 1);
 #pragma unroll 1
-    for (unsigned int b = 0; b < boxes_of_n; b++)
-        COARSEN_(copy_by_threads)
-    (tiles->n[b], task->n.first + item->batch * task->n.step, &task->n,
-     COARSEN_ACROSS_N ? k : col + 64 * b, COARSEN_ACROSS_N ? col + 64 * b : k);
-    COARSEN_(publish)();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        COARSEN_(arrive)(full, COARSEN_(rank)());
+        for (unsigned int b = 0; b < boxes_of_m; b++)
+            COARSEN_(copy_by_threads)
+        (to->m[b], task->m.first + item->batch * task->m.step, &task->m,
+         COARSEN_ACROSS_M ? k : row + 64 * b, COARSEN_ACROSS_M ? row + 64 * b : k);
+#pragma unroll 1
+        for (unsigned int b = 0; b < boxes_of_n; b++)
+            COARSEN_(copy_by_threads)
+        (to->n[b], task->n.first + item->batch * task->n.step, &task->n,
+         COARSEN_ACROSS_N ? k : col + 64 * b, COARSEN_ACROSS_N ? col + 64 * b : k);
+        COARSEN_(publish)();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            COARSEN_(arrive)(&shared->full[place->stage], COARSEN_(rank)());
+    }
 }
 
 // A warp group multiplies tiles, of so many columns; these and bfloat are constants.
@@ -742,8 +758,12 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     // A cluster's blocks make a tile of P together. Where there are no clusters, a block does the work of each in turn.
     const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
     const bool sliced = COARSEN_SLICED && ranks > 1;
-    const unsigned int sharing = sliced ? 1 : ranks, turns = sliced ? 1 : COARSEN_RANKS / ranks;
-    const unsigned int warp = threadIdx.x / 32;
+    const unsigned int sharing = sliced ? 1 : ranks, turns = ranks < COARSEN_RANKS ? 2 : 1;
+    // A launch of little work takes as long as what comes before the first copies: no divisions.
+    const unsigned int log = ranks == 1 ? 0 : ranks == 2 ? 1 : ranks == 4 ? 2 : 3;
+    const unsigned int first = blockIdx.x >> log, clusters = gridDim.x >> log;
+    // From lane 0, so that the compiler knows that all lanes have the same.
+    const unsigned int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     if (threadIdx.x == 0)
         for (unsigned int s = 0; s < COARSEN_STAGES; s++) {
             COARSEN_(open)(&shared->full[s], 1);
@@ -760,18 +780,12 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     if (warp >= COARSEN_GROUPS * 4) {
         COARSEN_(keep_registers)(false);
 #pragma unroll 1
-        for (unsigned int i = blockIdx.x / ranks; i < items; i += gridDim.x / ranks) {
-            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, i / turns, sliced);
-#pragma unroll 1
-            for (size_t k = item.k; warp == COARSEN_GROUPS * 4 && k < item.end;
-                 k += BK, COARSEN_SHAPE_(go_on)(&place)) {
-                COARSEN_(wait)(&shared->empty[place.stage], place.turn ^ 1);
+        for (unsigned int i = first; i < items; i += clusters) {
+            const COARSEN_SHAPE_(item) item =
+                COARSEN_SHAPE_(item_of)(task, turns > 1 ? i / 2 : i, sliced);
+            if (warp == COARSEN_GROUPS * 4)
                 COARSEN_SHAPE_(bring)
-                (&shared->stages[place.stage], task, &item, k, &shared->full[place.stage],
-                 turns > 1 ? i % turns
-                 : sliced  ? 0
-                           : rank);
-            }
+            (shared, task, &item, &place, turns > 1 ? i % 2 : sliced ? 0 : rank);
 #if COARSEN_SLICED
             if (sliced)
                 COARSEN_(meet)(); // as in join
@@ -780,9 +794,10 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     } else {
         COARSEN_(keep_registers)(true);
 #pragma unroll 1
-        for (unsigned int i = blockIdx.x / ranks; i < items; i += gridDim.x / ranks) {
-            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, i / turns, sliced);
-            const unsigned int mine = turns > 1 ? i % turns : sliced ? 0 : rank;
+        for (unsigned int i = first; i < items; i += clusters) {
+            const COARSEN_SHAPE_(item) item =
+                COARSEN_SHAPE_(item_of)(task, turns > 1 ? i / 2 : i, sliced);
+            const unsigned int mine = turns > 1 ? i % 2 : sliced ? 0 : rank;
             const size_t steps = item.k < item.end ? coarsen_ceil_div(item.end - item.k, BK) : 0;
             const size_t row = item.row + mine * COARSEN_ROWS + warp / 4 * 64;
             const unsigned int boxes =

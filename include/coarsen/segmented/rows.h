@@ -45,12 +45,11 @@
 //     another short row   a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
 //                     once, a vector of each. Its lanes then exchange half of their sums for the half
 //                     that another has of the other rows, so a warp ends with a row per lane.
-//     up to 32 vectors per lane   a warp, one row at a time
-//     longer          a block
-//     longer, and too few for all multiprocessors   several blocks, whose sums meet in slots
-// Where a wave has room for all rows at once, each gets more threads: a short row of more than a vector per
-// lane a warp, a longer one a block. It gets a block too where all blocks take fewer turns than a warp would wait
-// for loads. Elements before and after the 16-byte vectors of a row are loaded one by one.
+//     longer          a warp; or a block, whose threads have a shorter way; or if there are too few rows for all
+//                     multiprocessors, several blocks, whose sums meet in slots. It is what costs least, counted in tiles
+//                     that blocks add up in turns: a few blocks more than the device can hold cost another turn
+// Where a wave has room for all rows at once, a short row of more than a vector per lane gets a warp. Elements before
+// and after the 16-byte vectors of a row are loaded one by one.
 // Price paid: registers, 4 COARSE_FACTOR per thread, for the loads.
 // Cost: each element read once; for rows of several blocks 8 bytes per 4-byte word of a block's
 // partial result, written and read.
@@ -79,8 +78,7 @@
 #include "../block/reduce.h"
 #include "../block/vector.h"
 
-#define COARSEN_SHORT  (4 * 32)  // vectors of a row, up to which a warp takes several rows at once
-#define COARSEN_MEDIUM (32 * 32) // and up to which it takes one
+#define COARSEN_SHORT  (4 * 32) // vectors of a row, up to which a warp takes several rows at once
 // Of elements so small nvcc takes a vector apart where it was loaded, and waits for it there, if that is in a branch.
 #define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
 // Vectors of a lane by which rows are staged: 32 KiB for a block. 0: there is no room.
@@ -435,26 +433,35 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 }
 
 #ifndef __CUDACC_RTC__
-// How many blocks take a row, if a multiprocessor holds so many at a time. A turn lasts as long as each of these adds up a
-// tile; where there are fewer, as blocks that wait for their loads leave others more room, down to 0.4 of that. To begin costs
-// as much as 0.35 tiles, and that blocks meet as much as one. Fitted to the times of 76 matrices on an H200.
+// How long blocks take, of which a multiprocessor holds so many at a time, in the time in which all of these add up a tile
+// each. Where there are fewer, it is so much less, as blocks that wait for their loads leave others more room, but no less
+// than 0.4 of that.
+COARSEN_HOST double COARSEN_(turns)(size_t blocks, size_t processors, size_t resident)
+{
+    const size_t wave = processors * resident;
+    const size_t last = coarsen_ceil_div(blocks % wave, processors);
+    const double fewest = 0.4;
+    return (double)(blocks / wave) +
+           (last > 0 ? fewest + (1 - fewest) * (double)last / (double)resident : 0);
+}
+
+// How many blocks take a row; or 0: a warp does. To begin costs as much as 0.35 tiles, that blocks meet as much as one, and
+// warps take 1.2 times as long. Fitted to the times of 76 matrices on an H200.
 COARSEN_HOST size_t COARSEN_(pieces)(size_t rows, size_t width, size_t processors, size_t resident)
 {
-    const size_t tiles = coarsen_ceil_div(width, (size_t)COARSE_FACTOR * BLOCK_DIM * COARSEN_ITEMS);
-    const size_t wave = processors * resident;
-    const double fewest = 0.4, begin = 0.35, meet = 1;
-    size_t best = 1;
-    double least = 0;
+    const size_t tile = (size_t)COARSE_FACTOR * BLOCK_DIM * COARSEN_ITEMS, warps = BLOCK_DIM / 32;
+    const size_t tiles = coarsen_ceil_div(width, tile);
+    const double begin = 0.35, meet = 1, by_warps = 1.2;
+    double least = COARSEN_(turns)(coarsen_ceil_div(rows, warps), processors, resident) *
+                   ((double)coarsen_ceil_div(width, tile / warps) + begin) * by_warps;
+    size_t best = 0;
     for (size_t each = 1; each <= 8 * resident; each++) { // blocks of a multiprocessor
         const size_t most = each * processors / rows;
         const size_t pieces = most == 0 ? 1 : coarsen_min(most, tiles);
-        const size_t blocks = rows * pieces, last = coarsen_ceil_div(blocks % wave, processors);
-        const double turns =
-            (double)(blocks / wave) +
-            (last > 0 ? fewest + (1 - fewest) * (double)last / (double)resident : 0);
-        const double cost =
-            turns * ((double)coarsen_ceil_div(tiles, pieces) + begin) + (pieces > 1 ? meet : 0);
-        if (least == 0 || cost < least)
+        const double cost = COARSEN_(turns)(rows * pieces, processors, resident) *
+                                ((double)coarsen_ceil_div(tiles, pieces) + begin) +
+                            (pieces > 1 ? meet : 0);
+        if (cost < least)
             least = cost, best = pieces;
     }
     return best;
@@ -549,11 +556,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(kernel), BLOCK_DIM, 0);
     if (status != cudaSuccess)
         return status;
-    const size_t wave = processors * (size_t)resident;
-    // A warp waits for COARSE_FACTOR loads per lane at a time. Blocks take turns, and one lasts a third longer than that.
-    const size_t turns = coarsen_ceil_div(rows, wave) * 4 / 3;
-    const bool warps = vectors <= coarsen_min(turns * 32 * COARSE_FACTOR, COARSEN_MEDIUM);
-    const size_t pieces = warps ? 1 : COARSEN_(pieces)(rows, width, processors, (size_t)resident);
+    size_t pieces = COARSEN_(pieces)(rows, width, processors, resident > 0 ? (size_t)resident : 1);
+    const bool warps = pieces == 0;
+    pieces = warps ? 1 : pieces;
     const size_t blocks = warps ? coarsen_ceil_div(rows, BLOCK_DIM / 32) : rows * pieces;
     const cudaLaunchConfig_t config = coarsen_launch_config(blocks, BLOCK_DIM, 0, stream);
     if (blocks > 0x7fffffff)
@@ -563,7 +568,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
 }
 #endif
 #undef COARSEN_SHORT
-#undef COARSEN_MEDIUM
 #undef COARSEN_SMALL
 #undef COARSEN_FIT
 #undef COARSEN_STAGED
