@@ -233,7 +233,6 @@ COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *
 typedef struct {
     const COARSEN_TYPE *next; // what this thread copies first of the next tile
     size_t ld;
-    unsigned int unit; // bytes: 16, 8, 4 or 2, at a multiple of which all lines begin
 } COARSEN_SHAPE_(operand);
 
 // From where this thread copies an operand's tiles, from row or column `start` on.
@@ -244,7 +243,6 @@ COARSEN_INLINE COARSEN_SHAPE_(operand)
     const unsigned int pieces = length / COARSEN_ITEMS;
     COARSEN_SHAPE_(operand) from;
     from.ld = ld;
-    from.unit = COARSEN_(unit_of)(first, ld);
     from.next = first + (across ? start * ld : start) + threadIdx.x / pieces * ld +
                 threadIdx.x % pieces * COARSEN_ITEMS;
     return from;
@@ -290,14 +288,16 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_cut)(COARSEN_(vector) * to, COARSEN_SHAP
         at < length_there ? (unsigned int)coarsen_min(length_there - at, COARSEN_ITEMS) : 0;
     const unsigned int abreast = COARSEN_THREADS / pieces; // lines
     const size_t step = abreast * from.ld;
+    // At a multiple of which all lines begin: pieces do not change that.
+    const unsigned int unit = COARSEN_(unit_of)(from.next, from.ld);
     // Below compute capability 8.0 words are copied whole.
-    if (from.unit >= 4 && (COARSEN_PTX >= 800 || left % 2 == 0)) {
+    if (unit >= 4 && (COARSEN_PTX >= 800 || left % 2 == 0)) {
 #pragma unroll 1 // registers are few
         for (unsigned int l = line; l < lines; l += abreast, from.next += step) {
             COARSEN_(vector) *const place = to + COARSEN_(piece)(l, piece, pieces);
             const unsigned int there = l < lines_there ? left : 0;
             const unsigned int bytes = there * (unsigned int)sizeof(COARSEN_TYPE);
-            if (from.unit == 16)
+            if (unit == 16)
                 COARSEN_(copy_part_async)(place, from.next, 16, bytes);
             else
 #pragma unroll
@@ -440,7 +440,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     source.rows = (unsigned int)coarsen_min(rows - row_start, BM);
     source.cols = (unsigned int)coarsen_min(cols - col_start, BN);
     source.inner = inner;
-    source.vectors = source.m.unit == 16 && source.n.unit == 16;
+    source.vectors = COARSEN_(unit_of)(m, ldm) == 16 && COARSEN_(unit_of)(n, ldn) == 16;
 
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
