@@ -501,11 +501,11 @@ COARSEN_HOST size_t COARSEN_(first_shape)(COARSEN_UNUSED size_t shapes)
     return 0;
 }
 
-// A product, and what the choice of a plan depends on beside its size.
+// A product, and what the choice of a plan depends on beside its size. Units: bytes, a power of two up to 16, at multiples of
+// which all rows of M and of N begin, as they are stored.
 typedef struct {
     size_t count, rows, cols, inner;
-    unsigned int m_unit,
-        n_unit;        // bytes at multiples of which its rows, as stored, begin: 16 or fewer
+    unsigned int m_unit, n_unit;
     size_t most_bytes; // of scratch
     bool stacked;      // of a batch: whether its matrices follow one another
     bool dense;        // of such a batch: whether no element lies between two rows
