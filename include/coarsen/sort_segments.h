@@ -24,7 +24,7 @@
 // | COARSEN_OFFSET     | int      | type of the offsets: any integer                                 |
 // | BLOCK_DIM          | 256; 512 | threads per block: a power of two from 32 to 1024                |
 // | COARSE_FACTOR      | 16; 8    | keys per thread: a power of two from 1 to 32                     |
-// | COARSEN_FEW_WAVES  | 2        | segments by offsets, up to so many waves of blocks, get a block each |
+// | COARSEN_FEW_WAVES  | 2        | segments by offsets, up to so many waves of blocks, get a block each: 0 to 64 |
 // The second number is for keys of 8 bytes, or of 4 with values; of 8 bytes with values it is 256 x 8.
 // Defines NAME_bits(key), the key as an unsigned number in the order of the keys; what block/merge.h and
 // block/overlap.h do; the kernels that the launchers launch, NAME_few_kernel, NAME_short_kernel, NAME_rows_kernel and
@@ -103,6 +103,8 @@
 #ifndef COARSEN_FEW_WAVES
 #define COARSEN_FEW_WAVES 2
 #endif
+static_assert(COARSEN_FEW_WAVES >= 0 && COARSEN_FEW_WAVES <= 64,
+              "coarsen/sort_segments: COARSEN_FEW_WAVES must be from 0 to 64");
 #ifndef COARSEN_OFFSET
 #define COARSEN_OFFSET int
 #endif

@@ -318,6 +318,7 @@ def test_wrong_type():
         ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
         *[("coarsen/merge_sort.h", "a tile takes more than 47 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
           for changes in ({"COARSE_FACTOR": "12"}, {"COARSE_FACTOR": "11", "COARSEN_VALUE": "int"})],
+        *[("coarsen/sort_segments.h", "COARSEN_FEW_WAVES must be from 0 to 64", {"COARSEN_FEW_WAVES": many}) for many in ("-1", "65")],
         *[("coarsen/sort_segments.h", "a block takes more than 48 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
           for changes in ({"COARSE_FACTOR": "8"}, {"COARSE_FACTOR": "16"},
                           {"COARSE_FACTOR": "8", "COARSEN_VALUE": "int"})],
