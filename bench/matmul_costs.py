@@ -11,6 +11,7 @@ cost. The second one prints by how much the chosen plan is slower than the best,
 the costs in include/coarsen/matmul.h, from which it starts (not those that narrow.h, flat.h and streamed.h count), and prints them, with the
 same figures for them: first to the times, and then to what the choice loses, and to how many products are slower than
 0.93 of cuBLAS because of it. With several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
+Of halves (s/^f32/f16/), in files of their own, the costs of code for sm_90a are fitted likewise.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
 one, among small products) before you take it over. Those of matmul/streamed.h give all others their unit.
@@ -30,6 +31,8 @@ REST = "add", "add_element", "then", "element", "pack_launch", "pack_element"
 GOOD = 0.93  # of cuBLAS's speed
 WAVES = [int(n) for n in re.search(r"waves\[\] = \{(.*)\}", HEADER.read_text())[1].split(",")]  # of the parts of tiles
 PACKING_WAYS = 1 + 2 * len(WAVES) + 3  # from there on, ways are the same again
+HALF_WAVES = WAVES[:4]
+HALF_PACKING_WAYS = 1 + 2 * len(HALF_WAVES) + 3
 
 
 def present():
@@ -128,6 +131,111 @@ class Products:
         return order[np.unique(self.of[order], return_index=True)[1]]
 
 
+# ---- Halves, beside warp groups ------------------------------------------------------------------
+
+HALF_REST = {  # and where in the header they are
+    "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = {0}", "join": r"join = {0}",
+    "pack_launch": r"launch = groups \? {0}", "pack_element": r"pack_element = groups \? {0}",
+    "words": r"element = words \? {0}", "elements": r"element = words \? [\d.e]+ : {0}", "end": r"\? 0 : {0};"}
+
+
+def present_half():
+    """The costs in the header, by name, and the shapes' names, of which the first has number 2."""
+    text = HEADER.read_text()
+    number = r"([\d.e]+)"
+    rows = text[text.index("// The same beside warp groups"):text.index("#else\n        COARSEN_ROW(tiny")]
+    costs, shapes = {}, {}
+    for name, *numbers in re.findall(rf"COARSEN_(?:ROW|GROUP)\((\w+), {number}, {number}, {number}, (\d+)", rows):
+        group = name.startswith("group")
+        third = "start" if group else "lone"
+        costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", third), numbers)}
+        shapes[name] = (int(numbers[3]), 1) if group else (0, int(numbers[3]))  # multiprocessors that make a tile; tiles
+    costs |= {name: float(re.search(where.format(number), text)[1]) for name, where in HALF_REST.items()}
+    return costs, shapes
+
+
+class Halves(Products):
+    """The same of a file of halves, row after row."""
+
+    def __init__(self, path, shapes):
+        text = path.read_text()
+        processors = int(re.search(r"(\d+) multiprocessors", text)[1])
+        rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
+        plans = [row for row in rows if row["kernel"] == "coarsen" and row["knobs"]]
+        self.names = list(dict.fromkeys(row["data"] for row in plans))
+        peers = {row["data"]: float(row["median_us"]) for row in rows if row["kernel"] == "cuBLAS"}
+        self.peer = np.array([peers[name] for name in self.names])
+        self.of = np.array([self.names.index(row["data"]) for row in plans])
+        self.times = np.array([float(row["median_us"]) for row in plans])
+        self.knobs = [row["knobs"] for row in plans]
+        self.best = np.full(len(self.names), np.inf)
+        np.minimum.at(self.best, self.of, self.times)
+        self.shapes = list(shapes)
+
+        def unit(element):  # bytes, at multiples of which lines begin
+            return 2 * ((element | 8) & -(element | 8))
+
+        columns = {what: np.zeros(len(plans)) for what in (
+            "shape", "cost", "given", "whole", "inner", "waves", "depth", "resident", "area", "group", "lines", "ragged", "divided",
+            "sums", "sliced", "packed", "pack", "words", "elements")}
+        for i, row in enumerate(plans):
+            knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
+            rows_, cols, inner, apart, pad = (int(value) for key, value in re.findall(
+                r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"]))
+            units = unit(apart | inner + pad), unit(apart | cols + pad)
+            now = {"cost": knob["cost"]}
+            if "way" not in knob:  # by narrow.h
+                now["given"] = knob["cost"]
+            else:
+                group, resident = shapes[self.shapes[int(knob["shape"]) - 2]]
+                at_a_time = processors // max(group, 1)
+                tiles = math.ceil(rows_ / knob["rows"]) * math.ceil(cols / knob["cols"])
+                divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
+                area = knob["rows"] * knob["cols"]
+                way = knob["way"] % HALF_PACKING_WAYS
+                now |= {
+                    "shape": knob["shape"] - 2, "area": area, "resident": resident, "group": group, "divided": divided > 0,
+                    "whole": knob["whole"] // at_a_time if divided else math.ceil(tiles / at_a_time), "inner": inner,
+                    "waves": HALF_WAVES[int(way - 1) % len(HALF_WAVES)] if divided else 0, "depth": knob["depth"],
+                    "sums": divided * knob["parts"] * area / processors, "sliced": knob["slices"] > 0}
+                if knob["slices"]:
+                    now |= {"whole": 1, "inner": 64 * math.ceil(math.ceil(inner / 64) / knob["slices"])}
+                if knob["packed"]:
+                    now |= {"packed": True, "pack": (8 * math.ceil(inner / 8) * rows_ * (units[0] < 16) +
+                                                     8 * math.ceil(cols / 8) * inner * (units[1] < 16)) / processors}
+                elif group == 0:
+                    now |= {"words": 4 <= min(units) < 16, "elements": min(units) < 4}
+                if group:
+                    high = knob["rows"] / group
+                    now |= {"lines": high + knob["cols"], "ragged": units[1] < 16,
+                            "area": min(high, 64 * math.ceil(rows_ / 64)) + min(knob["cols"], 64 * math.ceil(cols / 64))}
+            for what, value in now.items():
+                columns[what][i] = value
+        self.column = columns
+
+    def costs(self, by, names):
+        """As NAME_plan_of counts them."""
+        column = self.column
+        shape = column["shape"].astype(int)
+        cost, begin, lone, start = (np.array([by.get(f"{name} {what}", 0) for name in names])[shape]
+                                    for what in ("cost", "begin", "lone", "start"))
+        slower = np.where(column["words"] > 0, by["words"], np.where(column["elements"] > 0, by["elements"], 1))
+        cost, begin = cost * slower, begin / slower
+        begin = np.where(column["group"] > 0, (begin + column["ragged"] * by["end"]) * column["lines"] /
+                         np.maximum(column["area"], 1), begin)
+
+        def waves(count, depth):
+            return (count + lone * np.ceil(count / np.maximum(column["resident"], 1))) * (depth + begin) * column["area"] * cost
+
+        total = start + waves(column["whole"], column["inner"]) + waves(column["waves"], column["depth"])
+        total += column["divided"] * (by["add"] + (column["whole"] > 0) * by["then"]) + column["sums"] * by["add_element"]
+        total += column["sliced"] * by["join"] + column["packed"] * by["pack_launch"] + column["pack"] * by["pack_element"]
+        return np.where(column["given"] > 0, column["given"], total)
+
+
+# ---- What they are worth -------------------------------------------------------------------------
+
+
 def judge(what, products, costs):
     """How much longer the plans of least cost take than the fastest ones."""
     chosen = products.chosen(costs)
@@ -187,8 +295,15 @@ def fit(fitted, by, names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="CSV")
-    by, names, resident, tall, narrow = present()
-    files = [Products(path, names, resident, tall, narrow) for path in parser.parse_args().files]
+    paths = parser.parse_args().files
+    halves = ",f16," in paths[0].read_text()
+    if halves:
+        by, shapes = present_half()
+        names = list(shapes)
+        files = [Halves(path, shapes) for path in paths]
+    else:
+        by, names, resident, tall, narrow = present()
+        files = [Products(path, names, resident, tall, narrow) for path in paths]
     fitted, judged = files[:-1] or files, files[-1]
     for p in files:
         off = np.abs(p.costs(by, names) / p.column["cost"] - 1)
@@ -199,11 +314,12 @@ def main():
 
     now = fit(fitted, by, names)
     print("\nfitted:")
-    for i, (name, tiles) in enumerate(zip(names, resident)):
-        numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone"))
-        print(f"    COARSEN_ROW({name}, {numbers}, {tiles:.0f}, ...)," if i < len(names) - tall else
-              f"    COARSEN_TALL({name}, {numbers}, {tiles:.0f}),")
-    print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in REST))
+    for i, name in enumerate(names):
+        third = "start" if f"{name} start" in now else "lone"
+        numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", third))
+        row = "GROUP" if third == "start" else "TALL" if not halves and i >= len(names) - tall else "ROW"
+        print(f"    COARSEN_{row}({name}, {numbers}, ...),")
+    print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in (HALF_REST if halves else REST)))
     judge("fitted", judged, judged.costs(now, names))
 
 
