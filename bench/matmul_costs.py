@@ -58,7 +58,8 @@ def present():
 class Products:
     """Those of a file: all their plans as features of the cost, with their times."""
 
-    def __init__(self, path, names, resident, tall, narrow):
+    def read(self, path):
+        """The plans of a file, row after row, and how many multiprocessors made them."""
         text = path.read_text()
         found = re.search(r"(\d+) multiprocessors", text)
         rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
@@ -74,7 +75,10 @@ class Products:
         self.knobs = [row["knobs"] for row in plans]
         self.best = np.full(len(self.names), np.inf)
         np.minimum.at(self.best, self.of, self.times)
+        return plans, processors
 
+    def __init__(self, path, names, resident, tall, narrow):
+        plans, processors = self.read(path)
         columns = {what: np.zeros(len(plans)) for what in (
             "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element",
             "given")}
@@ -158,18 +162,7 @@ class Halves(Products):
     """The same of a file of halves, row after row."""
 
     def __init__(self, path, shapes):
-        text = path.read_text()
-        processors = int(re.search(r"(\d+) multiprocessors", text)[1])
-        rows = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
-        plans = [row for row in rows if row["kernel"] == "coarsen" and row["knobs"]]
-        self.names = list(dict.fromkeys(row["data"] for row in plans))
-        peers = {row["data"]: float(row["median_us"]) for row in rows if row["kernel"] == "cuBLAS"}
-        self.peer = np.array([peers[name] for name in self.names])
-        self.of = np.array([self.names.index(row["data"]) for row in plans])
-        self.times = np.array([float(row["median_us"]) for row in plans])
-        self.knobs = [row["knobs"] for row in plans]
-        self.best = np.full(len(self.names), np.inf)
-        np.minimum.at(self.best, self.of, self.times)
+        plans, processors = self.read(path)
         self.shapes = list(shapes)
 
         def unit(element):  # bytes, at multiples of which lines begin

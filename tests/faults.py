@@ -1690,6 +1690,9 @@ FAULTS = {
         ("overlap the slots of rows", "row * pieces * COARSEN_(words_of_slot)", "row * COARSEN_(words_of_slot)"),
         ("put slots over the counters", "scratch + rows + row", "scratch + row"),
         ("ask for too small a scratch", "(coarsen_min(rows, most) + pieces", "(0 * coarsen_min(rows, most) + pieces"),
+        ("take a turn of few blocks for none", "(last > 0 ? fewest + (1 - fewest) * (double)last / (double)resident : 0);", "0;"),
+        ("make more pieces than there is scratch for", "each <= 8 * resident; each++", "each <= 64 * resident; each++"),
+        ("give a warp no row", "size_t best = 0;", "size_t best = 1;"),
     ]),
     "segmented/columns.h": ("rows", [
         ("take wrong arguments", "        return cudaErrorInvalidValue;\n    if (width == 0)", "        ;\n    if (width == 0)"),

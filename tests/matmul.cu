@@ -1550,21 +1550,20 @@ static void check_plans_16(void)
     // What is packed: operands whose rows begin anywhere, if they are used often.
     ok = true;
     for (size_t size : {(size_t)40, (size_t)4095})
-        for (int aligned = 0; aligned < 4; aligned++) {
+        for (int both = 0; both < 16; both++) {
+            const unsigned int of_m = 2u << both % 4, of_n = 2u << both / 4; // units
             double before = 0;
             for (size_t bytes : {(size_t)0, size * size * 3, (size_t)SIZE_MAX}) {
                 cudaError_t status = cudaSuccess;
-                const bool of_m = aligned % 2 != 0, of_n = aligned / 2 != 0;
-                const unsigned int units[] = {2, 16};
-                const matmul_f16_problem of = {1,           size,  size,  size, units[of_m],
-                                               units[of_n], bytes, false, false};
+                const matmul_f16_problem of = {1,    size,  size,  size, of_m,
+                                               of_n, bytes, false, false};
                 const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
                 CHECK(status);
                 const bool packs = size > 40 && bytes == SIZE_MAX;
                 ok &= plan.scratch_bytes <= bytes && (before == 0 || plan.cost <= before);
                 ok &= size > 40 || plan.pack_bytes == 0;
-                ok &= !packs || (plan.pack_m == (of_m ? 0 : 4096) && //
-                                 plan.pack_n == (of_n ? 0 : 4096));
+                ok &= !packs || (plan.pack_m == (of_m == 16 ? 0 : 4096) && //
+                                 plan.pack_n == (of_n == 16 ? 0 : 4096));
                 ok &= matmul_f16_scratch_bytes(size, size, size) >= plan.scratch_bytes;
                 before = plan.cost;
             }
@@ -1728,15 +1727,9 @@ static void check_plans(void)
                     double before = 0;
                     for (size_t bytes : {(size_t)0, most / 2, most, SIZE_MAX}) {
                         cudaError_t status = cudaSuccess;
-                        const matmul_f32_problem of = {1,
-                                                       rows,
-                                                       cols,
-                                                       inner,
-                                                       aligned % 2 ? 16u : 4u,
-                                                       aligned / 2 ? 16u : 4u,
-                                                       bytes,
-                                                       false,
-                                                       false};
+                        const unsigned int of_m = aligned % 2 ? 16 : 4, of_n = aligned / 2 ? 16 : 4;
+                        const matmul_f32_problem of = {1,    rows,  cols,  inner, of_m,
+                                                       of_n, bytes, false, false};
                         const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);
                         CHECK(status);
                         fits &= plan.scratch_bytes <= bytes;

@@ -528,11 +528,36 @@ static counter counted(const unsigned short *x, size_t n, size_t step)
     return sum;
 }
 
+#if TESTED(rows)
+// How long rows are divided on a device of 132 multiprocessors, which hold 5 blocks each; and that there is scratch.
+static void check_pieces(void)
+{
+    const size_t tile = 4096, held = 660; // elements of a block's turn; blocks
+    const auto pieces = [](size_t rows, size_t width) {
+        return rows_f32_pieces(rows, width, 132, 5);
+    };
+    bool ok = pieces(held, 13 * tile) == 1 && pieces(held + 1, 13 * tile) > 1; // or a turn of one
+    ok &= pieces(1, 1000 * tile) > held / 2 && pieces(100000, tile / 8) == 0;  // a warp takes it
+    tap_ok(ok, "rows_f32: no turn of few blocks, and none where warps do");
+    cudaError_t status = cudaSuccess;
+    const size_t processors = rows_f32_coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    ok = status == cudaSuccess;
+    for (uint64_t i = 0; ok && i < 2000; i++) {
+        const size_t rows = 1 + test_random(5, i) % ((size_t)1 << i % 20);
+        const size_t width = 1 + test_random(6, i) % ((size_t)1 << (10 + i / 7 % 16));
+        const size_t each = rows_f32_pieces(rows, width, processors, 2048 / 256);
+        ok = each <= 1 || (rows + rows * each) * 8 <= rows_f32_scratch_bytes(rows, width);
+    }
+    tap_ok(ok, "rows_f32: scratch for as many pieces as a launch makes");
+}
+#endif
+
 int main(void)
 {
     test_begin();
 #if TESTED(rows)
     CHECK_FIRST(ROWS);
+    check_pieces();
 #ifndef TEST_FIRST
     CHECK_REST(ROWS);
 #endif

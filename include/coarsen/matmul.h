@@ -593,7 +593,8 @@ COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
-    // To copy the tiles of N an element at a time, or of 16 bits those of both, makes multiplications so much dearer.
+    // To copy the tiles of N an element at a time, or of 16 bits those of both by words or elements, makes multiplications so
+    // much dearer.
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
 #ifdef COARSEN_IS_16

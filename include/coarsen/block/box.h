@@ -31,8 +31,8 @@
 //                               size_t count, size_t step)
 //                                                `count` matrices of `lines` lines of `length` elements; host
 //     unsigned int NAME_rank(void), NAME_ranks(void)    which block of its cluster this one is, and of how many
-//     bool NAME_elected(void)                    in one lane, of a warp all of whose lanes call: the compiler then needs no
-//                                                loop over lanes to begin a copy
+//     bool NAME_elected(void)                    in one lane, the same each time, of a warp all of whose lanes call: the
+//                                                compiler then needs no loop over lanes to begin a copy
 //     void NAME_meet(void)                       waits until all threads of the cluster have come here
 //     void NAME_store_to(float4 *at, float4 x, unsigned int rank)   to that place in the shared memory of that block
 //     void NAME_open(NAME_gate *gate, unsigned int arrivals)    one thread, before all use it, and NAME_opened() of all

@@ -334,6 +334,7 @@ typedef struct {
     bool vectors;            // all lines begin at multiples of 16 bytes
 } COARSEN_SHAPE_(source);
 
+// Tiles of both, as copy_vectors does.
 COARSEN_INLINE void COARSEN_SHAPE_(copy_tiles)(COARSEN_SHAPE_(tiles) * to,
                                                const COARSEN_SHAPE_(source) * from, bool whole,
                                                unsigned int lines_m, unsigned int length_m,

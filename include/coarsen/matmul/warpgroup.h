@@ -529,7 +529,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place)
         place->stage = 0, place->turn ^= 1;
 }
 
-// A warp brings the tiles of M and N of all steps of an item, for rows of so manyth block of a cluster.
+// A warp brings the tiles of M and N of all steps of an item, for rows of so manyth block of a cluster. If the engine copies,
+// only the lane that is elected goes on in the ring.
 COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
                                           const COARSEN_(task) * task,
                                           const COARSEN_SHAPE_(item) * item,
