@@ -615,8 +615,8 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
                                             float beta, T *p, size_t ldp, cudaStream_t stream)     \
     {                                                                                              \
         inner = alpha == 0 ? 0 : inner;                                                            \
-        const name##_problem of = {                                                                \
-            1, rows, cols, inner, m_too ? 2 : 16, 2, SIZE_MAX, false, false};                      \
+        const name##_problem of = {1, rows,     cols,  inner, m_too ? 2 : 16,                      \
+                                   2, SIZE_MAX, false, false, false};                              \
         name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + name##_ways_of_all + 1, 8); \
         if (plan.cost == 0)                                                                        \
             plan = name##_plan_of(of, 0, inner > 0 ? name##_packing_ways : 0, 8);                  \
@@ -1473,7 +1473,8 @@ static void check_group_batch(void)
 static matmul_f16_plan group_plan(size_t rows, size_t cols, size_t inner, unsigned int unit,
                                   size_t bytes, size_t count = 1)
 {
-    const matmul_f16_problem of = {count, rows, cols, inner, unit, unit, bytes, false, false};
+    const matmul_f16_problem of = {count, rows,  cols,  inner, unit,
+                                   unit,  bytes, false, false, false};
     matmul_f16_plan best = {};
     for (size_t way = 0; way < matmul_f16_ways; way++)
         for (size_t s = matmul_f16_first_shape(matmul_f16_shapes); s < matmul_f16_shapes; s++)
@@ -1495,9 +1496,12 @@ static void check_group_plans(void)
     for (size_t s = groups; s < matmul_f16_shapes; s++)
         for (size_t way = 0; way < matmul_f16_ways; way++) {
             const bool packs = way >= matmul_f16_packing_ways;
-            const matmul_f16_problem odd = {1, 3001, 3001, 3001, 2, 2, SIZE_MAX, false, false},
-                                     even = {1, 3000, 3000, 3000, 16, 16, SIZE_MAX, false, false},
-                                     thin = {1, 128, 64, 128, 16, 16, SIZE_MAX, false, false};
+            const matmul_f16_problem odd = {1, 3001,     3001,  3001,  2,
+                                            2, SIZE_MAX, false, false, false},
+                                     even = {1,  3000,     3000,  3000,  16,
+                                             16, SIZE_MAX, false, false, false},
+                                     thin = {1,  128,      64,    128,   16,
+                                             16, SIZE_MAX, false, false, false};
             const matmul_f16_plan of_odd = matmul_f16_plan_of(odd, s, way, 132),
                                   of_even = matmul_f16_plan_of(even, s, way, 132),
                                   of_thin = matmul_f16_plan_of(thin, s, way, 132);
@@ -1508,16 +1512,16 @@ static void check_group_plans(void)
             ok &= of_even.parts < 2 || of_even.depth % 64 == 0;
         }
     // Tiles of two multiprocessors: of 200 tiles of 256 x 256, 66 are made at a time.
-    const matmul_f16_problem tiles = {1, 2560, 5120, 4096, 16, 16, SIZE_MAX, false, false};
+    const matmul_f16_problem tiles = {1, 2560, 5120, 4096, 16, 16, SIZE_MAX, false, false, false};
     ok &= matmul_f16_plan_of(tiles, groups, 1, 132).whole == 198;
     // Columns that no tile has cost nothing.
-    const matmul_f16_problem half = {1, 128, 64, 4096, 16, 16, 0, false, false},
-                             full = {1, 128, 128, 4096, 16, 16, 0, false, false};
+    const matmul_f16_problem half = {1, 128, 64, 4096, 16, 16, 0, false, false, false},
+                             full = {1, 128, 128, 4096, 16, 16, 0, false, false, false};
     ok &= matmul_f16_plan_of(half, small - 1, 0, 132).cost <
           matmul_f16_plan_of(full, small - 1, 0, 132).cost;
     // One column is made without tiles, two are not.
-    const matmul_f16_problem one = {1, 3000, 1, 2000, 16, 16, 0, false, false},
-                             two = {1, 3000, 2, 2000, 16, 16, 0, false, false};
+    const matmul_f16_problem one = {1, 3000, 1, 2000, 16, 16, 0, false, false, false},
+                             two = {1, 3000, 2, 2000, 16, 16, 0, false, false, false};
     ok &= matmul_f16_plan_strips(one, matmul_f16_shapes, 132).cost > 0 &&
           matmul_f16_plan_strips(two, matmul_f16_shapes, 132).cost == 0;
     ok &= group_plan(3000, 3000, 3000, 16, 0).shape == wide; // 192 tiles, where others have 144
@@ -1538,7 +1542,8 @@ static void check_plans_16(void)
     bool ok = true;
     for (const auto &c : cases) {
         cudaError_t status = cudaSuccess;
-        const matmul_f16_problem of = {1, c.rows, c.cols, c.inner, 16, 16, c.bytes, false, false};
+        const matmul_f16_problem of = {1,  c.rows,  c.cols, c.inner, 16,
+                                       16, c.bytes, false,  false,   false};
         const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
         CHECK(status);
         ok &= plan.pack_bytes == 0 && plan.scratch_bytes <= c.bytes;
@@ -1555,8 +1560,8 @@ static void check_plans_16(void)
             double before = 0;
             for (size_t bytes : {(size_t)0, size * size * 3, (size_t)SIZE_MAX}) {
                 cudaError_t status = cudaSuccess;
-                const matmul_f16_problem of = {1,    size,  size,  size, of_m,
-                                               of_n, bytes, false, false};
+                const matmul_f16_problem of = {1,    size,  size,  size,  of_m,
+                                               of_n, bytes, false, false, false};
                 const matmul_f16_plan plan = matmul_f16_make_plan(of, &status);
                 CHECK(status);
                 const bool packs = size > 40 && bytes == SIZE_MAX;
@@ -1601,15 +1606,15 @@ static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
     const auto plan = [&](size_t rows, size_t cols, size_t inner = 8) {
-        const matmul_f32_problem of = {1, rows, cols, inner, 16, 16, 0, false, false};
+        const matmul_f32_problem of = {1, rows, cols, inner, 16, 16, 0, false, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     const auto mirrored = [&](size_t rows, size_t cols, size_t inner) {
-        const n_turned_f32_problem of = {1, rows, cols, inner, 16, 16, 0, false, false};
+        const n_turned_f32_problem of = {1, rows, cols, inner, 16, 16, 0, false, false, false};
         return n_turned_f32_make_plan(of, &status).shape - n_turned_f32_shapes;
     };
     const size_t narrow = matmul_f32_shapes, flat = narrow + 1, many = 100000;
-    const matmul_f32_problem twelve = {1, many, 12, 8, 16, 16, 0, false, false};
+    const matmul_f32_problem twelve = {1, many, 12, 8, 16, 16, 0, false, false, false};
     bool ok = plan(12, many) < narrow && matmul_f32_narrow_of(twelve).rows == 0;
 #ifdef SIMT // a device of few multiprocessors
     ok &= plan(many, 1) == narrow && plan(1, many) == flat;
@@ -1619,7 +1624,7 @@ static void check_strips(void)
     tap_ok(ok && status == cudaSuccess, "one column, or one row, is made without tiles");
     // Where there are few for many multiprocessors, in parts of the depth, if there is scratch for as many.
     const auto parts = [&](size_t s, size_t rows, size_t cols, size_t bytes) {
-        const matmul_f32_problem of = {1, rows, cols, many, 16, 16, bytes, false, false};
+        const matmul_f32_problem of = {1, rows, cols, many, 16, 16, bytes, false, false, false};
         const matmul_f32_plan made = matmul_f32_plan_strips(of, s, 132);
         return made.scratch_bytes <= bytes && made.parts > 0 ? made.parts : 0;
     };
@@ -1628,12 +1633,23 @@ static void check_strips(void)
     ok &= parts(narrow, 10, 1, many) > 5 && parts(flat, 3, 40, many) > 5;
     ok &= parts(narrow, many, 1, many) == 1 && parts(flat, 1, many, many) == 1;
     tap_ok(ok, "few of them are divided along the depth, if there is scratch");
+    // Where neighbours of the column lie apart, all rows read sectors for one element each: that costs more, and is divided
+    // more.
+    const auto column = [](bool scattered) {
+        const matmul_f32_problem of = {1, 80, 1, 40960, 4, 4, SIZE_MAX, false, false, scattered};
+        return matmul_f32_plan_strips(of, matmul_f32_shapes, 132);
+    };
+    ok = column(true).cost > column(false).cost && column(true).parts > 4 * column(false).parts;
+    ok &= matmul_f32_is_scattered(80, 1, 9, 2) && !matmul_f32_is_scattered(80, 1, 9, 1);
+    tap_ok(ok, "so is a column whose neighbours lie apart");
     // 80 tiles in parts fill no single wave of 132, but most of two, and nearly all of twelve.
-    const size_t medium = 7; // among the shapes
+    size_t medium = 0; // among the shapes
+    while (matmul_f32_shape_of(medium).launch != matmul_f32_medium_launch_work)
+        medium++;
     const auto fills = [&](size_t way) {
         const size_t inner = many, wide = 10 * matmul_f32_medium_tile_cols;
         const matmul_f32_problem of = {
-            1, 8 * matmul_f32_medium_tile_rows, wide, inner, 16, 16, SIZE_MAX, false, false};
+            1, 8 * matmul_f32_medium_tile_rows, wide, inner, 16, 16, SIZE_MAX, false, false, false};
         const matmul_f32_plan made = matmul_f32_plan_of(of, medium, way, 132);
         return made.whole == 0 ? 80 * made.parts / 132.0 : 0;
     };
@@ -1658,15 +1674,16 @@ static void check_strips(void)
     ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 40, 30) == matmul_f32_streamed;
     ok &= mirrored(many, 16, 20) == n_turned_f32_streamed - n_turned_f32_shapes;
     // Few rows, which are not written as vectors, are chosen only where many blocks have room.
-    const n_turned_f32_problem few = {1, 16, many, 20, 16, 16, 0, false, false};
-    const matmul_f32_problem same = {1, 16, many, 20, 16, 16, 0, false, false};
+    const n_turned_f32_problem few = {1, 16, many, 20, 16, 16, 0, false, false, false};
+    const matmul_f32_problem same = {1, 16, many, 20, 16, 16, 0, false, false, false};
     ok &= n_turned_f32_plan_streamed(few, 132, 232448).cost > 0;
     ok &= matmul_f32_plan_streamed(same, 132, 232448).cost == 0;
     tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
     // Batches: by the shape of batched.h that small products fill, or tiles where these are full.
     const auto batch = [&](size_t count, size_t size, bool aligned = true) {
         const matmul_f32_problem of = {
-            count, size, size, size, aligned ? 16u : 4u, aligned ? 16u : 4u, 0, false, false};
+            count, size,  size,  size, aligned ? 16u : 4u, aligned ? 16u : 4u,
+            0,     false, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     const size_t batched = matmul_f32_streamed + 1;
@@ -1677,7 +1694,8 @@ static void check_strips(void)
     // Those whose matrices follow one another, by whole.h: of other sizes and places than those.
     const auto stacked = [&](size_t count, size_t size, bool aligned, bool follow, bool dense) {
         const matmul_f32_problem of = {
-            count, size, size, size, aligned ? 16u : 4u, aligned ? 16u : 4u, 0, follow, dense};
+            count, size,   size,  size, aligned ? 16u : 4u, aligned ? 16u : 4u,
+            0,     follow, dense, false};
         return matmul_f32_make_plan(of, &status);
     };
     const size_t whole = matmul_f32_whole;
@@ -1690,7 +1708,7 @@ static void check_strips(void)
           stacked(many, 64, true, true, true).shape < whole;
     tap_ok(ok && status == cudaSuccess, "or by whole.h, where their rows begin anywhere");
     const auto thin = [&](size_t rows, size_t cols, size_t inner) {
-        const matmul_f32_problem of = {500, rows, cols, inner, 16, 16, 0, false, false};
+        const matmul_f32_problem of = {500, rows, cols, inner, 16, 16, 0, false, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
     ok = thin(300, 1, 60) == narrow && thin(1, 4000, 40) == flat;
@@ -1704,7 +1722,7 @@ static void check_packed(void)
 {
     const size_t rows = 2048, cols = 96, inner = 512;
     cudaError_t status = cudaSuccess;
-    const turned_i32_problem of = {1, rows, cols, inner, 16, 16, SIZE_MAX, false, false};
+    const turned_i32_problem of = {1, rows, cols, inner, 16, 16, SIZE_MAX, false, false, false};
     const turned_i32_plan plan = turned_i32_make_plan(of, &status);
     bool ok = right<int>(TURNED(turned_i32_scratch, int, true, true),
                          shape{rows, cols, inner, 0, 0}, 2, -1);
@@ -1729,7 +1747,7 @@ static void check_plans(void)
                         cudaError_t status = cudaSuccess;
                         const unsigned int of_m = aligned % 2 ? 16 : 4, of_n = aligned / 2 ? 16 : 4;
                         const matmul_f32_problem of = {1,    rows,  cols,  inner, of_m,
-                                                       of_n, bytes, false, false};
+                                                       of_n, bytes, false, false, false};
                         const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);
                         CHECK(status);
                         fits &= plan.scratch_bytes <= bytes;
@@ -1943,6 +1961,8 @@ static void check_large_float(void)
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(matmul_f32_paired, float, 1, 1, 1),
+        RUNG(matmul_f32_fourfold, float, 1, 1, 1),
+        RUNG(matmul_f32_short, float, 1, 1, 1),
         RUNG(narrow_f32, float, 1, 1, 1),
         RUNG(flat_f32, float, 1, 1, 1),
         RUNG(tall_f32, float, 1, 1, 1),
@@ -2221,7 +2241,9 @@ int main(void)
     check(RUNG(matmul_f32_thin, float, 8, 256, 32));
     check(RUNG(matmul_f32_little, float, 32, 32, 16));
     check(RUNG(matmul_f32_deep, float, 64, 128, 32));
-    check(RUNG(matmul_f32_paired, float, 64, 64, 32));
+    check(RUNG(matmul_f32_paired, float, 32, 64, 32));
+    check(RUNG(matmul_f32_fourfold, float, 32, 64, 32));
+    check(RUNG(matmul_f32_short, float, 32, 64, 32));
     check(RUNG(matmul_f32_square, float, 64, 64, 16));
     check(RUNG(matmul_f32_shallow, float, 64, 128, 8));
     check(TURNED(turned_i32_low, int, true, true));

@@ -126,7 +126,8 @@ SHAPE_CONTEST
                                             SHAPE(_product_unit_of)(nn.data, ldn | n_step),
                                             (size_t)-1,
                                             true,
-                                            pad == 0};
+                                            pad == 0,
+                                            SHAPE(_product_is_scattered)(rows, cols, ldm, ldn)};
         plans = SHAPE(_plans_of)(of, (double)s.at("plans"));
         for (const SHAPE(_way) & w : plans)
             bytes = std::max(bytes, w.plan.scratch_bytes);

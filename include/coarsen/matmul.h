@@ -72,8 +72,8 @@
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
-// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of twelve shapes of tiles,
-// or of fifteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fourteen shapes of tiles,
+// or of seventeen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
 // which fill one to twelve waves, and whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
@@ -197,9 +197,28 @@ static_assert(
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _paired
-#define BM             64
+#define BM             32
 #define BN             (256 / sizeof(COARSEN_TYPE))
 #define BK             32
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 2
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _fourfold
+#define BM             32
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_SLICES 4
+#define COARSEN_STAGES 3
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _short
+#define BM             32
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             32
+#define TM             4
 #define TN             (32 / sizeof(COARSEN_TYPE))
 #define COARSEN_SLICES 2
 #define COARSEN_STAGES 3
@@ -383,7 +402,7 @@ static_assert(
 // that of `lone` tiles.
 // Fitted to the times of 1220 products of floats on an H200, of which 1130 were random, each by all plans that may be good
 // (bench/matmul_costs.py), and likewise of 250 of doubles and 575 of halves; except the large shape's, which is the best for
-// 2048 x 2048 and seldom otherwise.
+// 2048 x 2048 and seldom otherwise. The three of 32 x 64 in slices came later, with 1209 other products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut.
@@ -435,14 +454,16 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(little, 1.28, 54, 2.64, 14, false),
         COARSEN_ROW(small, 1.2, 97.2, 0.443, 2, false),
         COARSEN_ROW(square, 0.896, 36.3, 2.16, 6, false),
-        COARSEN_ROW(paired, 0.863, 114, 0.862, 3, false),
+        COARSEN_ROW(paired, 0.95, 150, 1.4, 5, false),
+        COARSEN_ROW(fourfold, 0.95, 145, 0.8, 3, false),
+        COARSEN_ROW(short, 1.08, 58.7, 1.11, 5, false),
         COARSEN_ROW(deep, 1.05, 77.5, 0.147, 1, false),
         COARSEN_ROW(medium, 0.746, 53.2, 0.974, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
         COARSEN_ROW(large, 1.06, 36.4, 0.0202, 1, false),
         COARSEN_ROW(shallow, 0.875, 23.2, 1.48, 4, false),
 #else
-        COARSEN_ROW(large, 0.975, 37.4, 0.0203, 1, false),
+        COARSEN_ROW(large, 0.985, 37.4, 0.0203, 1, false),
         COARSEN_ROW(shallow, 0.796, 22.2, 1.55, 4, false),
 #endif
         COARSEN_ROW(low, 1.2, 25.8, 0.617, 5, false),
@@ -459,8 +480,8 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 }
 #ifndef COARSEN_IS_16
 enum {
-    COARSEN_(shapes_without_tensor) = 12,
-    COARSEN_(shapes) = 15,
+    COARSEN_(shapes_without_tensor) = 14,
+    COARSEN_(shapes) = 17,
     COARSEN_(tall_shapes) = 4,
     COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
     COARSEN_(batched_shapes) = 3,
@@ -509,6 +530,7 @@ typedef struct {
     size_t most_bytes; // of scratch
     bool stacked;      // of a batch: whether its matrices follow one another
     bool dense;        // of such a batch: whether no element lies between two rows
+    bool scattered;    // of what narrow.h does not read once: whether neighbours in depth lie apart
 } COARSEN_(problem);
 
 // How a product is made: in tiles of which shape, and of them how many in parts.
@@ -608,8 +630,8 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 59.5,
-                 element = wide ? 1.78 : 1.07;
+    const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 105,
+                 element = wide ? 1.78 : 1.1;
     const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -693,6 +715,18 @@ COARSEN_HOST COARSEN_(plan)
     return plan;
 }
 
+// Whether neighbours in depth lie apart, of what narrow.h reads more than once.
+COARSEN_HOST bool COARSEN_(is_scattered)(COARSEN_UNUSED size_t rows, COARSEN_UNUSED size_t cols,
+                                         COARSEN_UNUSED size_t ldm, COARSEN_UNUSED size_t ldn)
+{
+#ifdef COARSEN_NARROW_OF_M
+    return COARSEN_NARROW_OF_M(rows, cols) ? !COARSEN_N_ACROSS && ldn > 1
+                                           : !COARSEN_M_ACROSS && ldm > 1;
+#else
+    return false;
+#endif
+}
+
 // As many parts of the depth as there is scratch for their sums.
 COARSEN_HOST size_t COARSEN_(most_parts)(COARSEN_(problem) of)
 {
@@ -712,6 +746,7 @@ COARSEN_HOST COARSEN_(narrow_product) COARSEN_(narrow_of)(COARSEN_(problem) of)
         narrow.rows = 0;
     narrow.aligned = (of_m ? of.m_unit : of.n_unit) == 16;
     narrow.inner = of.inner, narrow.count = of.count, narrow.most_parts = COARSEN_(most_parts)(of);
+    narrow.step_k = of.scattered ? 2 : 1; // or more
     return narrow;
 }
 #endif
@@ -834,7 +869,7 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_batch)}
-        COARSEN_ROW(batched_low, 1.09, 17.5, 12, 16),
+        COARSEN_ROW(batched_low, 1.2, 17.5, 12, 16),
         COARSEN_ROW(batched_square, 0.858, 18.6, 10.5, 12),
         COARSEN_ROW(batched_wide, 0.987, 20.2, 3.49, 8),
 #undef COARSEN_ROW
@@ -968,9 +1003,18 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inn
     size_t most = 0;
     const unsigned int units[] = {16, sizeof(COARSEN_TYPE), 4}; // by which plans differ
     const size_t kinds = sizeof(COARSEN_TYPE) < 4 ? 3 : 2;
-    for (size_t u = 0; u < kinds * kinds; u++) {
-        const COARSEN_(problem) of = {
-            1, rows, cols, inner, units[u % kinds], units[u / kinds], (size_t)-1, false, false};
+    const bool narrow = rows == 1 || cols == 1; // whose plans differ by how neighbours lie, too
+    for (size_t u = 0; u < kinds * kinds * (narrow ? 2 : 1); u++) {
+        const COARSEN_(problem) of = {1,
+                                      rows,
+                                      cols,
+                                      inner,
+                                      units[u % kinds],
+                                      units[u / kinds % kinds],
+                                      (size_t)-1,
+                                      false,
+                                      false,
+                                      u < kinds * kinds};
         cudaError_t status = cudaSuccess;
         const size_t bytes = COARSEN_(make_plan)(of, &status).scratch_bytes;
         most = bytes > most ? bytes : most;
@@ -1106,7 +1150,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner
                                        COARSEN_(unit_of)(n, ldn),
                                        scratch == NULL ? 0 : scratch_bytes,
                                        false,
-                                       false};
+                                       false,
+                                       COARSEN_(is_scattered)(rows, cols, ldm, ldn)};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
     return status != cudaSuccess ? status
                                  : COARSEN_(launch_plan)(plan, rows, cols, inner, alpha, m, ldm, n,
@@ -1207,7 +1252,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch)(size_t count, size_t rows, size_
                    COARSEN_(unit_of)(n, ldn | n_step),
                    0,
                    m_step == m_rows * ldm && n_step == n_rows * ldn && p_step == rows * ldp,
-                   m_cols == ldm && n_cols == ldn && cols == ldp};
+                   m_cols == ldm && n_cols == ldn && cols == ldp,
+                   COARSEN_(is_scattered)(rows, cols, ldm, ldn)};
     const COARSEN_(plan) plan = COARSEN_(make_plan)(problem, &status);
     return status != cudaSuccess
                ? status

@@ -326,7 +326,7 @@ COARSEN_HOST void COARSEN_SHAPE_(consider)(COARSEN_SHAPE_(product) * best, doubl
         cost *= 1.25;
     // Each element of N is in a sector of its own, which rows share, and lanes of other rows.
     if (one && of.step_k > 1)
-        cost *= 1 + (take == 1 ? COARSEN_HALF : 1) * 0.75 * (double)coarsen_min(threads, 32) / 32;
+        cost *= 1 + (take == 1 ? COARSEN_HALF : 1) * 0.5 * (double)coarsen_min(threads, 32) / 32;
     if (steps > 1)
         cost *= 1 + scattered * (double)take / (double)(threads * threads);
     // As fast as memory gives M, so many per 4 bytes: where more threads do as well, they read longer pieces.
