@@ -254,6 +254,20 @@ template <class K, class V, class O> static void check(const sorter<K, V, O> &s,
         ok = ok && one(s, four, 0, false, number++, "four segments");
     }
     tap_ok(ok, "%s: few segments", s.name);
+    // As many keys as blocks of fewer threads can sort, and one more, nearly all of them in one of so many segments that
+    // some multiprocessors have two.
+    int processors = 1;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const size_t some = (size_t)(processors + (processors + 1) / 2);
+    for (size_t n = 2 * s.tile; n >= s.tile / 8; n /= 2)
+        for (size_t all = n; all <= n + 1; all++) {
+            std::vector<O> ends;
+            for (size_t i = 0; i <= some; i++)
+                ends.push_back((O)(i <= some / 2 ? i * all / (50 * some)
+                                                 : all - (some - i) * all / (50 * some)));
+            ok = ok && one(s, ends, 0, false, number++, "one of some segments has nearly all");
+        }
+    tap_ok(ok, "%s: few keys", s.name);
     for (const lengths &of : all_lengths)
         for (size_t round = 0; round < 4 && ok; round++) {
             const size_t segments = round == 0   ? 1

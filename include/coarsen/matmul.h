@@ -881,14 +881,15 @@ COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_batched)(COARSEN_(problem) of, size_t s, size_t processors)
 {
-    // To copy operands an element at a time, and to write P so, makes a tile so much dearer.
-    const double singly = 1.72;
+    // To copy operands an element at a time makes a tile so much dearer; and if N begins anywhere, P does, which is then
+    // written so, too.
+    const double singly = 1.72, written = 1.3;
     COARSEN_(plan) plan = {};
     COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
     if (!batched.takes_type)
         return plan;
     if (of.m_unit < 16 || of.n_unit < 16)
-        batched.shape.cost *= singly;
+        batched.shape.cost *= of.n_unit < 16 ? singly * written : singly;
     plan.shape = s;
     plan.whole = coarsen_ceil_div(of.rows, batched.shape.rows) *
                  coarsen_ceil_div(of.cols, batched.shape.cols) * of.count;

@@ -1050,7 +1050,10 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     // Few segments have a block each. If the mean is more than half of what it can sort, some are longer, most likely, and
     // the launch for these takes the others too; but where each segment has a multiprocessor, that would leave most of them
     // idle.
-    const unsigned int threads = of.segments <= 2 * processors ? COARSEN_FEW_DIM : BLOCK_DIM;
+    unsigned int threads = of.segments <= 2 * processors ? COARSEN_FEW_DIM : BLOCK_DIM;
+    // So few keys that no segment needs as many threads: with fewer, a multiprocessor has room for more blocks.
+    while (threads > 64 && of.segments > processors && n <= (size_t)threads / 2 * COARSE_FACTOR)
+        threads /= 2;
     const size_t most = (size_t)threads * COARSE_FACTOR;
     const size_t mean = of.segments <= processors ? COARSEN_TILE : most / 2;
     const bool few =
