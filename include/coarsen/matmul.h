@@ -421,10 +421,11 @@ typedef struct {
 COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     static const COARSEN_(shape) shapes[] = {
-#define COARSEN_ROW_OF(shape, cost, begin, lone, resident, packed, start, group, slices)           \
-    {COARSEN_(shape##_tile_rows),                                                                  \
-     COARSEN_(shape##_tile_cols),                                                                  \
-     COARSEN_(shape##_shared_bytes),                                                               \
+// (A name is pasted before it is passed on: some system headers have a macro `small`.)
+#define COARSEN_ROW_OF(shape_, cost, begin, lone, resident, packed, start, group, slices)          \
+    {COARSEN_(shape_##tile_rows),                                                                  \
+     COARSEN_(shape_##tile_cols),                                                                  \
+     COARSEN_(shape_##shared_bytes),                                                               \
      cost,                                                                                         \
      begin,                                                                                        \
      lone,                                                                                         \
@@ -433,11 +434,11 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      start,                                                                                        \
      group,                                                                                        \
      slices,                                                                                       \
-     COARSEN_(shape##_launch_work)}
+     COARSEN_(shape_##launch_work)}
 #define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
-    COARSEN_ROW_OF(shape, cost, begin, lone, resident, packed, 0, 0, 0)
+    COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, packed, 0, 0, 0)
 #define COARSEN_GROUP(shape, cost, begin, start, group, slices)                                    \
-    COARSEN_ROW_OF(shape, cost, begin, 0, 1, false, start, group, slices)
+    COARSEN_ROW_OF(shape##_, cost, begin, 0, 1, false, start, group, slices)
 #ifdef COARSEN_IS_16
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),

@@ -61,6 +61,7 @@
 // merges, each pass as soon as the pass before is done. Few segments, which leave multiprocessors idle, need no lists:
 // each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list. Of one word per
 // key, and if two per multiprocessor are enough, these blocks have twice as many threads, and tiles twice as long.
+// Where there are so few keys that no segment can need them, blocks have fewer threads.
 // What is in order is left as it is, in segments of more than a warp's keys: those of a warp, two runs, and tiles all of whose
 // keys come from one run.
 // Price saved: passes over memory: up to a tile, each key is read once and written once.

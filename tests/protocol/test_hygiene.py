@@ -444,6 +444,19 @@ def test_places(compiler, tmp_path):
     assert compile_source([*COMPILERS[compiler], *quiet, f"-I{INCLUDE}"], source, tmp_path) == ""
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_macro_that_names_a_type(compiler, tmp_path):
+    """What was wrong once: matmul.h passed the name of a shape on, and headers of Windows have a macro of that name."""
+    if compiler == "nvcc" and not NVCC:
+        pytest.skip(NO_NVCC)
+    source = "#include <cuda_runtime.h>\n#include <coarsen/nccl/base.h>\n" + CUDA + "#define small char\n"
+    for number, header in enumerate(HEADERS):
+        if "COARSEN_NAME" in parameters(header):
+            source += inclusion(header, again=True, COARSEN_NAME=f"mine{number}")
+    quiet = [] if compiler == "nvcc" else ["-Wno-misleading-indentation"]
+    assert compile_source([*COMPILERS[compiler], *quiet, f"-I{INCLUDE}"], source, tmp_path) == ""
+
+
 STRICTER = ["-Wundef", "-Wshadow", "-Wsign-conversion", "-Wold-style-cast"]
 
 

@@ -476,19 +476,19 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(const COARSEN_TYPE *in, COARSEN_COUNT 
     }
     // Small: blocks of COARSEN_SMALL_DIM threads are at most one per two multiprocessors.
     const size_t processors = coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
-    const bool small =
+    const bool is_small =
         may_be_few &&
         coarsen_ceil_div(n, COARSEN_SMALL_DIM * COARSEN_ITEMS) * ranges <= processors / 2;
-    const unsigned int threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM;
-    const size_t copies = small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
+    const unsigned int threads = is_small ? COARSEN_SMALL_DIM : BLOCK_DIM;
+    const size_t copies = is_small ? COARSEN_COPIES(COARSEN_SMALL_DIM) : COARSEN_COPIES(BLOCK_DIM);
     const size_t bytes =
         coarsen_ceil_div((width + 1) * copies, 32) * 32 * sizeof(COARSEN_(counter));
     int resident = 0;                              // per multiprocessor
     if (status == cudaSuccess && bytes > 48 << 10) // more has to be asked for
-        status = cudaFuncSetAttribute(small ? (const void *)COARSEN_(small_kernel)
-                                            : (const void *)COARSEN_(kernel),
+        status = cudaFuncSetAttribute(is_small ? (const void *)COARSEN_(small_kernel)
+                                               : (const void *)COARSEN_(kernel),
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (status == cudaSuccess && small)
+    if (status == cudaSuccess && is_small)
         status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, COARSEN_(small_kernel),
                                                                (int)threads, bytes);
     else if (status == cudaSuccess)
@@ -507,7 +507,7 @@ COARSEN_HOST cudaError_t COARSEN_(divide)(const COARSEN_TYPE *in, COARSEN_COUNT 
     if (!COARSEN_(counts_ok)(in, counts, n) || blocks > 0x7fffffff / ranges)
         return cudaErrorInvalidValue;
 
-    plan->kernel = small ? COARSEN_(small_kernel) : COARSEN_(kernel);
+    plan->kernel = is_small ? COARSEN_(small_kernel) : COARSEN_(kernel);
     plan->grid = dim3((unsigned int)(blocks * ranges));
     plan->block = dim3(threads);
     plan->shared_bytes = bytes;

@@ -128,12 +128,12 @@ COARSEN_HOST cudaError_t COARSEN_(launch_from)(const COARSEN_TYPE *in, COARSEN_A
     const cudaError_t status = COARSEN_(plan)(in, n, &plan);
     if (status != cudaSuccess)
         return status;
-    const bool small = plan.kernel == COARSEN_(small_kernel);
+    const bool is_small = plan.kernel == COARSEN_(small_kernel);
     const cudaLaunchConfig_t config = coarsen_launch_config(plan.grid.x, BLOCK_DIM, 0, stream);
     return scratch_bytes < plan.scratch_bytes
                ? cudaErrorInvalidValue
                : cudaLaunchKernelEx(&config, COARSEN_(from_kernel), in, out, n,
-                                    small ? 0 : plan.tile, (unsigned long long *)scratch, first);
+                                    is_small ? 0 : plan.tile, (unsigned long long *)scratch, first);
 #else
     return COARSEN_(launch)(in, out, n, scratch, scratch_bytes, stream);
 #endif
