@@ -233,7 +233,7 @@ FAULTS = {
         ("make products with other places between one", "&& p_step == rows * ldp)", ")"),
         ("make products of several N one", "if (n_step == 0 && m_step", "if (m_step"),
         ("leave small products to tiles", "b < COARSEN_(batched_shapes); b++", "b < 0; b++"),
-        ("copy an element at a time for nothing", "batched.shape.cost *= singly;", ";"),
+        ("copy an element at a time for nothing", "batched.shape.cost *= of.n_unit < 16 ? singly * written : singly;", ";"),
         ("leave what follows one another to tiles", "    if (of.stacked)\n", "    if (false)\n"),
         ("take M that does not follow for one that does", "m_step == m_rows * ldm && n_step", "n_step"),
         ("take N that does not follow for one that does", " && n_step == n_rows * ldn", ""),
@@ -2049,7 +2049,7 @@ FAULTS = {
         ("count the head and tail in every block", "block == blocks - 1 && threadIdx.x < parts.rest",
          "threadIdx.x < parts.rest"),
         ("give the ranges other blocks", "*block = blockIdx.x / ranges;", "*block = blockIdx.x;"),
-        ("give a small array's blocks a large one's threads", "threads = small ? COARSEN_SMALL_DIM : BLOCK_DIM",
+        ("give a small array's blocks a large one's threads", "threads = is_small ? COARSEN_SMALL_DIM : BLOCK_DIM",
          "threads = BLOCK_DIM"),
     ]),
     "histogram/partitioned.h": ("histogram", [
