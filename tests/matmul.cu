@@ -260,10 +260,10 @@ static const auto flat_f32_parts_launch = flat_parts_launch<12>;
 #define COARSEN_NAME   tall_i32
 #define COARSEN_TYPE   int
 #define BM             64
-#define BN             32
+#define BN             24
 #define BK             16
 #define TM             4
-#define TN             4
+#define TN             12
 #define COARSEN_SLICES 1
 #define COARSEN_STAGES 4
 #include <coarsen/matmul/tall.h>
@@ -578,9 +578,8 @@ OF_ONE(batched_i32, int)
 STRIPS(matmul_f32, narrow, float, 0)
 STRIPS(matmul_f32, flat, float, 1)
 STRIPS(matmul_f32, tall_8, float, 2)
-STRIPS(matmul_f32, tall_24, float, 4)
-STRIPS(matmul_f32, tall_32, float, 5)
-STRIPS(matmul_f32, streamed, float, 6)
+STRIPS(matmul_f32, tall_16, float, 3)
+STRIPS(matmul_f32, streamed, float, 4)
 #endif
 
 #if TESTED(matmul)
@@ -591,7 +590,7 @@ STRIPS(matmul_f32, streamed, float, 6)
 #include <coarsen/matmul.h>
 
 STRIPS(n_turned_f32, tall_16, float, 3)
-STRIPS(n_turned_f32, streamed, float, 6)
+STRIPS(n_turned_f32, streamed, float, 4)
 
 #define COARSEN_NAME matmul_f16
 #define COARSEN_TYPE __half
@@ -669,7 +668,7 @@ PACKED_16(turned_bf16, packed, __nv_bfloat16, true)
 #define COARSEN_TYPE   int
 #define BM             32
 #define BN             16
-#define BK             16
+#define BK             8
 #define TM             4
 #define TN             4
 #define COARSEN_SLICES 2
@@ -722,7 +721,7 @@ STRIPS(m_turned_i64, flat, long long, 1)
 STRIPS(turned_i32, narrow, int, 0)
 STRIPS(turned_i32, flat, int, 1)
 STRIPS(turned_i32, tall_16, int, 3)
-STRIPS(turned_i32, streamed, int, 6)
+STRIPS(turned_i32, streamed, int, 4)
 
 #endif
 #endif
@@ -1658,17 +1657,9 @@ static void check_strips(void)
         ok &= fills(way) <= (double)matmul_f32_waves_of(way - 1);
     tap_ok(ok, "tiles are divided into parts that fill as many waves as are asked for");
     // In tiles as wide as P. Few rows need N to be stored column after column.
-    ok = plan(many, 16, 2000) == flat + 2 && plan(many, 24, 2000) == flat + 3;
-    int processors = 0; // a wave of the largest of them
-    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-    const size_t wave = (size_t)processors * matmul_f32_tall_32_tile_rows;
-    ok &= plan(many, 8, 2000) == flat + 1 && plan(wave, 32, 2000) == flat + 4;
+    ok = plan(many, 8, 2000) == flat + 1 && plan(many, 16, 2000) == flat + 2;
     ok &= plan(16, many, 2000) < narrow && plan(many, 97, 2000) < narrow;
     ok &= mirrored(16, many, 2000) == 3 && mirrored(many, 16, 2000) == 3;
-    // 64 KiB, which a device of compute capability 7.5 has, are too few for the largest of them.
-    int limit = 0;
-    CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    ok |= (size_t)limit < matmul_f32_tall_32_shared_bytes;
     tap_ok(ok && status == cudaSuccess,
            "few columns are made by tall.h, and few rows if N is transposed");
     ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 40, 30) == matmul_f32_streamed;
@@ -1679,17 +1670,16 @@ static void check_strips(void)
     ok &= n_turned_f32_plan_streamed(few, 132, 232448).cost > 0;
     ok &= matmul_f32_plan_streamed(same, 132, 232448).cost == 0;
     tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
-    // Batches: by the shape of batched.h that small products fill, or tiles where these are full.
+    // Batches: by batched.h, or tiles where these are full.
     const auto batch = [&](size_t count, size_t size, bool aligned = true) {
         const matmul_f32_problem of = {
             count, size,  size,  size, aligned ? 16u : 4u, aligned ? 16u : 4u,
             0,     false, false, false};
         return matmul_f32_make_plan(of, &status).shape;
     };
-    const size_t batched = matmul_f32_streamed + 1;
-    ok = batch(many, 16) == batched && batch(many, 96) == batched + 1 &&
-         batch(many, 64) == batched + 2;
-    ok &= batch(many, 128) < narrow && batch(many, 64, false) < narrow && batch(1, 64) < batched;
+    const size_t batched = matmul_f32_batched;
+    ok = batch(many, 16) == batched && batch(many, 32) == batched;
+    ok &= batch(many, 128) < narrow && batch(many, 64, false) < narrow && batch(1, 32) < batched;
     tap_ok(ok && status == cudaSuccess, "a batch of small products is made by batched.h");
     // Those whose matrices follow one another, by whole.h: of other sizes and places than those.
     const auto stacked = [&](size_t count, size_t size, bool aligned, bool follow, bool dense) {
@@ -1958,6 +1948,7 @@ static void check_large_float(void)
         RUNG(matmul_f32_bare, float, 1, 1, 1),
         RUNG(matmul_f32_thin, float, 1, 1, 1),
         RUNG(matmul_f32_square, float, 1, 1, 1),
+        RUNG(matmul_f32_fine, float, 1, 1, 1),
         RUNG(matmul_f32_little, float, 1, 1, 1),
         RUNG(matmul_f32_deep, float, 1, 1, 1),
         RUNG(matmul_f32_paired, float, 1, 1, 1),
@@ -1967,8 +1958,7 @@ static void check_large_float(void)
         RUNG(flat_f32, float, 1, 1, 1),
         RUNG(tall_f32, float, 1, 1, 1),
         RUNG(matmul_f32_by_tall_8, float, 1, 1, 1),
-        RUNG(matmul_f32_by_tall_24, float, 1, 1, 1),
-        RUNG(matmul_f32_by_tall_32, float, 1, 1, 1),
+        RUNG(matmul_f32_by_tall_16, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -2070,7 +2060,7 @@ int main(void)
 #if TESTED(tall)
     check_errors(RUNG(tall_f32, float, 32, 16, 64));
     check(RUNG(tall_f32, float, 32, 16, 64));
-    check(RUNG(tall_i32, int, 64, 32, 16));
+    check(RUNG(tall_i32, int, 64, 24, 16));
     check(TURNED(tall_u32, unsigned int, false, true));
     check(TURNED(tall_mirrored, float, false, true));
     check_random(RUNG(tall_f32, float, 0, 0, 0));
@@ -2144,8 +2134,7 @@ int main(void)
     check(RUNG(matmul_f32_by_narrow, float, 32, 16, 32));
     check(RUNG(matmul_f32_by_flat, float, 32, 16, 32));
     check(RUNG(matmul_f32_by_tall_8, float, 32, 8, 64));
-    check(RUNG(matmul_f32_by_tall_24, float, 64, 24, 64));
-    check(RUNG(matmul_f32_by_tall_32, float, 128, 32, 32));
+    check(RUNG(matmul_f32_by_tall_16, float, 32, 16, 64));
     check(TURNED(n_turned_f32_by_tall_16, float, false, true));
     check(RUNG(matmul_f32_by_streamed, float, 32, 16, 32));
     check(TURNED(n_turned_f32_by_streamed, float, false, true));
@@ -2190,7 +2179,7 @@ int main(void)
     check_rounding(RUNG(tensor_f64, double, 32, 16, 16));
 #endif
 #if TESTED(pipelined)
-    check_errors(RUNG(pipelined_i32, int, 32, 16, 16));
+    check_errors(RUNG(pipelined_i32, int, 32, 16, 8));
     check(RUNG(pipelined_f32, float, 16, 32, 8));
     check(RUNG(pipelined_f32_parts, float, 16, 32, 8));
     tap_ok(
@@ -2201,7 +2190,7 @@ int main(void)
     check(TURNED(m_turned_u32, unsigned int, true, false));
 #ifndef TEST_FIRST
     check_errors(RUNG(matmul_f32_scratch, float, 128, 256, 16));
-    check(RUNG(pipelined_i32, int, 32, 16, 16));
+    check(RUNG(pipelined_i32, int, 32, 16, 8));
     check(RUNG(pipelined_f64, double, 16, 16, 8));
     check(RUNG(matmul_f32_scratch, float, 32, 16, 32));
     check(RUNG(matmul_f32_bare, float, 32, 16, 32));
@@ -2244,7 +2233,8 @@ int main(void)
     check(RUNG(matmul_f32_paired, float, 32, 64, 32));
     check(RUNG(matmul_f32_fourfold, float, 32, 64, 32));
     check(RUNG(matmul_f32_short, float, 32, 64, 32));
-    check(RUNG(matmul_f32_square, float, 64, 64, 16));
+    check(RUNG(matmul_f32_square, float, 64, 64, 8));
+    check(RUNG(matmul_f32_fine, float, 64, 64, 8));
     check(RUNG(matmul_f32_shallow, float, 64, 128, 8));
     check(TURNED(turned_i32_low, int, true, true));
     check(TURNED(n_turned_f64_shallow, double, false, true));

@@ -91,12 +91,8 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
     BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (of.count == 1)
         add(SHAPE(_product_plan_streamed)(of, processors, (size_t)limit), "streamed=1");
-    for (size_t t = 0; of.count > 1 && t < SHAPE(_product_batched_shapes); t++) {
-        const SHAPE(_product_shape) shape = SHAPE(_product_batched_of)(t).shape;
-        const SHAPE(_product_plan) plan =
-            SHAPE(_product_plan_batched)(of, SHAPE(_product_streamed) + 1 + t, processors);
-        add(plan, text_of("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
-    }
+    if (of.count > 1)
+        add(SHAPE(_product_plan_batched)(of, processors), "batched=1");
     for (size_t w = 0; of.count > 1 && w < SHAPE(_product_whole_shapes); w++) {
         SHAPE(_product_plan)
         plan = SHAPE(_product_plan_whole)(of, SHAPE(_product_whole) + w, processors, (size_t)limit);

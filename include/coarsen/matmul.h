@@ -72,15 +72,15 @@
 //
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
-// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fourteen shapes of tiles,
-// or of seventeen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
+// it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fifteen shapes of tiles,
+// or of eighteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
 // which fill one to twelve waves, and whose sums are added up in order. That also fills the device where P is
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
 // of the depth, if that costs less;
-// and up to 96, of 4 bytes, by one of four shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
-// of 4 bytes and not transposed, by one of three shapes of batched.h; or, if its matrices follow one another, by one of two
+// and up to 96, of 4 bytes, by one of two shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
+// of 4 bytes and not transposed, by batched.h; or, if its matrices follow one another, by one of two
 // of whole.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
@@ -170,13 +170,6 @@ static_assert(
 #define BM            64
 #define BN            (512 / sizeof(COARSEN_TYPE))
 #define TN            (32 / sizeof(COARSEN_TYPE))
-#include "matmul/pipelined.h"
-
-#define COARSEN_SHAPE  _square
-#define BM             64
-#define BN             (256 / sizeof(COARSEN_TYPE))
-#define TN             (32 / sizeof(COARSEN_TYPE))
-#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _little
@@ -273,7 +266,25 @@ static_assert(
 #define TN            16
 #include "matmul/tensor.h"
 
-// Little depth: tiles of half of it, of which three are on their way; and few rows.
+// The same in tiles of less depth. They take fewer registers, so that more blocks are at work; and what is left of the
+// depth is little. Three tiles are on their way.
+#define COARSEN_SHAPE  _square
+#define BM             64
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             8
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
+#define COARSEN_SHAPE  _fine
+#define BM             64
+#define BN             (256 / sizeof(COARSEN_TYPE))
+#define BK             8
+#define TM             4
+#define TN             (32 / sizeof(COARSEN_TYPE))
+#define COARSEN_STAGES 4
+#include "matmul/pipelined.h"
+
 #define COARSEN_SHAPE  _shallow
 #define BM             64
 #define BN             (512 / sizeof(COARSEN_TYPE))
@@ -285,6 +296,7 @@ static_assert(
 #define COARSEN_SHAPE  _low
 #define BM             32
 #define BN             (512 / sizeof(COARSEN_TYPE))
+#define BK             8
 #define TM             4
 #define TN             (32 / sizeof(COARSEN_TYPE))
 #define COARSEN_STAGES 4
@@ -315,21 +327,6 @@ static_assert(
 #define TN            4
 #include "matmul/tall.h"
 
-#define COARSEN_SHAPE _tall_24
-#define BM            64
-#define BN            24
-#define TM            4
-#define TN            12
-#include "matmul/tall.h"
-
-#define COARSEN_SHAPE _tall_32
-#define BM            128
-#define BN            32
-#define BK            32
-#define TM            8
-#define TN            8
-#include "matmul/tall.h"
-
 #define COARSEN_SHAPE _streamed
 #include "matmul/streamed.h"
 #endif
@@ -337,20 +334,9 @@ static_assert(
 // Batches.
 #if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
 #define COARSEN_BATCHED
-#define COARSEN_SHAPE _batched_low
-#define TM            4
-#define TN            4
-#include "matmul/batched.h"
-
-#define COARSEN_SHAPE _batched_square
+#define COARSEN_SHAPE _batched
 #define TM            8
 #define TN            4
-#include "matmul/batched.h"
-
-#define COARSEN_SHAPE _batched_wide
-#define BM            32
-#define TM            4
-#define TN            8
 #include "matmul/batched.h"
 #endif
 
@@ -400,9 +386,9 @@ static_assert(
 // A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 1220 products of floats on an H200, of which 1130 were random, each by all plans that may be good
-// (bench/matmul_costs.py), and likewise of 250 of doubles and 575 of halves; except the large shape's, which is the best for
-// 2048 x 2048 and seldom otherwise. The three of 32 x 64 in slices came later, with 1209 other products.
+// Fitted to the times of 678 products and batches of floats on an H200, of which 639 were random, each by all plans that may
+// be good (bench/matmul_costs.py), and likewise of 250 products of doubles and 575 of halves; except those of the large and
+// the paired shape, set so that 2048 x 2048 and 16384 x 64 x 4096 are made by them: random products seldom are.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut.
@@ -450,25 +436,26 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
         COARSEN_GROUP(group_small, 9.37, 108, 5.31e5, 1, 8),
 #else
-        COARSEN_ROW(tiny, 2.54, 49.4, 0.843, 7, false),
-        COARSEN_ROW(thin, 1.64, 82.5, 0.606, 1, false),
-        COARSEN_ROW(little, 1.28, 54, 2.64, 14, false),
-        COARSEN_ROW(small, 1.2, 97.2, 0.443, 2, false),
-        COARSEN_ROW(square, 0.896, 36.3, 2.16, 6, false),
-        COARSEN_ROW(paired, 0.95, 150, 1.4, 5, false),
-        COARSEN_ROW(fourfold, 0.95, 145, 0.8, 3, false),
-        COARSEN_ROW(short, 1.08, 58.7, 1.11, 5, false),
-        COARSEN_ROW(deep, 1.05, 77.5, 0.147, 1, false),
-        COARSEN_ROW(medium, 0.746, 53.2, 0.974, 3, false),
+        COARSEN_ROW(tiny, 2.5, 54.8, 1.14, 7, false),
+        COARSEN_ROW(thin, 1.85, 67.4, 0.634, 1, false),
+        COARSEN_ROW(little, 1.48, 39, 2.43, 14, false),
+        COARSEN_ROW(small, 1.46, 60.3, 0.237, 2, false),
+        COARSEN_ROW(square, 1.23, 27, 1.39, 8, false),
+        COARSEN_ROW(fine, 1.14, 18.4, 0.636, 6, false),
+        COARSEN_ROW(paired, 0.996, 102, 1.26, 5, false),
+        COARSEN_ROW(fourfold, 0.872, 168, 1.14, 3, false),
+        COARSEN_ROW(short, 1.19, 47.5, 0.957, 5, false),
+        COARSEN_ROW(deep, 1.07, 68.7, 0.147, 1, false),
+        COARSEN_ROW(medium, 0.762, 59.2, 0.957, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.06, 36.4, 0.0202, 1, false),
-        COARSEN_ROW(shallow, 0.875, 23.2, 1.48, 4, false),
+        COARSEN_ROW(large, 1.12, 37, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 1, 20.2, 0.783, 4, false),
 #else
-        COARSEN_ROW(large, 0.985, 37.4, 0.0203, 1, false),
-        COARSEN_ROW(shallow, 0.796, 22.2, 1.55, 4, false),
+        COARSEN_ROW(large, 1.04, 37, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 0.912, 20.2, 0.783, 4, false),
 #endif
-        COARSEN_ROW(low, 1.2, 25.8, 0.617, 5, false),
-        COARSEN_ROW(packed, 0.756, 49.5, 0.492, 3, true),
+        COARSEN_ROW(low, 1.17, 13.8, 0.695, 5, false),
+        COARSEN_ROW(packed, 0.773, 46.8, 0.619, 3, true),
         COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
         COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
         COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
@@ -481,12 +468,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 }
 #ifndef COARSEN_IS_16
 enum {
-    COARSEN_(shapes_without_tensor) = 14,
-    COARSEN_(shapes) = 17,
-    COARSEN_(tall_shapes) = 4,
+    COARSEN_(shapes_without_tensor) = 15,
+    COARSEN_(shapes) = 18,
+    COARSEN_(tall_shapes) = 2,
     COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
-    COARSEN_(batched_shapes) = 3,
-    COARSEN_(whole) = COARSEN_(streamed) + 1 + COARSEN_(batched_shapes),
+    COARSEN_(batched) = COARSEN_(streamed) + 1,
+    COARSEN_(whole) = COARSEN_(batched) + 1,
     COARSEN_(whole_shapes) = 2
 };
 #elif defined(COARSEN_PLAIN)
@@ -537,8 +524,8 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost; // in multiplications of a multiprocessor
-    // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed): by
-    // streamed.h; or from one more on: by batched.h; or from COARSEN_(whole) on: by whole.h, `parts` products per block.
+    // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed),
+    // COARSEN_(batched): by streamed.h, batched.h; or from COARSEN_(whole) on: by whole.h, `parts` products per block.
     // Of 16 bits, two more: by register_tiled.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
@@ -556,7 +543,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 }
 
 // To launch a kernel that packs costs as many multiplications, or more.
-enum { COARSEN_(pack_launch) = 1250000 };
+enum { COARSEN_(pack_launch) = 1710000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
@@ -571,7 +558,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
                  pack_element = groups ? 39.9 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double launch = (double)COARSEN_(pack_launch), pack_element = 119;
+    const double launch = (double)COARSEN_(pack_launch), pack_element = 76.2;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -631,8 +618,8 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.08e5 : 5.18e5, add_element = wide ? 111 : 105,
-                 element = wide ? 1.78 : 1.1;
+    const double add = wide ? 3.08e5 : 3.91e5, add_element = wide ? 111 : 105,
+                 element = wide ? 1.78 : 1.05;
     const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -709,7 +696,7 @@ COARSEN_HOST COARSEN_(plan)
     if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
         return none;
     plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
-    const double then = 1e6; // that parts wait until the whole tiles are made
+    const double then = 2e6; // that parts wait until the whole tiles are made
     plan.cost += COARSEN_(cost)(shape, plan.whole / at_a_time, of.inner) +
                  COARSEN_(cost)(shape, waves, plan.depth) + (plan.whole > 0 ? then : 0) + add +
                  (double)sums * add_element / (double)processors;
@@ -808,10 +795,8 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.87, 79.5, 0.461, 5),
-        COARSEN_TALL(tall_16, 2, 142, 0.912, 5),
-        COARSEN_TALL(tall_24, 1.4, 100, 1.1, 3),
-        COARSEN_TALL(tall_32, 1.2, 97, 0.303, 1),
+        COARSEN_TALL(tall_8, 2.84, 127, 0.425, 5),
+        COARSEN_TALL(tall_16, 1.48, 206, 0.452, 5),
 #undef COARSEN_TALL
     };
     return shapes[t];
@@ -853,48 +838,34 @@ COARSEN_HOST COARSEN_(plan)
 #endif
 
 #ifdef COARSEN_BATCHED
-// A shape of batched.h, and what launches it.
-typedef struct {
-    COARSEN_(shape) shape;
-    bool takes_type;
-    cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_TYPE, const COARSEN_TYPE *,
-                          size_t, size_t, const COARSEN_TYPE *, size_t, size_t, COARSEN_TYPE,
-                          COARSEN_TYPE *, size_t, size_t, cudaStream_t);
-} COARSEN_(batched);
-
-COARSEN_HOST COARSEN_(batched) COARSEN_(batched_of)(size_t b)
-{
-    static const COARSEN_(batched) shapes[] = {
-#define COARSEN_ROW(name, cost, begin, lone, resident)                                             \
-    {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, false, 0, 0, 0, NULL},                                                \
-     COARSEN_(name##_takes_type),                                                                  \
-     COARSEN_(name##_launch_batch)}
-        COARSEN_ROW(batched_low, 1.2, 17.5, 12, 16),
-        COARSEN_ROW(batched_square, 0.858, 18.6, 10.5, 12),
-        COARSEN_ROW(batched_wide, 0.987, 20.2, 3.49, 8),
-#undef COARSEN_ROW
-    };
-    return shapes[b];
-}
-
-// The plan for shape s - COARSEN_(streamed) - 1 of batched.h, if any.
-COARSEN_HOST COARSEN_(plan)
-    COARSEN_(plan_batched)(COARSEN_(problem) of, size_t s, size_t processors)
+// The plan for batched.h, if any.
+COARSEN_HOST COARSEN_(plan) COARSEN_(plan_batched)(COARSEN_(problem) of, size_t processors)
 {
     // To copy operands an element at a time makes a tile so much dearer; and if N begins anywhere, P does, which is then
     // written so, too.
     const double singly = 1.72, written = 1.3;
+    COARSEN_(shape)
+    shape = {COARSEN_(batched_tile_rows),
+             COARSEN_(batched_tile_cols),
+             COARSEN_(batched_shared_bytes),
+             0.858,
+             18.6,
+             10.5,
+             12,
+             false,
+             0,
+             0,
+             0,
+             NULL};
     COARSEN_(plan) plan = {};
-    COARSEN_(batched) batched = COARSEN_(batched_of)(s - COARSEN_(streamed) - 1);
-    if (!batched.takes_type)
+    if (!COARSEN_(batched_takes_type))
         return plan;
     if (of.m_unit < 16 || of.n_unit < 16)
-        batched.shape.cost *= of.n_unit < 16 ? singly * written : singly;
-    plan.shape = s;
-    plan.whole = coarsen_ceil_div(of.rows, batched.shape.rows) *
-                 coarsen_ceil_div(of.cols, batched.shape.cols) * of.count;
-    plan.cost = COARSEN_(cost)(batched.shape, coarsen_ceil_div(plan.whole, processors), of.inner);
+        shape.cost *= of.n_unit < 16 ? singly * written : singly;
+    plan.shape = COARSEN_(batched);
+    plan.whole =
+        coarsen_ceil_div(of.rows, shape.rows) * coarsen_ceil_div(of.cols, shape.cols) * of.count;
+    plan.cost = COARSEN_(cost)(shape, coarsen_ceil_div(plan.whole, processors), of.inner);
     return plan;
 }
 #endif
@@ -987,10 +958,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
         COARSEN_(consider)(COARSEN_(plan_streamed)(of, processors, shared_limit), &best);
 #endif
 #ifdef COARSEN_BATCHED
-    for (size_t b = 0; of.count > 1 && b < COARSEN_(batched_shapes); b++)
-        if (COARSEN_(batched_of)(b).shape.shared_bytes <= shared_limit)
-            COARSEN_(consider)
-    (COARSEN_(plan_batched)(of, COARSEN_(streamed) + 1 + b, processors), &best);
+    if (of.count > 1 && (size_t)COARSEN_(batched_shared_bytes) <= shared_limit)
+        COARSEN_(consider)(COARSEN_(plan_batched)(of, processors), &best);
 #endif
 #ifndef COARSEN_IS_16
     for (size_t s = COARSEN_(whole); of.count > 1 && s < COARSEN_(whole) + COARSEN_(whole_shapes);
@@ -1187,10 +1156,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
     }
 #endif
 #ifdef COARSEN_BATCHED
-    if (plan.shape > COARSEN_(streamed))
-        return (*COARSEN_(batched_of)(plan.shape - COARSEN_(streamed) - 1).launch)(
-            count, rows, cols, inner, alpha, m, ldm, m_step, n, ldn, n_step, beta, p, ldp, p_step,
-            stream);
+    if (plan.shape == COARSEN_(batched))
+        return COARSEN_(batched_launch_batch)(count, rows, cols, inner, alpha, m, ldm, m_step, n,
+                                              ldn, n_step, beta, p, ldp, p_step, stream);
 #endif
 #ifdef COARSEN_PLAIN
     if (plan.shape == COARSEN_(shapes) + 2) {
