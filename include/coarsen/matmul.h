@@ -386,7 +386,7 @@ static_assert(
 // A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 678 products and batches of floats on an H200, of which 639 were random, each by all plans that may
+// Fitted to the times of 1082 products and batches of floats on an H200, of which 1039 were random, each by all plans that may
 // be good (bench/matmul_costs.py), and likewise of 250 products of doubles and 575 of halves; except those of the large and
 // the paired shape, set so that 2048 x 2048 and 16384 x 64 x 4096 are made by them: random products seldom are.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
@@ -436,26 +436,26 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
         COARSEN_GROUP(group_small, 9.37, 108, 5.31e5, 1, 8),
 #else
-        COARSEN_ROW(tiny, 2.5, 54.8, 1.14, 7, false),
-        COARSEN_ROW(thin, 1.85, 67.4, 0.634, 1, false),
-        COARSEN_ROW(little, 1.48, 39, 2.43, 14, false),
-        COARSEN_ROW(small, 1.46, 60.3, 0.237, 2, false),
-        COARSEN_ROW(square, 1.23, 27, 1.39, 8, false),
-        COARSEN_ROW(fine, 1.14, 18.4, 0.636, 6, false),
-        COARSEN_ROW(paired, 0.996, 102, 1.26, 5, false),
-        COARSEN_ROW(fourfold, 0.872, 168, 1.14, 3, false),
-        COARSEN_ROW(short, 1.19, 47.5, 0.957, 5, false),
-        COARSEN_ROW(deep, 1.07, 68.7, 0.147, 1, false),
-        COARSEN_ROW(medium, 0.762, 59.2, 0.957, 3, false),
+        COARSEN_ROW(tiny, 2.18, 57.2, 1.12, 7, false),
+        COARSEN_ROW(thin, 1.68, 77.3, 0.613, 1, false),
+        COARSEN_ROW(little, 1.41, 42.5, 2.28, 14, false),
+        COARSEN_ROW(small, 1.37, 65.1, 0.257, 2, false),
+        COARSEN_ROW(square, 1.16, 28.9, 1.5, 8, false),
+        COARSEN_ROW(fine, 1.16, 16.9, 0.668, 6, false),
+        COARSEN_ROW(paired, 0.988, 97.4, 1.27, 5, false),
+        COARSEN_ROW(fourfold, 0.882, 147, 1.13, 3, false),
+        COARSEN_ROW(short, 1.17, 49.6, 0.915, 5, false),
+        COARSEN_ROW(deep, 1.06, 65.8, 0.147, 1, false),
+        COARSEN_ROW(medium, 0.755, 56.8, 0.969, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.12, 37, 0.0204, 1, false),
-        COARSEN_ROW(shallow, 1, 20.2, 0.783, 4, false),
+        COARSEN_ROW(large, 1.12, 36.7, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 1, 18.1, 0.836, 4, false),
 #else
-        COARSEN_ROW(large, 1.04, 37, 0.0204, 1, false),
-        COARSEN_ROW(shallow, 0.912, 20.2, 0.783, 4, false),
+        COARSEN_ROW(large, 1.04, 36.7, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 0.913, 18.1, 0.836, 4, false),
 #endif
-        COARSEN_ROW(low, 1.17, 13.8, 0.695, 5, false),
-        COARSEN_ROW(packed, 0.773, 46.8, 0.619, 3, true),
+        COARSEN_ROW(low, 1.12, 13.8, 0.731, 5, false),
+        COARSEN_ROW(packed, 0.787, 47.4, 0.56, 3, true),
         COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
         COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
         COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
@@ -543,7 +543,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 }
 
 // To launch a kernel that packs costs as many multiplications, or more.
-enum { COARSEN_(pack_launch) = 1710000 };
+enum { COARSEN_(pack_launch) = 1640000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
@@ -558,7 +558,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
                  pack_element = groups ? 39.9 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double launch = (double)COARSEN_(pack_launch), pack_element = 76.2;
+    const double launch = (double)COARSEN_(pack_launch), pack_element = 82.6;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -602,7 +602,8 @@ enum {
 COARSEN_HOST COARSEN_(plan)
     COARSEN_(plan_of)(COARSEN_(problem) of, size_t s, size_t way, size_t processors)
 {
-    // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors.
+    // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors; and
+    // then that they wait until the whole tiles are made.
     // To copy the tiles of N an element at a time, or of 16 bits those of both by words or elements, makes multiplications so
     // much dearer.
     const COARSEN_(plan) none = {};
@@ -611,15 +612,15 @@ COARSEN_HOST COARSEN_(plan)
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
     const bool words = of.m_unit >= 4 && of.n_unit >= 4;
     const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
-                 element = words ? 1.68 : 2.78;
+                 element = words ? 1.68 : 2.78, then = 1e6;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
     const bool pack_m = of.m_unit < 16, pack_n = of.n_unit < 16;
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.08e5 : 3.91e5, add_element = wide ? 111 : 105,
-                 element = wide ? 1.78 : 1.05;
+    const double add = wide ? 3.08e5 : 3.94e5, add_element = wide ? 111 : 89.3,
+                 element = wide ? 1.78 : 1.06, then = wide ? 1e6 : 2e6;
     const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -696,7 +697,6 @@ COARSEN_HOST COARSEN_(plan)
     if (plan.parts < 2 || sums > (of.most_bytes - plan.pack_bytes) / sizeof(COARSEN_ACC))
         return none;
     plan.scratch_bytes = plan.pack_bytes + sums * sizeof(COARSEN_ACC);
-    const double then = 2e6; // that parts wait until the whole tiles are made
     plan.cost += COARSEN_(cost)(shape, plan.whole / at_a_time, of.inner) +
                  COARSEN_(cost)(shape, waves, plan.depth) + (plan.whole > 0 ? then : 0) + add +
                  (double)sums * add_element / (double)processors;
@@ -795,8 +795,8 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 2.84, 127, 0.425, 5),
-        COARSEN_TALL(tall_16, 1.48, 206, 0.452, 5),
+        COARSEN_TALL(tall_8, 3.06, 116, 0.456, 5),
+        COARSEN_TALL(tall_16, 1.47, 283, 0.512, 5),
 #undef COARSEN_TALL
     };
     return shapes[t];
