@@ -10,7 +10,7 @@ The first command times each random product by every plan that is estimated at n
 cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it fits
 the costs in include/coarsen/matmul.h, from which it starts (not those of narrow.h, flat.h, streamed.h, batched.h and
 whole.h), and prints them, with the same figures for them: first to the times, and then to what the choice loses, and to
-how many products are slower than 0.93 of cuBLAS because of it. With several files, the last one is not fitted to, but
+how many products are slower than 0.93 of cuBLAS because of it; by its slope, and then by changes at random. With several files, the last one is not fitted to, but
 judged by: give it products of another seed. It needs NumPy and SciPy. Batches (shapes.py batches) may be among the
 files. Of halves (s/^f32/f16/), in files of their own, the costs of code for sm_90a are fitted likewise.
 
@@ -283,6 +283,22 @@ def fit(fitted, by, names):
     x = middle
     for width in (0.06, 0.03):
         x = minimize(lost, x, args=(width,), method="L-BFGS-B", options={"maxiter": 150}).x
+
+    # What the choice itself loses has steps, and no slope: small changes at random are kept where it loses less.
+    def loses(x):
+        sums, count = 0, 0
+        for p in fitted:
+            times = p.times[p.chosen(p.costs(as_costs(x), names))]
+            bad = np.log(times / p.best)
+            bad += np.maximum(0, np.log(GOOD * times / p.peer)) - np.maximum(0, np.log(GOOD * p.best / p.peer))
+            sums, count = sums + bad.sum(), count + len(bad)
+        return sums / count + 2e-4 * ((x - middle) ** 2).sum()
+
+    random, least = np.random.default_rng(1), loses(x)
+    for far in np.linspace(0.1, 0.01, 10000):
+        tried = x + random.normal(0, far, len(x)) * (random.random(len(x)) < 2 / len(x))
+        if (now := loses(tried)) < least:
+            x, least = tried, now
     return as_costs(x)
 
 

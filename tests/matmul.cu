@@ -1658,7 +1658,7 @@ static void check_strips(void)
     tap_ok(ok, "tiles are divided into parts that fill as many waves as are asked for");
     // In tiles as wide as P. Few rows need N to be stored column after column.
     ok = plan(many, 8, 2000) == flat + 1 && plan(many, 16, 2000) == flat + 2;
-    ok &= plan(16, many, 2000) < narrow && plan(many, 97, 2000) < narrow;
+    ok &= plan(16, many, 2000) < narrow && plan(many, 81, 2000) < narrow;
     ok &= mirrored(16, many, 2000) == 3 && mirrored(many, 16, 2000) == 3;
     tap_ok(ok && status == cudaSuccess,
            "few columns are made by tall.h, and few rows if N is transposed");

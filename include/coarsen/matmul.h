@@ -78,10 +78,9 @@
 // small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
 // after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
 // pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
-// of the depth, if that costs less;
-// and up to 96, of 4 bytes, by one of two shapes of tall.h, or up to 128 by streamed.h. A batch is made in whole tiles; or,
-// of 4 bytes and not transposed, by batched.h; or, if its matrices follow one another, by one of two
-// of whole.h.
+// of the depth, if that costs less; and up to 80, of 4 bytes, by one of two shapes of tall.h, or up to 128 by streamed.h. A
+// batch is made in whole tiles; or, of 4 bytes and not transposed, by batched.h; or, if its matrices follow one another, by
+// one of two shapes of whole.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
@@ -267,13 +266,13 @@ static_assert(
 #include "matmul/tensor.h"
 
 // The same in tiles of less depth. They take fewer registers, so that more blocks are at work; and what is left of the
-// depth is little. Three tiles are on their way.
+// depth is little. Two or three tiles are on their way.
 #define COARSEN_SHAPE  _square
 #define BM             64
 #define BN             (256 / sizeof(COARSEN_TYPE))
 #define BK             8
 #define TN             (32 / sizeof(COARSEN_TYPE))
-#define COARSEN_STAGES 4
+#define COARSEN_STAGES 3
 #include "matmul/pipelined.h"
 
 #define COARSEN_SHAPE  _fine
@@ -386,7 +385,7 @@ static_assert(
 // A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 1082 products and batches of floats on an H200, of which 1039 were random, each by all plans that may
+// Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that may
 // be good (bench/matmul_costs.py), and likewise of 250 products of doubles and 575 of halves; except those of the large and
 // the paired shape, set so that 2048 x 2048 and 16384 x 64 x 4096 are made by them: random products seldom are.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
@@ -436,26 +435,26 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
         COARSEN_GROUP(group_small, 9.37, 108, 5.31e5, 1, 8),
 #else
-        COARSEN_ROW(tiny, 2.18, 57.2, 1.12, 7, false),
-        COARSEN_ROW(thin, 1.68, 77.3, 0.613, 1, false),
-        COARSEN_ROW(little, 1.41, 42.5, 2.28, 14, false),
-        COARSEN_ROW(small, 1.37, 65.1, 0.257, 2, false),
-        COARSEN_ROW(square, 1.16, 28.9, 1.5, 8, false),
-        COARSEN_ROW(fine, 1.16, 16.9, 0.668, 6, false),
+        COARSEN_ROW(tiny, 2.18, 59.4, 1.09, 7, false),
+        COARSEN_ROW(thin, 1.68, 78.8, 0.572, 1, false),
+        COARSEN_ROW(little, 1.41, 42.3, 2.28, 14, false),
+        COARSEN_ROW(small, 1.4, 63.1, 0.258, 2, false),
+        COARSEN_ROW(square, 1.08, 18.8, 1.36, 8, false),
+        COARSEN_ROW(fine, 1.2, 18.2, 0.672, 6, false),
         COARSEN_ROW(paired, 0.988, 97.4, 1.27, 5, false),
-        COARSEN_ROW(fourfold, 0.882, 147, 1.13, 3, false),
-        COARSEN_ROW(short, 1.17, 49.6, 0.915, 5, false),
+        COARSEN_ROW(fourfold, 0.882, 128, 1.05, 3, false),
+        COARSEN_ROW(short, 1.17, 46.9, 0.864, 5, false),
         COARSEN_ROW(deep, 1.06, 65.8, 0.147, 1, false),
-        COARSEN_ROW(medium, 0.755, 56.8, 0.969, 3, false),
+        COARSEN_ROW(medium, 0.745, 58.9, 0.948, 3, false),
 #ifdef COARSEN_M_TRANSPOSED // which the other shapes copy faster
-        COARSEN_ROW(large, 1.12, 36.7, 0.0204, 1, false),
-        COARSEN_ROW(shallow, 1, 18.1, 0.836, 4, false),
+        COARSEN_ROW(large, 1.12, 30.9, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 1.01, 18.6, 0.892, 4, false),
 #else
-        COARSEN_ROW(large, 1.04, 36.7, 0.0204, 1, false),
-        COARSEN_ROW(shallow, 0.913, 18.1, 0.836, 4, false),
+        COARSEN_ROW(large, 1.04, 30.9, 0.0204, 1, false),
+        COARSEN_ROW(shallow, 0.919, 18.6, 0.892, 4, false),
 #endif
-        COARSEN_ROW(low, 1.12, 13.8, 0.731, 5, false),
-        COARSEN_ROW(packed, 0.787, 47.4, 0.56, 3, true),
+        COARSEN_ROW(low, 1.12, 15.4, 0.707, 5, false),
+        COARSEN_ROW(packed, 0.787, 46.8, 0.561, 3, true),
         COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
         COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
         COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
@@ -543,7 +542,7 @@ COARSEN_HOST double COARSEN_(cost)(COARSEN_(shape) shape, size_t waves, size_t d
 }
 
 // To launch a kernel that packs costs as many multiplications, or more.
-enum { COARSEN_(pack_launch) = 1640000 };
+enum { COARSEN_(pack_launch) = 1680000 };
 
 // Packs M, N or both first: by pack.h, or elements of 16 bits by align.h. The cost; or 0 if there is nothing to pack, or no
 // room.
@@ -558,7 +557,7 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
                  pack_element = groups ? 39.9 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
-    const double launch = (double)COARSEN_(pack_launch), pack_element = 82.6;
+    const double launch = (double)COARSEN_(pack_launch), pack_element = 95;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
     const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
@@ -619,8 +618,8 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.08e5 : 3.94e5, add_element = wide ? 111 : 89.3,
-                 element = wide ? 1.78 : 1.06, then = wide ? 1e6 : 2e6;
+    const double add = wide ? 3.08e5 : 4.14e5, add_element = wide ? 111 : 86.7,
+                 element = wide ? 1.78 : 1.08, then = wide ? 1e6 : 2e6;
     const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -795,8 +794,8 @@ COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
       begin, lone, resident, false, 0, 0, 0, NULL},                                                \
      COARSEN_(name##_takes_type),                                                                  \
      COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.06, 116, 0.456, 5),
-        COARSEN_TALL(tall_16, 1.47, 283, 0.512, 5),
+        COARSEN_TALL(tall_8, 3.29, 103, 0.456, 5),
+        COARSEN_TALL(tall_16, 1.58, 283, 0.527, 5),
 #undef COARSEN_TALL
     };
     return shapes[t];
@@ -809,7 +808,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_tall)(COARSEN_(problem) of, size_t s, 
     COARSEN_(plan) plan = {};
     const COARSEN_(tall) tall = COARSEN_(tall_of)(s - COARSEN_(shapes) - 2);
     const bool long_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
-    const size_t rows = long_m ? of.rows : of.cols, few = long_m ? of.cols : of.rows, most = 96;
+    const size_t rows = long_m ? of.rows : of.cols, few = long_m ? of.cols : of.rows, most = 80;
     if (!tall.takes_type || few > most)
         return plan;
     plan.shape = s;
