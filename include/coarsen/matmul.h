@@ -385,9 +385,10 @@ static_assert(
 // A shape of tiles. cost: of a multiplication, by one measure for all. begin: to begin and end a tile costs as much
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
-// Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that may
-// be good (bench/matmul_costs.py), and likewise of 250 products of doubles and 575 of halves; except those of the large and
-// the paired shape, set so that 2048 x 2048 and 16384 x 64 x 4096 are made by them: random products seldom are.
+// Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
+// may be good (bench/matmul_costs.py), and those of tensor.h, tensor16.h and warpgroup.h likewise, to 125 products of doubles
+// and 575 of halves. But those of the large and the paired shape are set so that these make 2048 x 2048 and 16384 x 64 x
+// 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut.
@@ -455,9 +456,9 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #endif
         COARSEN_ROW(low, 1.12, 15.4, 0.707, 5, false),
         COARSEN_ROW(packed, 0.787, 46.8, 0.561, 3, true),
-        COARSEN_ROW(tensor_little, 1.92, 41.4, 0.338, 14, false),
-        COARSEN_ROW(tensor_square, 0.64, 56.2, 0.532, 4, false),
-        COARSEN_ROW(tensor_large, 0.579, 58.6, 0.0298, 1, false),
+        COARSEN_ROW(tensor_little, 1.92, 44.5, 0.349, 14, false),
+        COARSEN_ROW(tensor_square, 0.702, 62.6, 0.504, 4, false),
+        COARSEN_ROW(tensor_large, 0.661, 87, 0.0298, 1, false),
 #endif
 #undef COARSEN_ROW
 #undef COARSEN_GROUP
