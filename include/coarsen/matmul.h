@@ -105,9 +105,8 @@
 #include "base.h"
 
 #ifndef COARSEN_IS_16
-static_assert(
-    sizeof(COARSEN_TYPE) >= 4,
-    "coarsen/matmul: with elements of 2 bytes, __half or __nv_bfloat16, define COARSEN_ACC float");
+static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have 4 or 8 bytes; "
+                                         "__half and __nv_bfloat16 need COARSEN_ACC float");
 #endif
 #ifdef COARSEN_IS_16
 #define COARSEN_SHAPE  _square
