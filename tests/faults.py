@@ -276,7 +276,7 @@ FAULTS = {
         ("write past the last row", "if (row >= rows)\n        return;", "if (row > rows)\n        return;"),
         ("drop the barrier before rows are turned", f"    if (!wide)\n        {BARRIER} // all", "    // all"),
         ("copy over the stage in use", "next_stage = COARSEN_STAGES - 1;", "next_stage = 0;"),
-        ("add what is left of the depth twice", "size_t k = rest; k < inner", "size_t k = 0; k < inner"),
+        ("take what is left of the depth from the first tile", "stages + stage, step, row, col", "stages, step, row, col"),
         ("leave out what is left of the depth", "step < coarsen_min(rest,", "step + 1 < coarsen_min(rest,"),
         ("write while zeros are copied", "    COARSEN_(copies_wait)(0); // of zeros\n", ""),
         ("leave it to all slices", "first + COARSEN_DEEP); step++", "rest); step++"),

@@ -671,7 +671,7 @@ PACKED_16(turned_bf16, packed, __nv_bfloat16, true)
 #define BK             8
 #define TM             4
 #define TN             4
-#define COARSEN_SLICES 2
+#define COARSEN_SLICES 4
 #define COARSEN_STAGES 4
 #include <coarsen/matmul/pipelined.h>
 
