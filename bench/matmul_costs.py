@@ -7,12 +7,13 @@
     python3 bench/matmul_costs.py plans.csv ...
 
 The first command times each random product by every plan that is estimated at no more than three times the best one's
-cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it fits
-the costs in include/coarsen/matmul.h, from which it starts (not those of narrow.h, flat.h, streamed.h, batched.h and
-whole.h), and prints them, with the same figures for them: first to the times, and then to what the choice loses, and to
-how many products are slower than 0.93 of cuBLAS because of it; by its slope, and then by changes at random. With several files, the last one is not fitted to, but
-judged by: give it products of another seed. It needs NumPy and SciPy. Batches (shapes.py batches) may be among the
-files. Of halves (s/^f32/f16/), in files of their own, the costs of code for sm_90a are fitted likewise.
+cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it
+fits the costs in include/coarsen/matmul.h, from which it starts (not those of narrow.h, flat.h, streamed.h, batched.h
+and whole.h), and prints them, with the same figures for them: first to the times, and then to what the choice loses,
+and to how many products are slower than 0.93 of cuBLAS because of it; by its slope, and then by changes at random. With
+several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
+Batches (shapes.py batches) may be among the files. Of halves (s/^f32/f16/), in files of their own, the costs of code
+for sm_90a are fitted likewise.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
 one, among small products) before you take it over. Those of matmul/streamed.h give all others their unit.
