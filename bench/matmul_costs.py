@@ -8,7 +8,7 @@
 
 The first command times each random product by every plan that is estimated at no more than three times the best one's
 cost. The second one prints by how much the chosen plan is slower than the best, and the worst ten products. Then it
-fits the costs in include/coarsen/matmul.h, from which it starts (not those of narrow.h, flat.h, streamed.h, batched.h
+fits the costs in include/coarsen/matmul.h, from which it starts (not those of narrow.h, flat.h, batched.h
 and whole.h), and prints them, with the same figures for them: first to the times, and then to what the choice loses,
 and to how many products are slower than 0.93 of cuBLAS because of it; by its slope, and then by changes at random. With
 several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
@@ -16,7 +16,7 @@ Batches (shapes.py batches) may be among the files. Of halves (s/^f32/f16/), in 
 for sm_90a are fitted likewise.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
-one, among small products) before you take it over. Those of matmul/streamed.h give all others their unit.
+one, among small products) before you take it over. Those that are left alone give all others their unit.
 """
 import argparse
 import csv
@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
-REST = "add", "add_element", "then", "element", "pack_launch", "pack_element"
+REST = "add", "add_element", "then", "element", "tall_element", "pack_launch", "pack_element"
 GOOD = 0.93  # of cuBLAS's speed
 WAVES = [int(n) for n in re.search(r"waves\[\] = \{(.*)\}", HEADER.read_text())[1].split(",")]  # of the parts of tiles
 PACKING_WAYS = 1 + 2 * len(WAVES) + 3  # from there on, ways are the same again
@@ -39,22 +39,21 @@ HALF_PACKING_WAYS = 1 + 2 * len(HALF_WAVES) + 3
 
 def present():
     """The costs in the header, by name: of each shape, as it counts them for floats stored row after row; and the rest.
-    And the shapes' names, those of tall.h last; how many tiles of each a multiprocessor has at a time; how many
-    of them are of tall.h; and the number of narrow.h."""
+    And the shapes' names; how many tiles of each a multiprocessor has at a time; and how many of the last ones are of
+    tall.h."""
     text = HEADER.read_text()
     shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_little")]
     shapes = re.sub(r"#ifdef COARSEN_M_TRANSPOSED.*?#else", "", shapes, flags=re.S)
     number = r"([\d.e]+)"
     costs, resident = {}, {}
     row = rf"\((\w+), {number}, {number}, {number}, (\d+)"
-    tall = re.findall(rf"COARSEN_TALL{row}\)", text)
-    for name, *numbers in re.findall(rf"COARSEN_ROW{row}, \w+\)", shapes) + tall:
+    tall = re.findall(rf"COARSEN_TALL{row}\)", shapes)
+    for name, *numbers in re.findall(rf"COARSEN_(?:ROW|TALL){row}(?:, \w+)?\)", shapes):
         costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
         resident[name] = int(numbers[3])
     for name in REST:
         costs[name] = float(re.findall(rf"\b{name}\)? =\s(?:wide \? {number} : )?{number}", text)[-1][-1])
-    narrow = int(re.search(r"COARSEN_\(shapes_without_tensor\) = \d+,\s+COARSEN_\(shapes\) = (\d+)", text)[1])
-    return costs, list(resident), np.array(list(resident.values()), float), len(tall), narrow
+    return costs, list(resident), np.array(list(resident.values()), float), len(tall)
 
 
 class Products:
@@ -79,7 +78,7 @@ class Products:
         np.minimum.at(self.best, self.of, self.times)
         return plans, processors
 
-    def __init__(self, path, names, resident, tall, narrow):
+    def __init__(self, path, names, resident, tall):
         plans, processors = self.read(path)
         columns = {what: np.zeros(len(plans)) for what in (
             "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element",
@@ -88,16 +87,13 @@ class Products:
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
             now = {"shape": knob["shape"], "cost": knob["cost"], "inner": size["inner"]}
-            if "way" not in knob and not narrow + 2 <= knob["shape"] < narrow + 2 + tall:
-                now["given"] = knob["cost"]  # by narrow.h, flat.h, streamed.h, batched.h or whole.h: left as they are
-            elif "way" not in knob:  # by tall.h: the name's place
-                now |= {
-                    "shape": len(names) - tall + knob["shape"] - narrow - 2, "area": knob["rows"] * knob["cols"],
-                    "whole": math.ceil(knob["whole"] / processors), "tiles": True}
+            if "way" not in knob:
+                now["given"] = knob["cost"]  # by narrow.h, flat.h, batched.h or whole.h: left as they are
             else:
                 tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"])
+                lines = size["inner" if knob["shape"] >= len(names) - tall else "cols"]  # of M for tall.h, or else of N
                 divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
-                aligned = size["apart"] % 4 == 0 and (size["cols"] + size["pad"]) % 4 == 0
+                aligned = size["apart"] % 4 == 0 and (lines + size["pad"]) % 4 == 0
                 area = knob["rows"] * knob["cols"]
                 now |= {
                     "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
@@ -109,16 +105,17 @@ class Products:
             for what, value in now.items():
                 columns[what][i] = value
         self.column = columns
-        self.resident = resident
+        self.resident, self.tall = resident, tall
         self.shape = columns["shape"].astype(int)
         self.tiles = columns["tiles"] > 0
 
     def costs(self, by, names):
-        """As NAME_plan_of and NAME_plan_tall count them."""
+        """As NAME_plan_of counts them."""
         column, tiles = self.column, self.tiles
         shape = np.where(tiles, self.shape, 0)
         cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
-        slower = np.where(column["element"] > 0, by["element"], 1)
+        singly = np.where(shape < len(names) - self.tall, by["element"], by["tall_element"])
+        slower = np.where(column["element"] > 0, singly, 1)
         cost, begin = cost * slower, begin / slower
 
         def waves(count, depth):
@@ -313,8 +310,8 @@ def main():
         names = list(shapes)
         files = [Halves(path, shapes) for path in paths]
     else:
-        by, names, resident, tall, narrow = present()
-        files = [Products(path, names, resident, tall, narrow) for path in paths]
+        by, names, resident, tall = present()
+        files = [Products(path, names, resident, tall) for path in paths]
     fitted, judged = files[:-1] or files, files[-1]
     for p in files:
         off = np.abs(p.costs(by, names) / p.column["cost"] - 1)

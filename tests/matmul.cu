@@ -260,67 +260,29 @@ static const auto flat_f32_parts_launch = flat_parts_launch<12>;
 #define COARSEN_NAME   tall_i32
 #define COARSEN_TYPE   int
 #define BM             64
-#define BN             24
+#define BN             64
 #define BK             16
 #define TM             4
-#define TN             12
+#define TN             8
 #define COARSEN_SLICES 1
 #define COARSEN_STAGES 4
 #include <coarsen/matmul/tall.h>
 
 // Few rows, and N stored column after column: the product of N by M, as matmul.h has it.
-static cudaError_t tall_mirrored_launch(size_t rows, size_t cols, size_t inner, float alpha,
-                                        const float *m, size_t ldm, const float *n, size_t ldn,
-                                        float beta, float *p, size_t ldp, cudaStream_t stream)
-{
-    return rows == 0 || cols == 0
-               ? cudaSuccess
-               : tall_f32_launch_steps(cols, rows, alpha == 0 ? 0 : inner, alpha, n, ldn, m, 1, ldm,
-                                       beta, p, 1, ldp, stream);
-}
-
-#endif
-
-#if TESTED(streamed)
-
-#define COARSEN_NAME streamed_f32
-#define COARSEN_TYPE float
-#include <coarsen/matmul/streamed.h>
-
-#define COARSEN_NAME   streamed_u32
-#define COARSEN_TYPE   unsigned int
-#define TM             1
-#define COARSEN_STAGES 2
-#define COARSEN_N_TRANSPOSED
-#include <coarsen/matmul/streamed.h>
-
-#define COARSEN_NAME streamed_i32
-#define COARSEN_TYPE int
-#define TM           2
-#include <coarsen/matmul/streamed.h>
-
-// As one multiprocessor would have it: large tiles, and many of them per block.
-static cudaError_t streamed_by_one_launch(size_t rows, size_t cols, size_t inner, int alpha,
-                                          const int *m, size_t ldm, const int *n, size_t ldn,
-                                          int beta, int *p, size_t ldp, cudaStream_t stream)
-{
-    streamed_i32_product of = {};
-    of.rows = rows, of.cols = cols, of.inner = alpha == 0 ? 0 : inner;
-    of.m = m, of.few = n, of.ldm = ldm, of.step_k = ldn, of.step_j = 1;
-    of.alpha = alpha, of.beta = beta, of.p = p, of.step_row = ldp, of.step_col = 1;
-    return rows == 0 || cols == 0 ? cudaSuccess : streamed_i32_launch_on(1, 60000, of, stream);
-}
-
-// Few rows, and N stored column after column: the product of N by M, as matmul.h has it.
-static cudaError_t streamed_mirrored_launch(size_t rows, size_t cols, size_t inner, float alpha,
-                                            const float *m, size_t ldm, const float *n, size_t ldn,
-                                            float beta, float *p, size_t ldp, cudaStream_t stream)
-{
-    return rows == 0 || cols == 0
-               ? cudaSuccess
-               : streamed_f32_launch_steps(cols, rows, alpha == 0 ? 0 : inner, alpha, n, ldn, m, 1,
-                                           ldm, beta, p, 1, ldp, stream);
-}
+#define MIRRORED(name, T)                                                                          \
+    static cudaError_t name##_mirrored_launch(size_t rows, size_t cols, size_t inner, T alpha,     \
+                                              const T *m, size_t ldm, const T *n, size_t ldn,      \
+                                              T beta, T *p, size_t ldp, cudaStream_t stream)       \
+    {                                                                                              \
+        name##_work work = {};                                                                     \
+        work.flipped = true;                                                                       \
+        return rows == 0 || cols == 0                                                              \
+                   ? cudaSuccess                                                                   \
+                   : name##_launch_work(1, cols, rows, alpha == 0 ? 0 : inner, alpha, n, ldn, m,   \
+                                        ldm, beta, p, ldp, (size_t)-1, 1, work, stream);           \
+    }
+MIRRORED(tall_f32, float) // M is stored column after column, too
+MIRRORED(tall_u32, unsigned int)
 
 #endif
 
@@ -562,7 +524,7 @@ OF_ONE(batched_i32, int)
 #define COARSEN_TYPE float
 #include <coarsen/matmul.h>
 
-// What matmul.h makes by narrow.h, flat.h, tall.h or streamed.h, however many rows and columns there are.
+// What matmul.h makes by narrow.h or flat.h, however many rows and columns there are.
 #define STRIPS(name, as, T, number)                                                                \
     static cudaError_t name##_by_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,    \
                                                const T *m, size_t ldm, const T *n, size_t ldn,     \
@@ -577,9 +539,44 @@ OF_ONE(batched_i32, int)
     }
 STRIPS(matmul_f32, narrow, float, 0)
 STRIPS(matmul_f32, flat, float, 1)
-STRIPS(matmul_f32, tall_8, float, 2)
-STRIPS(matmul_f32, tall_16, float, 3)
-STRIPS(matmul_f32, streamed, float, 4)
+
+// What it makes in tiles of one shape, in parts of the depth if there is a plan for that, as of two multiprocessors.
+#define BY_SHAPE(name, as, T)                                                                      \
+    static name##_plan name##_##as##_plan(size_t rows, size_t cols, size_t inner)                  \
+    {                                                                                              \
+        const name##_problem of = {1, rows,     cols,  inner, sizeof(T),                           \
+                                   4, SIZE_MAX, false, false, false};                              \
+        size_t s = 0;                                                                              \
+        while (name##_shape_of(s).launch != name##_##as##_launch_work)                             \
+            s++;                                                                                   \
+        name##_plan plan = name##_plan_of(of, s, 2, 2);                                            \
+        if (plan.cost == 0) {                                                                      \
+            plan.shape = s;                                                                        \
+            plan.whole = (size_t)-1, plan.parts = 1;                                               \
+        }                                                                                          \
+        return plan;                                                                               \
+    }                                                                                              \
+    static cudaError_t name##_by_##as##_launch(size_t rows, size_t cols, size_t inner, T alpha,    \
+                                               const T *m, size_t ldm, const T *n, size_t ldn,     \
+                                               T beta, T *p, size_t ldp, cudaStream_t stream)      \
+    {                                                                                              \
+        inner = alpha == 0 ? 0 : inner;                                                            \
+        const name##_plan plan = name##_##as##_plan(rows, cols, inner);                            \
+        const test_array scratch(plan.scratch_bytes);                                              \
+        cudaError_t status = cudaSuccess;                                                          \
+        if (rows > 0 && cols > 0)                                                                  \
+            status = name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p,   \
+                                        ldp, scratch.get(), stream);                               \
+        if (status == cudaSuccess)                                                                 \
+            status = cudaDeviceSynchronize();                                                      \
+        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+    }
+#endif
+
+#if TESTED(matmul)
+BY_SHAPE(matmul_f32, tall_16, float)
+BY_SHAPE(matmul_f32, tall_24, float)
+BY_SHAPE(matmul_f32, tall_48, float)
 #endif
 
 #if TESTED(matmul)
@@ -589,8 +586,8 @@ STRIPS(matmul_f32, streamed, float, 4)
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul.h>
 
-STRIPS(n_turned_f32, tall_16, float, 3)
-STRIPS(n_turned_f32, streamed, float, 4)
+BY_SHAPE(n_turned_f32, tall_24, float)
+BY_SHAPE(n_turned_f32, tall_32, float)
 
 #define COARSEN_NAME matmul_f16
 #define COARSEN_TYPE __half
@@ -720,8 +717,7 @@ STRIPS(n_turned_f64, narrow, double, 0)
 STRIPS(m_turned_i64, flat, long long, 1)
 STRIPS(turned_i32, narrow, int, 0)
 STRIPS(turned_i32, flat, int, 1)
-STRIPS(turned_i32, tall_16, int, 3)
-STRIPS(turned_i32, streamed, int, 4)
+BY_SHAPE(turned_i32, tall_16, int)
 
 #endif
 #endif
@@ -777,6 +773,10 @@ PARTS(tensor_f64, double, double, 8)
 #endif
 #if TESTED(pipelined)
 PARTS(pipelined_f32, float, float, 8)
+#endif
+#if TESTED(tall)
+PARTS(tall_f32, float, float, 8)
+PARTS(tall_u32, unsigned int, unsigned int, 8)
 #endif
 
 #if TESTED(pack) || TESTED(pipelined)
@@ -1600,7 +1600,7 @@ static void check_plans_16(void)
 #endif
 
 #if TESTED(matmul)
-// Which products are made by narrow.h, by flat.h, by tall.h, by streamed.h and by batched.h.
+// Which products are made by narrow.h, by flat.h, by tall.h and by batched.h.
 static void check_strips(void)
 {
     cudaError_t status = cudaSuccess;
@@ -1610,7 +1610,7 @@ static void check_strips(void)
     };
     const auto mirrored = [&](size_t rows, size_t cols, size_t inner) {
         const n_turned_f32_problem of = {1, rows, cols, inner, 16, 16, 0, false, false, false};
-        return n_turned_f32_make_plan(of, &status).shape - n_turned_f32_shapes;
+        return n_turned_f32_make_plan(of, &status).shape;
     };
     const size_t narrow = matmul_f32_shapes, flat = narrow + 1, many = 100000;
     const matmul_f32_problem twelve = {1, many, 12, 8, 16, 16, 0, false, false, false};
@@ -1657,19 +1657,15 @@ static void check_strips(void)
         ok &= fills(way) <= (double)matmul_f32_waves_of(way - 1);
     tap_ok(ok, "tiles are divided into parts that fill as many waves as are asked for");
     // In tiles as wide as P. Few rows need N to be stored column after column.
-    ok = plan(many, 8, 2000) == flat + 1 && plan(many, 16, 2000) == flat + 2;
-    ok &= plan(16, many, 2000) < narrow && plan(many, 81, 2000) < narrow;
-    ok &= mirrored(16, many, 2000) == 3 && mirrored(many, 16, 2000) == 3;
+    const auto tall = [](size_t s) { return s < matmul_f32_shapes && matmul_f32_shape_of(s).tall; };
+    const auto flipped = [](size_t s) {
+        return s < n_turned_f32_shapes && n_turned_f32_shape_of(s).tall;
+    };
+    ok = tall(plan(many, 16, 200)) && tall(plan(many, 24, 200)) && tall(plan(many, 48, 2000));
+    ok &= !tall(plan(16, many, 200)) && !tall(plan(many, 97, 200));
+    ok &= flipped(mirrored(16, many, 200)) && flipped(mirrored(many, 16, 200));
     tap_ok(ok && status == cudaSuccess,
            "few columns are made by tall.h, and few rows if N is transposed");
-    ok = plan(many, 16, 20) == matmul_f32_streamed && plan(many, 32, 12) == matmul_f32_streamed;
-    ok &= mirrored(many, 16, 20) == n_turned_f32_streamed - n_turned_f32_shapes;
-    // Few rows, which are not written as vectors, are chosen only where many blocks have room.
-    const n_turned_f32_problem few = {1, 16, many, 20, 16, 16, 0, false, false, false};
-    const matmul_f32_problem same = {1, 16, many, 20, 16, 16, 0, false, false, false};
-    ok &= n_turned_f32_plan_streamed(few, 132, 232448).cost > 0;
-    ok &= matmul_f32_plan_streamed(same, 132, 232448).cost == 0;
-    tap_ok(ok && status == cudaSuccess, "so they are by streamed.h, if the depth is little");
     // Batches: by batched.h, or tiles where these are full.
     const auto batch = [&](size_t count, size_t size, bool aligned = true) {
         const matmul_f32_problem of = {
@@ -1957,8 +1953,9 @@ static void check_large_float(void)
         RUNG(narrow_f32, float, 1, 1, 1),
         RUNG(flat_f32, float, 1, 1, 1),
         RUNG(tall_f32, float, 1, 1, 1),
-        RUNG(matmul_f32_by_tall_8, float, 1, 1, 1),
-        RUNG(matmul_f32_by_tall_16, float, 1, 1, 1),
+        RUNG(matmul_f32_tall_16, float, 1, 1, 1),
+        RUNG(matmul_f32_tall_24, float, 1, 1, 1),
+        RUNG(matmul_f32_tall_48, float, 1, 1, 1),
         RUNG(matmul_f32_tiny, float, 1, 1, 1),
         RUNG(matmul_f32_small, float, 1, 1, 1),
         RUNG(matmul_f32_medium, float, 1, 1, 1),
@@ -2058,25 +2055,19 @@ int main(void)
     check_random(RUNG(narrow_f32, float, 0, 0, 0));
 #endif
 #if TESTED(tall)
-    check_errors(RUNG(tall_f32, float, 32, 16, 64));
-    check(RUNG(tall_f32, float, 32, 16, 64));
-    check(RUNG(tall_i32, int, 64, 24, 16));
+    check_errors(RUNG(tall_f32, float, 64, 24, 32));
+    check(RUNG(tall_f32, float, 64, 24, 32));
+    check(RUNG(tall_f32_parts, float, 64, 24, 32));
+    tap_ok(right<float>(RUNG(tall_f32_parts, float, 64, 24, 32), shape{70, 25, 301, 1, 0}, 2, -1),
+           "tall_f32_parts: right in many parts");
+    check(RUNG(tall_i32, int, 64, 64, 16));
     check(TURNED(tall_u32, unsigned int, false, true));
-    check(TURNED(tall_mirrored, float, false, true));
+    check(TURNED(tall_u32_parts, unsigned int, false, true));
+    check(TURNED(tall_f32_mirrored, float, true, true));
+    check(TURNED(tall_u32_mirrored, unsigned int, false, true));
     check_random(RUNG(tall_f32, float, 0, 0, 0));
     check_random(TURNED(tall_u32, unsigned int, false, true));
-    check_rounding(RUNG(tall_f32, float, 32, 16, 64));
-#endif
-#if TESTED(streamed)
-    check_errors(RUNG(streamed_f32, float, 32, 16, 64));
-    check(RUNG(streamed_f32, float, 32, 16, 64));
-    check(TURNED(streamed_u32, unsigned int, false, true));
-    check(TURNED(streamed_mirrored, float, false, true));
-    check(RUNG(streamed_by_one, int, 64, 16, 32));
-    check_random(RUNG(streamed_by_one, int, 0, 0, 0));
-    check_random(RUNG(streamed_f32, float, 0, 0, 0));
-    check_random(TURNED(streamed_u32, unsigned int, false, true));
-    check_rounding(RUNG(streamed_f32, float, 32, 16, 64));
+    check_rounding(RUNG(tall_f32, float, 64, 24, 32));
 #endif
 #if TESTED(batched)
     check_errors(RUNG(batched_f32, float, 32, 32, 32));
@@ -2133,11 +2124,28 @@ int main(void)
     check_plans_16();
     check(RUNG(matmul_f32_by_narrow, float, 32, 16, 32));
     check(RUNG(matmul_f32_by_flat, float, 32, 16, 32));
-    check(RUNG(matmul_f32_by_tall_8, float, 32, 8, 64));
-    check(RUNG(matmul_f32_by_tall_16, float, 32, 16, 64));
-    check(TURNED(n_turned_f32_by_tall_16, float, false, true));
-    check(RUNG(matmul_f32_by_streamed, float, 32, 16, 32));
-    check(TURNED(n_turned_f32_by_streamed, float, false, true));
+    check(RUNG(matmul_f32_by_tall_16, float, 64, 16, 32));
+    check(RUNG(matmul_f32_by_tall_24, float, 64, 24, 32));
+    check(RUNG(matmul_f32_by_tall_48, float, 64, 48, 32));
+    check(TURNED(n_turned_f32_by_tall_24, float, false, true));
+    check(TURNED(n_turned_f32_by_tall_32, float, false, true));
+    check_batches("matmul_f32_by_tall_48", [](size_t count, size_t rows, size_t cols, size_t inner,
+                                              float alpha, const float *m, size_t ldm,
+                                              size_t m_step, const float *n, size_t ldn,
+                                              size_t n_step, float beta, float *p, size_t ldp,
+                                              size_t p_step, cudaStream_t stream) {
+        matmul_f32_plan plan = matmul_f32_tall_48_plan(rows, cols, inner);
+        return matmul_f32_launch_batch_plan(plan, count, rows, cols, inner, alpha, m, ldm, m_step,
+                                            n, ldn, n_step, beta, p, ldp, p_step, stream);
+    });
+    check_stacked<float>(
+        "n_turned_f32_by_tall_32", false, true,
+        [](const stacked &of, const float *m, const float *n, float beta, float *p) {
+            return n_turned_f32_launch_batch_plan(
+                n_turned_f32_tall_32_plan(of.rows, of.cols, of.inner), of.count, of.rows, of.cols,
+                of.inner, 2, m, of.ldm, of.rows * of.ldm, n, of.ldn, of.cols * of.ldn, beta, p,
+                of.ldp, of.rows * of.ldp, 0);
+        });
     check_batches("matmul_f32", matmul_f32_launch_batch);
     STACKED(matmul_f32, float, false, false);
     STACKED(n_turned_f32, float, false, true);
@@ -2219,7 +2227,6 @@ int main(void)
     check(TURNED(turned_i32_by_narrow, int, true, true));
     check(TURNED(turned_i32_by_flat, int, true, true));
     check(TURNED(turned_i32_by_tall_16, int, true, true));
-    check(TURNED(turned_i32_by_streamed, int, true, true));
     check_batch();
     check_packed();
     check_plans();

@@ -15,7 +15,7 @@
 #ifdef SHAPE_ACC
 #define COARSEN_ACC SHAPE_ACC
 #else
-#define SHAPE_HAS_TALL // and what else is beside the tiles
+#define SHAPE_HAS_WHOLE // and flat.h, batched.h
 #endif
 #include <coarsen/matmul.h>
 
@@ -69,7 +69,7 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                              narrow.threads * (narrow.cols == 1 && narrow.take == 1 ? 4 : 1)),
                     narrow.cols, narrow.parts, narrow.threads, narrow.take));
     }
-#ifdef SHAPE_HAS_TALL
+#ifdef SHAPE_HAS_WHOLE
     SHAPE(_product_flat_product) flat = SHAPE(_product_flat_of)(of);
     if (flat.rows > 0) {
         SHAPE(_product_flat_divide)(&flat, processors);
@@ -80,17 +80,9 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                     ceil_div(flat.depth, flat.deep), flat.rows, flat.parts, flat.across));
     }
 #endif
-#ifdef SHAPE_HAS_TALL
-    for (size_t t = 0; of.count == 1 && t < SHAPE(_product_tall_shapes); t++) {
-        const SHAPE(_product_shape) shape = SHAPE(_product_tall_of)(t).shape;
-        const SHAPE(_product_plan) plan =
-            SHAPE(_product_plan_tall)(of, SHAPE(_product_shapes) + 2 + t, processors);
-        add(plan, text_of("rows=%zu cols=%zu whole=%zu", shape.rows, shape.cols, plan.whole));
-    }
+#ifdef SHAPE_HAS_WHOLE
     int limit = 0; // of shared memory per block
     BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (of.count == 1)
-        add(SHAPE(_product_plan_streamed)(of, processors, (size_t)limit), "streamed=1");
     if (of.count > 1)
         add(SHAPE(_product_plan_batched)(of, processors), "batched=1");
     for (size_t w = 0; of.count > 1 && w < SHAPE(_product_whole_shapes); w++) {
@@ -165,7 +157,7 @@ SHAPE_CONTEST
 #undef SHAPE_TYPE
 #undef SHAPE_ACC
 #undef SHAPE_NAME
-#undef SHAPE_HAS_TALL
+#undef SHAPE_HAS_WHOLE
 
 #else
 

@@ -63,8 +63,7 @@
 //     warpgroup.h        + four warps multiply together, and one warp has the copy engine bring the tiles
 //     narrow.h           beside it, for few columns: no tiles, M read once
 //     flat.h             the same for few rows: N read once
-//     tall.h             between them and tiles: small tiles of few columns, whose M is copied as it is stored
-//     streamed.h         the same for little depth: N stays in shared memory, and M streams past it
+//     tall.h             between them and tiles: tiles of few columns, whose M is copied as it is stored
 //     batched.h          beside it, for batches of small products: blocks stay, and go from product to product
 //     whole.h            the same for smaller ones that follow one another: a block copies and makes whole products
 //     pack.h             before it, for much work: M and N written once more, in the order that is copied fastest
@@ -73,14 +72,13 @@
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
 // it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fifteen shapes of tiles,
-// or of eighteen where doubles have tensor cores; and the tiles of the last wave may be made in parts of the depth,
-// which fill one to twelve waves, and whose sums are added up in order. That also fills the device where P is
-// small and the depth is great. One of the shapes takes packed operands: a kernel writes M column after column and N row
-// after row first, if they are not so, which costs the less the more each element is used. For the other shapes it may
-// pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are made without tiles, whole or in parts
-// of the depth, if that costs less; and up to 80, of 4 bytes, by one of two shapes of tall.h, or up to 128 by streamed.h. A
-// batch is made in whole tiles; or, of 4 bytes and not transposed, by batched.h; or, if its matrices follow one another, by
-// one of two shapes of whole.h.
+// or of eighteen where doubles have tensor cores, and of four more, tall.h's, for up to 96 columns of 4 bytes; and the tiles of
+// the last wave may be made in parts of the depth, which fill one to twelve waves, and whose sums are added up in order.
+// That also fills the device where P is small and the depth is great. One of the shapes takes packed operands: a kernel
+// writes M column after column and N row after row first, if they are not so, which costs the less the more each element
+// is used. For the other shapes it may pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are
+// made without tiles, whole or in parts of the depth, if that costs less. A batch is made in whole tiles; or, of 4 bytes
+// and not transposed, by batched.h; or, if its matrices follow one another, by one of two shapes of whole.h.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
@@ -309,24 +307,30 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #include "matmul/pipelined.h"
 #include "matmul/pack.h"
 
-// Few columns, or rows. Each operand that tall.h and streamed.h take, narrow.h takes, too.
+// Few columns; or, if N is stored column after column, few rows. Where neither M's neighbours in memory are neighbours in
+// depth nor N's, there are no such tiles.
 #if !defined(COARSEN_M_TRANSPOSED) || defined(COARSEN_N_TRANSPOSED)
-#define COARSEN_SHAPE _tall_8
-#define BM            32
-#define BN            8
-#define TM            2
-#define TN            4
-#include "matmul/tall.h"
-
+#define COARSEN_HAS_TALL
 #define COARSEN_SHAPE _tall_16
-#define BM            32
 #define BN            16
 #define TM            4
 #define TN            4
 #include "matmul/tall.h"
 
-#define COARSEN_SHAPE _streamed
-#include "matmul/streamed.h"
+#define COARSEN_SHAPE _tall_24
+#include "matmul/tall.h"
+
+#define COARSEN_SHAPE _tall_32
+#define BN            32
+#define TM            4
+#define TN            8
+#include "matmul/tall.h"
+
+#define COARSEN_SHAPE _tall_48
+#define BN            48
+#define TM            4
+#define TN            12
+#include "matmul/tall.h"
 #endif
 
 // Batches.
@@ -347,7 +351,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #include "matmul/whole.h"
 #endif
 
-// Which operand narrow.h, tall.h and streamed.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
+// Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
 // memory are neighbours in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows
 // or columns. Where neither is, there is no such macro.
 #if !defined(COARSEN_M_TRANSPOSED) && !defined(COARSEN_N_TRANSPOSED)
@@ -385,12 +389,13 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
-// may be good (bench/matmul_costs.py), and those of tensor.h, tensor16.h and warpgroup.h likewise, to 125 products of doubles
-// and 575 of halves. But those of the large and the paired shape are set so that these make 2048 x 2048 and 16384 x 64 x
+// may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 420 of few
+// columns, 125 products of doubles and 575 of halves. But those of the large and the paired shape are set so that these make 2048 x 2048 and 16384 x 64 x
 // 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
-// step, then; start: what else a launch costs. slices: into so many the depth may be cut.
+// step, then; start: what else a launch costs. slices: into so many the depth may be cut. tall: whether it is tall.h's, whose
+// tiles have many rows of M and few columns, or many columns of N and few rows.
 typedef struct {
     size_t rows, cols, shared_bytes;
     double cost, begin, lone;
@@ -398,6 +403,7 @@ typedef struct {
     bool packed;
     double start;
     size_t group, slices;
+    bool tall; // by tall.h
     cudaError_t (*launch)(size_t, size_t, size_t, size_t, COARSEN_ACC, const COARSEN_TYPE *, size_t,
                           const COARSEN_TYPE *, size_t, COARSEN_ACC, COARSEN_TYPE *, size_t, size_t,
                           size_t, COARSEN_(work), cudaStream_t);
@@ -407,7 +413,7 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 {
     static const COARSEN_(shape) shapes[] = {
 // (A name is pasted before it is passed on: some system headers have a macro `small`.)
-#define COARSEN_ROW_OF(shape_, cost, begin, lone, resident, packed, start, group, slices)          \
+#define COARSEN_ROW_OF(shape_, cost, begin, lone, resident, packed, start, group, slices, tall)    \
     {COARSEN_(shape_##tile_rows),                                                                  \
      COARSEN_(shape_##tile_cols),                                                                  \
      COARSEN_(shape_##shared_bytes),                                                               \
@@ -419,11 +425,14 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
      start,                                                                                        \
      group,                                                                                        \
      slices,                                                                                       \
+     tall,                                                                                         \
      COARSEN_(shape_##launch_work)}
 #define COARSEN_ROW(shape, cost, begin, lone, resident, packed)                                    \
-    COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, packed, 0, 0, 0)
+    COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, packed, 0, 0, 0, false)
+#define COARSEN_TALL(shape, cost, begin, lone, resident)                                           \
+    COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, false, 0, 0, 0, true)
 #define COARSEN_GROUP(shape, cost, begin, start, group, slices)                                    \
-    COARSEN_ROW_OF(shape##_, cost, begin, 0, 1, false, start, group, slices)
+    COARSEN_ROW_OF(shape##_, cost, begin, 0, 1, false, start, group, slices, false)
 #ifdef COARSEN_IS_16
         COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
         COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
@@ -455,11 +464,18 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #endif
         COARSEN_ROW(low, 1.12, 15.4, 0.707, 5, false),
         COARSEN_ROW(packed, 0.787, 46.8, 0.561, 3, true),
+#ifdef COARSEN_HAS_TALL
+        COARSEN_TALL(tall_16, 2.09, 22.8, 0.918, 6),
+        COARSEN_TALL(tall_24, 1.09, 170, 1.62, 5),
+        COARSEN_TALL(tall_32, 0.756, 45.9, 4.11, 5),
+        COARSEN_TALL(tall_48, 0.941, 117, 0.752, 4),
+#endif
         COARSEN_ROW(tensor_little, 1.92, 44.5, 0.349, 14, false),
         COARSEN_ROW(tensor_square, 0.702, 62.6, 0.504, 4, false),
         COARSEN_ROW(tensor_large, 0.661, 87, 0.0298, 1, false),
 #endif
 #undef COARSEN_ROW
+#undef COARSEN_TALL
 #undef COARSEN_GROUP
 #undef COARSEN_ROW_OF
     };
@@ -467,11 +483,13 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 }
 #ifndef COARSEN_IS_16
 enum {
+#ifdef COARSEN_HAS_TALL
+    COARSEN_(shapes_without_tensor) = 19,
+#else
     COARSEN_(shapes_without_tensor) = 15,
-    COARSEN_(shapes) = 18,
-    COARSEN_(tall_shapes) = 2,
-    COARSEN_(streamed) = COARSEN_(shapes) + 2 + COARSEN_(tall_shapes),
-    COARSEN_(batched) = COARSEN_(streamed) + 1,
+#endif
+    COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 3,
+    COARSEN_(batched) = COARSEN_(shapes) + 2,
     COARSEN_(whole) = COARSEN_(batched) + 1,
     COARSEN_(whole_shapes) = 2
 };
@@ -523,8 +541,8 @@ typedef struct {
 // How a product is made: in tiles of which shape, and of them how many in parts.
 typedef struct {
     double cost; // in multiplications of a multiprocessor
-    // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or from two more on: by tall.h; or COARSEN_(streamed),
-    // COARSEN_(batched): by streamed.h, batched.h; or from COARSEN_(whole) on: by whole.h, `parts` products per block.
+    // Or COARSEN_(shapes): by narrow.h; or one more: by flat.h; or COARSEN_(batched): by batched.h; or from COARSEN_(whole) on:
+    // by whole.h, `parts` products per block.
     // Of 16 bits, two more: by register_tiled.h.
     size_t shape;
     size_t pack_m, pack_n;      // how long the lines of what is packed first are, or 0
@@ -579,6 +597,22 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     return launch + (double)(of_m + of_n) * pack_element / (double)processors;
 }
 
+// Turns a product so that its rows are the many ones, as tall.h makes it. Whether that takes it.
+COARSEN_HOST bool COARSEN_(turn_for_tall)(COARSEN_UNUSED COARSEN_(problem) * of)
+{
+#ifdef COARSEN_HAS_TALL
+    const size_t most = 96; // few rows or columns: of more, other tiles are better
+    if (!COARSEN_NARROW_OF_M(of->rows, of->cols)) {
+        const size_t rows = of->rows;
+        of->rows = of->cols, of->cols = rows;
+        of->m_unit = of->n_unit;
+    }
+    return COARSEN_(tall_16_takes_type) && of->cols <= most && of->cols <= of->rows;
+#else
+    return false;
+#endif
+}
+
 // How many waves the parts of tiles may fill: the more, the fuller is the last one, and the more sums are to be added up.
 // Of 16 bits, the first four of these.
 COARSEN_HOST size_t COARSEN_(waves_of)(size_t choice)
@@ -603,15 +637,17 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors; and
     // then that they wait until the whole tiles are made.
-    // To copy the tiles of N an element at a time, or of 16 bits those of both by words or elements, makes multiplications so
-    // much dearer.
+    // To copy the tiles of N an element at a time, or tall.h's of the long operand, or of 16 bits those of both by words or
+    // elements, makes multiplications so much dearer. If N is turned on its way, that is the more the fewer rows a tile has.
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
+    if (shape.tall && !COARSEN_(turn_for_tall)(&of))
+        return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
     const bool words = of.m_unit >= 4 && of.n_unit >= 4;
     const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
-                 element = words ? 1.68 : 2.78, then = 1e6;
+                 element = words ? 1.68 : 2.78, tall_element = 1, turned = 0, then = 1e6;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
     const bool pack_m = of.m_unit < 16, pack_n = of.n_unit < 16;
@@ -619,13 +655,14 @@ COARSEN_HOST COARSEN_(plan)
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
     const double add = wide ? 3.08e5 : 4.14e5, add_element = wide ? 111 : 86.7,
-                 element = wide ? 1.78 : 1.08, then = wide ? 1e6 : 2e6;
-    const bool by_element = COARSEN_N_ACROSS || of.n_unit < 16;
+                 element = wide ? 1.78 : 1.08, tall_element = 1.37,
+                 turned = COARSEN_N_ACROSS && !wide ? 6 : 0, then = wide ? 1e6 : 2e6;
+    const bool by_element = shape.tall ? of.m_unit < 16 : COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
     const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 16);
-    const bool pack_n =
-        by_element && (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
+    const bool pack_n = by_element && !shape.tall &&
+                        (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
 #endif
     if (sizeof(COARSEN_TYPE) == 8 && s < COARSEN_(shapes_without_tensor))
         shape.cost *= 2; // half as many multiplications at a time
@@ -642,7 +679,8 @@ COARSEN_HOST COARSEN_(plan)
     } else if (shape.packed || (shape.group > 0 && by_element)) {
         return none;
     } else if (by_element) {
-        shape.cost *= element, shape.begin /= element;
+        const double slower = shape.tall ? tall_element : element + turned / (double)shape.rows;
+        shape.cost *= slower, shape.begin /= slower;
     }
 
     const size_t at_a_time =
@@ -771,71 +809,6 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_strips)(COARSEN_(problem) of, size_t s
     return plan;
 }
 
-#if defined(COARSEN_NARROW_OF_M) && !defined(COARSEN_IS_16)
-#define COARSEN_HAS_TALL // and streamed.h
-// What launches tall.h or streamed.h.
-typedef cudaError_t (*COARSEN_(launch_steps))(size_t, size_t, size_t, COARSEN_TYPE,
-                                              const COARSEN_TYPE *, size_t, const COARSEN_TYPE *,
-                                              size_t, size_t, COARSEN_TYPE, COARSEN_TYPE *, size_t,
-                                              size_t, cudaStream_t);
-
-// A shape of tall.h, whose costs are counted as those of the other shapes, and what launches it. They are fitted as those.
-typedef struct {
-    COARSEN_(shape) shape;
-    bool takes_type;
-    COARSEN_(launch_steps) launch;
-} COARSEN_(tall);
-
-COARSEN_HOST COARSEN_(tall) COARSEN_(tall_of)(size_t t)
-{
-    static const COARSEN_(tall) shapes[] = {
-#define COARSEN_TALL(name, cost, begin, lone, resident)                                            \
-    {{COARSEN_(name##_tile_rows), COARSEN_(name##_tile_cols), COARSEN_(name##_shared_bytes), cost, \
-      begin, lone, resident, false, 0, 0, 0, NULL},                                                \
-     COARSEN_(name##_takes_type),                                                                  \
-     COARSEN_(name##_launch_steps)}
-        COARSEN_TALL(tall_8, 3.29, 103, 0.456, 5),
-        COARSEN_TALL(tall_16, 1.58, 283, 0.527, 5),
-#undef COARSEN_TALL
-    };
-    return shapes[t];
-}
-
-// The plan for shape s - COARSEN_(shapes) - 2 of tall.h, if any. If there are several tiles across, the long operand is
-// read as often, but from the L2 cache.
-COARSEN_HOST COARSEN_(plan) COARSEN_(plan_tall)(COARSEN_(problem) of, size_t s, size_t processors)
-{
-    COARSEN_(plan) plan = {};
-    const COARSEN_(tall) tall = COARSEN_(tall_of)(s - COARSEN_(shapes) - 2);
-    const bool long_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
-    const size_t rows = long_m ? of.rows : of.cols, few = long_m ? of.cols : of.rows, most = 80;
-    if (!tall.takes_type || few > most)
-        return plan;
-    plan.shape = s;
-    plan.whole = coarsen_ceil_div(rows, tall.shape.rows) * coarsen_ceil_div(few, tall.shape.cols);
-    plan.cost = COARSEN_(cost)(tall.shape, coarsen_ceil_div(plan.whole, processors), of.inner);
-    return plan;
-}
-
-// The plan for streamed.h, if any. P is taken to be aligned as N is.
-COARSEN_HOST COARSEN_(plan)
-    COARSEN_(plan_streamed)(COARSEN_(problem) of, size_t processors, size_t shared_limit)
-{
-    const bool long_m = COARSEN_NARROW_OF_M(of.rows, of.cols);
-    COARSEN_(plan) plan = {};
-    COARSEN_(streamed_product) product = {};
-    product.rows = long_m ? of.rows : of.cols, product.cols = long_m ? of.cols : of.rows;
-    product.inner = of.inner;
-    product.shifted = (long_m ? of.m_unit : of.n_unit) < 16;
-    product.wide = long_m && of.n_unit == 16 && of.cols * sizeof(COARSEN_TYPE) % 16 == 0;
-    product.step_row = long_m ? of.cols : 1, product.step_col = long_m ? 1 : of.rows;
-    plan.shape = COARSEN_(streamed);
-    if (COARSEN_(streamed_takes_type) && product.cols <= product.rows)
-        plan.cost = COARSEN_(streamed_divide)(&product, processors, shared_limit);
-    return plan;
-}
-#endif
-
 #ifdef COARSEN_BATCHED
 // The plan for batched.h, if any.
 COARSEN_HOST COARSEN_(plan) COARSEN_(plan_batched)(COARSEN_(problem) of, size_t processors)
@@ -855,6 +828,7 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_batched)(COARSEN_(problem) of, size_t 
              0,
              0,
              0,
+             false,
              NULL};
     COARSEN_(plan) plan = {};
     if (!COARSEN_(batched_takes_type))
@@ -904,10 +878,12 @@ COARSEN_HOST COARSEN_(plan)
 COARSEN_HOST double COARSEN_(least_cost)(COARSEN_(problem) of, COARSEN_(shape) shape,
                                          size_t processors)
 {
-    const double tiles = (double)(coarsen_ceil_div(of.rows, shape.rows) *
-                                  coarsen_ceil_div(of.cols, shape.cols) * of.count);
     if (shape.group > 0) // not counted by tiles
         return 0;
+    if (shape.tall)
+        (void)COARSEN_(turn_for_tall)(&of);
+    const double tiles = (double)(coarsen_ceil_div(of.rows, shape.rows) *
+                                  coarsen_ceil_div(of.cols, shape.cols) * of.count);
     return (tiles * (double)of.inner / (double)processors + shape.begin) *
            (double)(shape.rows * shape.cols) * shape.cost;
 }
@@ -948,14 +924,6 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     }
     for (size_t s = COARSEN_(shapes); s < COARSEN_(shapes) + 2; s++)
         COARSEN_(consider)(COARSEN_(plan_strips)(of, s, processors), &best);
-#ifdef COARSEN_HAS_TALL
-    for (size_t t = 0; of.count == 1 && t < COARSEN_(tall_shapes); t++)
-        if (COARSEN_(tall_of)(t).shape.shared_bytes <= shared_limit)
-            COARSEN_(consider)
-    (COARSEN_(plan_tall)(of, COARSEN_(shapes) + 2 + t, processors), &best);
-    if (of.count == 1)
-        COARSEN_(consider)(COARSEN_(plan_streamed)(of, processors, shared_limit), &best);
-#endif
 #ifdef COARSEN_BATCHED
     if (of.count > 1 && (size_t)COARSEN_(batched_shared_bytes) <= shared_limit)
         COARSEN_(consider)(COARSEN_(plan_batched)(of, processors), &best);
@@ -1031,6 +999,29 @@ COARSEN_HOST cudaError_t COARSEN_(launch_strips)(COARSEN_(plan) plan, size_t cou
     return cudaErrorNotSupported; // no such plan
 }
 
+// Makes a batch in tiles of one shape. Those of tall.h have many rows: if it is N's columns that are many, the product of N
+// by M is made, and P flipped.
+COARSEN_HOST cudaError_t COARSEN_(launch_shape)(COARSEN_(shape) shape, size_t count, size_t rows,
+                                                size_t cols, size_t inner, COARSEN_ACC alpha,
+                                                const COARSEN_TYPE *m, size_t ldm,
+                                                const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta,
+                                                COARSEN_TYPE *p, size_t ldp, size_t whole,
+                                                size_t parts, COARSEN_(work) work,
+                                                cudaStream_t stream)
+{
+#ifdef COARSEN_HAS_TALL
+    if (shape.tall && !COARSEN_NARROW_OF_M(rows, cols)) {
+        const size_t m_step = work.m_step;
+        work.m_step = work.n_step, work.n_step = m_step;
+        work.flipped = true;
+        return (*shape.launch)(count, cols, rows, inner, alpha, n, ldn, m, ldm, beta, p, ldp, whole,
+                               parts, work, stream);
+    }
+#endif
+    return (*shape.launch)(count, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, whole,
+                           parts, work, stream);
+}
+
 // Makes a product as planned. Its arguments are sound.
 COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows, size_t cols,
                                                size_t inner, COARSEN_ACC alpha,
@@ -1042,19 +1033,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
         return COARSEN_(launch_strips)(plan, 1, rows, cols, inner, alpha, m, ldm, 0, n, ldn, 0,
                                        beta, p, ldp, 0, scratch, stream);
-#ifdef COARSEN_HAS_TALL
-    if (plan.shape > COARSEN_(shapes) + 1) {
-        const size_t t = plan.shape - COARSEN_(shapes) - 2;
-        const COARSEN_(launch_steps) launch = plan.shape == COARSEN_(streamed)
-                                                  ? COARSEN_(streamed_launch_steps)
-                                                  : COARSEN_(tall_of)(t).launch;
-        return COARSEN_NARROW_OF_M(rows, cols)
-                   ? (*launch)(rows, cols, inner, alpha, m, ldm, n, COARSEN_N_STEPS(ldn), beta, p,
-                               ldp, 1, stream)
-                   : (*launch)(cols, rows, inner, alpha, n, ldn, m, COARSEN_M_STEPS(ldm), beta, p,
-                               1, ldp, stream);
-    }
-#endif
 #ifdef COARSEN_PLAIN
     if (plan.shape == COARSEN_(shapes) + 2)
         return COARSEN_(plain_launch)(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
@@ -1092,8 +1070,8 @@ COARSEN_HOST cudaError_t COARSEN_(launch_plan)(COARSEN_(plan) plan, size_t rows,
     work.depth = plan.depth, work.slices = plan.slices;
     work.sums = (COARSEN_ACC *)((char *)scratch + plan.pack_bytes);
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
-    return (*shape.launch)(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, plan.whole,
-                           plan.parts, work, stream);
+    return COARSEN_(launch_shape)(shape, 1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,
+                                  plan.whole, plan.parts, work, stream);
 }
 
 COARSEN_HOST cudaError_t COARSEN_(launch)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
@@ -1172,9 +1150,9 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
     const COARSEN_(shape) shape = COARSEN_(shape_of)(plan.shape);
     const size_t most = 65535; // of a launch
     for (size_t done = 0; done < count && status == cudaSuccess; done += most)
-        status = (*shape.launch)(coarsen_min(count - done, most), rows, cols, inner, alpha,
-                                 m + done * m_step, ldm, n + done * n_step, ldn, beta,
-                                 p + done * p_step, ldp, (size_t)-1, 1, work, stream);
+        status = COARSEN_(launch_shape)(shape, coarsen_min(count - done, most), rows, cols, inner,
+                                        alpha, m + done * m_step, ldm, n + done * n_step, ldn, beta,
+                                        p + done * p_step, ldp, (size_t)-1, 1, work, stream);
     return status;
 }
 

@@ -134,6 +134,7 @@ typedef struct {
     size_t slices; // of the depth, a block of a cluster each (warpgroup.h): 2, 4 or 8; or 0
     COARSEN_ACC *sums;
     size_t m_rows, n_cols; // of packed operands (pack.h): with the zeros that make up whole vectors
+    bool flipped;          // whether P is stored column after column (tall.h)
 } COARSEN_(work);
 
 // Of 16 bits, whether COARSEN_TYPE is __nv_bfloat16, and not __half: what 1 looks like says so. The compiler works it out.
@@ -227,10 +228,15 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
     size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
 {
+#ifdef COARSEN_BYTES_OF
+    const size_t shared_bytes = COARSEN_BYTES_OF(inner);
+#else
     const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
+#endif
     size_t tiles = 0;
     cudaError_t status =
-        COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, 0, m, ldm, n, ldn, p, ldp);
+        work.flipped ? COARSEN_(count_tiles)(&tiles, BN, BM, cols, rows, 0, n, ldn, m, ldm, p, ldp)
+                     : COARSEN_(count_tiles)(&tiles, BM, BN, rows, cols, 0, m, ldm, n, ldn, p, ldp);
     const size_t rest = tiles - coarsen_min(tiles, whole);
     cudaLaunchConfig_t config =
         coarsen_launch_config(tiles - rest, COARSEN_SHAPE_(threads), shared_bytes, stream);
@@ -257,8 +263,18 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
                                     m, ldm, n, ldn, work);
     if (status != cudaSuccess)
         return status;
-    const COARSEN_(sums)
-        sums = {rows, cols, BM, BN, work.first, rest, parts, work.sums, beta, p, ldp, 1};
+    const COARSEN_(sums) sums = {rows,
+                                 cols,
+                                 BM,
+                                 BN,
+                                 work.first,
+                                 rest,
+                                 parts,
+                                 work.sums,
+                                 beta,
+                                 p,
+                                 work.flipped ? 1 : ldp,
+                                 work.flipped ? ldp : 1};
     return COARSEN_(launch_add)(sums, stream);
 }
 #else

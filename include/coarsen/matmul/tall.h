@@ -8,39 +8,40 @@
 //     #define COARSEN_TYPE float
 //     #include <coarsen/matmul/tall.h>
 //
-//     tall_f32_launch(n, 16, 640, 1, in, 640, in, 16, 0, out, 16, stream); // n rows times 640 x 16
+//     tall_f32_launch(n, 24, 640, 1, in, 640, in, 24, 0, out, 24, stream); // n rows times 640 x 24
 //
 // | parameter            | default   | meaning                                                             |
 // |----------------------|-----------|---------------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                                   |
 // | COARSEN_TYPE         | required  | number type of 4 bytes, also of alpha and beta                      |
-// | BM                   | 32        | rows of P per block                                                 |
-// | BN                   | 16        | columns of P per block                                              |
-// | BK                   | 64        | depth of the tiles of M and N                                       |
-// | TM                   | 4         | rows of P per thread                                                |
-// | TN                   | 4         | columns of P per thread: a multiple of 4; BN is 2, 4 or 8 times that |
-// | COARSEN_SLICES       | 4         | thread groups per block, to divide the depth, 1 to 4                |
+// | BM                   | 64        | rows of P per block                                                 |
+// | BN                   | 24        | columns of P per block: a multiple of 8                             |
+// | BK                   | 32        | depth of the tiles of M and N: 8, 16 or 32                          |
+// | TM                   | 2         | rows of P per thread                                                |
+// | TN                   | 12        | columns of P per thread: a multiple of 4; BN is 2, 4 or 8 times that |
+// | COARSEN_SLICES       | 2         | thread groups per block, to divide the depth, 1 to 4                |
 // | COARSEN_STAGES       | 3         | tiles of M and N per block, one in use, from 2 to 8                 |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner           |
 // Defines NAME_kernel (NAME_threads threads, NAME_shared_bytes of dynamic shared memory, one block per tile of P,
-// NAME_tile_rows x NAME_tile_cols), what block/copy.h and block/vector.h define, and
+// NAME_tile_rows x NAME_tile_cols), the kernels for parts of the depth that matmul.h uses, what block/copy.h,
+// block/overlap.h and block/vector.h define, and
 //     cudaError_t NAME_launch(size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
 //                             const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
 //                             COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
 // The arguments, what is read and written, and the errors are those of matmul/pipelined.h. No scratch. Deterministic.
 //
 // Price saved: copies, which count where each element of M is multiplied by few columns. pipelined.h transposes M on its
-// way, 4 bytes per copy. Here M is copied 16 bytes at a time, whatever its alignment, and a thread loads four neighbours in
-// depth of each of its rows, with which it makes four steps. Small tiles make many blocks of few rows, and slices of a
-// block divide the depth, so that few columns are enough to keep a multiprocessor busy. All blocks of the same rows run at
-// the same time, so M comes from memory once.
-// Price paid: the loads of N, of which a thread uses each vector for TM rows only; more shared memory per element of P;
-// and sums of all slices that are added up, in order, by way of shared memory.
-// How: a row of M is copied from the multiple of 16 bytes before it on, so in its tile it begins 0 to 3 elements late: its
-// phase. The rows of a thread are a multiple of 4 apart, so all have the same phase, and it looks up N as many rows
-// earlier: tiles of N have 3 more rows above. In shared memory the rows of M are an odd number of vectors apart, so that
-// neighbouring rows come from different banks. If BM rows do not divide the rows of P, the last tile begins earlier, and
-// what is made twice is written once.
+// way: a copy of a warp brings 8 elements of each of 4 rows, which lie in 4 to 8 lines of the cache, and so takes 3 to 5
+// passes over the banks of shared memory. With 24 columns these are as many passes as all loads take. Here a copy brings 32
+// neighbours of one row, or where rows are aligned 128: wherever a row begins, its elements lie in one line or two. Tiles have
+// as many columns as P, so that few products are of air. Slices of a block divide the depth, so that few rows are enough to
+// keep a multiprocessor busy.
+// Price paid: a thread loads each of its rows of M by itself, four neighbours in depth at a time; more shared memory per
+// element of P; and sums of all slices that are added up, in order, by way of shared memory.
+// How: in shared memory rows of M are an odd number of vectors apart, so that neighbouring rows come from different banks.
+// Behind the depth there are zeros, up to a multiple of four. Of the last tile only as much depth is multiplied as there
+// is, and where all of the depth is less than a tile's, threads side by side share more rows, and a block takes less shared
+// memory.
 // Source: W. W. Hwu, D. B. Kirk, I. El Hajj, Programming Massively Parallel Processors, 4th ed., 2022, chapters 5 and 6,
 // on tiles and coarsening; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017, on slices of the depth.
 
@@ -53,6 +54,7 @@
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/copy.h"
+#include "../block/overlap.h"
 #include "../block/vector.h"
 
 #define COARSEN_IS_4 (sizeof(COARSEN_TYPE) == 4) // bytes
@@ -65,22 +67,22 @@ static_assert(COARSEN_IS_4,
 #define COARSEN_SHAPE_(what) COARSEN_JOIN(COARSEN_NAME, COARSEN_JOIN(COARSEN_SHAPE, _##what))
 
 #ifndef BM
-#define BM 32
+#define BM 64
 #endif
 #ifndef BN
-#define BN 16
+#define BN 24
 #endif
 #ifndef BK
-#define BK 64
+#define BK 32
 #endif
 #ifndef TM
-#define TM 4
+#define TM 2
 #endif
 #ifndef TN
-#define TN 4
+#define TN 12
 #endif
 #ifndef COARSEN_SLICES
-#define COARSEN_SLICES 4
+#define COARSEN_SLICES 2
 #elif COARSEN_SLICES < 1 || COARSEN_SLICES > 4
 #error "coarsen/matmul: COARSEN_SLICES must be from 1 to 4"
 #endif
@@ -92,42 +94,37 @@ static_assert(COARSEN_IS_4,
 
 #define COARSEN_GROUP   ((BM / TM) * (BN / TN))          // threads per slice
 #define COARSEN_THREADS (COARSEN_GROUP * COARSEN_SLICES) // threads per block
-#define COARSEN_DEEP    (BK / COARSEN_SLICES)            // depth of a tile per slice
 #define COARSEN_LANES_N (BN / TN)                        // a warp is LANES_M x LANES_N patches
 #define COARSEN_LANES_M (32 / COARSEN_LANES_N)
-#define COARSEN_HALO    3                    // rows above a tile of N
-#define COARSEN_VECTORS (BK / COARSEN_ITEMS) // of a row of a tile of M
-#define COARSEN_ABREAST                                                                            \
-    (COARSEN_THREADS / COARSEN_VECTORS) // rows of M that a block copies at a time
-// Blocks per multiprocessor that registers are to allow: 512 threads, or 384 that have large patches.
-#define COARSEN_BLOCKS                                                                             \
-    ((TM * TN <= 32 ? 512 : 384) > COARSEN_THREADS ? (TM * TN <= 32 ? 512 : 384) / COARSEN_THREADS \
-                                                   : 1)
-// Elements from row to row, of M, of N and of the sums. Lanes with different phases look up different rows of N: these
-// are apart in the banks where a row has all 32 of them.
+#define COARSEN_RUN     8 // neighbours in depth that a few lanes copy, where columns of N are stored
+// Of matmul.h's operands the one of few columns is N, or M, which are then stored alike.
+#if defined(COARSEN_N_TRANSPOSED) && !defined(COARSEN_M_TRANSPOSED)
+#define COARSEN_N_DEEP true // neighbours in memory are neighbours in depth
+#else
+#define COARSEN_N_DEEP false
+#endif
+// Elements from row to row, of M, of N and of the sums. A row of N that is transposed on its way is 4 longer: otherwise
+// copies of neighbours in depth would share a bank.
 #define COARSEN_PITCH_M (BK + COARSEN_ITEMS)
-#define COARSEN_PITCH_N (BN % 32 == 0 && COARSEN_LANES_N <= 4 ? BN + 4 * COARSEN_LANES_N : BN)
-#define COARSEN_PITCH_P (BN % 8 == 0 ? BN + COARSEN_ITEMS : BN)
-// Bytes of a stage, and of its tile of M, before that of N.
-#define COARSEN_M_BYTES (BM * COARSEN_PITCH_M * (unsigned int)sizeof(COARSEN_TYPE))
-#define COARSEN_STAGE_BYTES                                                                        \
-    (COARSEN_M_BYTES + (BK + COARSEN_HALO) * COARSEN_PITCH_N * (unsigned int)sizeof(COARSEN_TYPE))
-#define COARSEN_SUMS (COARSEN_SLICES * BM * COARSEN_PITCH_P)
+#define COARSEN_PITCH_N (COARSEN_N_DEEP ? BN + 4 : BN)
+#define COARSEN_PITCH_P (BN + COARSEN_ITEMS)
+// Elements of a stage, which is a tile of M and one of N, and of the sums.
+#define COARSEN_STAGE   (BM * COARSEN_PITCH_M + BK * COARSEN_PITCH_N)
+#define COARSEN_SUMS    (COARSEN_SLICES * BM * COARSEN_PITCH_P)
 
 static_assert(BM > 0 && BN > 0 && BK > 0 && TM > 0 && TN > 0,
               "coarsen/matmul: BM, BN, BK, TM and TN must be greater than 0");
-static_assert(TN % 4 == 0 && BN % TN == 0 &&
+static_assert(TN % 4 == 0 && BN % 8 == 0 && BN % TN == 0 &&
                   (COARSEN_LANES_N == 2 || COARSEN_LANES_N == 4 || COARSEN_LANES_N == 8),
               "coarsen/matmul: TN must be a multiple of 4, and BN 2, 4 or 8 times that");
 static_assert(BM % (COARSEN_LANES_M * TM) == 0,
               "coarsen/matmul: BM must be a multiple of TM times 32 / (BN / TN)");
-static_assert(BK % (4 * COARSEN_SLICES) == 0,
-              "coarsen/matmul: BK must be a multiple of 4 COARSEN_SLICES");
-static_assert(
-    COARSEN_THREADS <= 1024 && COARSEN_THREADS >= BN &&
-        COARSEN_THREADS % (4 * COARSEN_VECTORS) == 0 && BM % COARSEN_ABREAST == 0,
-    "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block, up to 1024, "
-    "must be a multiple of BK, and copy whole tiles of M: take powers of two, or change BK");
+static_assert((BK == 8 || BK == 16 || BK == 32) && BK % (4 * COARSEN_SLICES) == 0,
+              "coarsen/matmul: BK must be 8, 16 or 32, and a multiple of 4 COARSEN_SLICES");
+static_assert(COARSEN_THREADS <= 1024 && COARSEN_THREADS >= BM && COARSEN_THREADS >= BN,
+              "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block must be "
+              "1024 at most, "
+              "and no fewer than BM and BN");
 
 enum {
     COARSEN_SHAPE_(takes_type) = COARSEN_IS_4,
@@ -136,35 +133,133 @@ enum {
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
     // At the end, the sums take the place of the tiles.
     COARSEN_SHAPE_(shared_bytes) =
-        COARSEN_STAGES * COARSEN_STAGE_BYTES > COARSEN_SUMS * sizeof(COARSEN_TYPE)
-            ? COARSEN_STAGES *COARSEN_STAGE_BYTES
-            : COARSEN_SUMS * sizeof(COARSEN_TYPE)
+        sizeof(COARSEN_TYPE) * (COARSEN_STAGES * COARSEN_STAGE > COARSEN_SUMS
+                                    ? COARSEN_STAGES * COARSEN_STAGE
+                                    : COARSEN_SUMS)
 };
 
-// The operands: `rows` long rows, and `cols` few columns, whose element k, j is at few + k * step_k + j * step_j. That
-// of P is at p + i * step_row + j * step_col. So the launcher of matmul.h can also have few rows and N transposed.
-typedef struct {
-    size_t rows, cols, inner; // inner is less than 2^31 - BK
-    const COARSEN_TYPE *m, *few;
-    size_t ldm, step_k, step_j;
-    COARSEN_TYPE alpha, beta;
-    COARSEN_TYPE *p;
-    size_t step_row, step_col;
-} COARSEN_SHAPE_(product);
+#ifndef __CUDACC_RTC__
+// What so much depth needs of it: as many stages as it has tiles.
+COARSEN_HOST size_t COARSEN_SHAPE_(bytes_of)(size_t inner)
+{
+    const size_t stages = coarsen_min(coarsen_ceil_div(inner, BK), COARSEN_STAGES);
+    const size_t tiles = stages * COARSEN_STAGE, sums = COARSEN_SUMS;
+    return (tiles > sums ? tiles : sums) * sizeof(COARSEN_TYPE);
+}
+#endif
+#define COARSEN_BYTES_OF COARSEN_SHAPE_(bytes_of)
 
-// What this thread copies.
+#include "launch.h"
+
+// What this thread copies. rows, cols: of the tile, those that are there. Of M it copies so many neighbours in depth of every
+// step-th row, of N of every step-th row or, if columns are stored, column.
 typedef struct {
-    const char *m, *few;       // first, of the next tiles
-    const char *any;           // what a copy of nothing points to
-    size_t m_step, few_step;   // bytes from row to row that it copies
-    size_t few_tile, halo;     // bytes from tile to tile of N, and back to the rows above it
-    int m_k, few_k;            // the depth of the first, from that of the tile on
-    unsigned int m_left;       // rows of M from its first one on
-    unsigned int to_m, to_few; // bytes from the beginning of a stage on
-    bool m_whole, few_any;     // whether all rows of M are there, and whether it copies any of N
-    bool shifted;              // whether a row may have a phase
-    bool vectors;              // whether N is copied 16 bytes at a time
+    const COARSEN_TYPE *m, *n; // first, of the next tiles
+    size_t m_step, n_step;     // elements from one that it copies to the next
+    size_t n_tile;             // elements from tile to tile of N
+    unsigned int rows, cols;
+    unsigned int shift;        // of threads that copy a row of M: their logarithm
+    bool m_vectors, n_vectors; // whether they are copied 16 bytes at a time
+    size_t inner;              // the depth that is left
 } COARSEN_SHAPE_(source);
+
+// Starts to copy a tile of M, whose depth is `rest`, so many neighbours at a time, which is a constant. Where there is no row,
+// it copies zeros, and so it does behind the depth, up to a multiple of four: four steps are made at a time.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_m)(COARSEN_TYPE *to, const COARSEN_SHAPE_(source) * from,
+                                           unsigned int items, unsigned int rest)
+{
+    const unsigned int bytes = items * (unsigned int)sizeof(*to);
+    const unsigned int k = (threadIdx.x & ((1u << from->shift) - 1)) * items;
+    const unsigned int first = threadIdx.x >> from->shift;
+    const unsigned int there = k < rest ? coarsen_min(rest - k, items) * sizeof(*to) : 0;
+    const COARSEN_TYPE *m = from->m;
+    if (k >= (rest + 3) / 4 * 4)
+        return;
+    to += first * COARSEN_PITCH_M + k;
+    if (from->rows == BM && items << from->shift == BK) { // the same, unrolled
+        const unsigned int step = COARSEN_THREADS / (BK / items);
+#pragma unroll
+        for (unsigned int r = 0; r < BM; r += step) {
+            if (r + step <= BM || r + first < BM)
+                COARSEN_(copy_part_async)(to + r * COARSEN_PITCH_M, m, bytes, there);
+            m += from->m_step;
+        }
+        return;
+    }
+    const unsigned int step = COARSEN_THREADS >> from->shift;
+#pragma unroll 4
+    for (unsigned int r = first; r < BM; r += step) {
+        COARSEN_(copy_part_async)(to, m, bytes, r < from->rows ? there : 0);
+        m += from->m_step, to += step * COARSEN_PITCH_M;
+    }
+}
+
+// The same of N, of which `width` threads share a row, so many elements each; these two are constants.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_n)(COARSEN_TYPE *to, const COARSEN_SHAPE_(source) * from,
+                                           unsigned int width, unsigned int items,
+                                           unsigned int rest)
+{
+    const unsigned int bytes = items * (unsigned int)sizeof(*to), step = COARSEN_THREADS / width;
+    const unsigned int row = threadIdx.x / width, col = threadIdx.x % width * items;
+    const unsigned int there = col < from->cols ? bytes : 0;
+    const COARSEN_TYPE *n = from->n;
+    if (row >= step)
+        return;
+    to += row * COARSEN_PITCH_N + col;
+    if (rest == BK) {
+#pragma unroll
+        for (unsigned int k = 0; k < BK; k += step) {
+            if (k + step <= BK || k + row < BK)
+                COARSEN_(copy_part_async)(to + k * COARSEN_PITCH_N, n, bytes, there);
+            n += from->n_step;
+        }
+        return;
+    }
+#pragma unroll 1
+    for (unsigned int k = row; k < (rest + 3) / 4 * 4; k += step) {
+        COARSEN_(copy_part_async)(to, n, bytes, k < rest ? there : 0);
+        n += from->n_step, to += step * COARSEN_PITCH_N;
+    }
+}
+
+// The same where its columns are stored.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_deep)(COARSEN_TYPE *to, const COARSEN_SHAPE_(source) * from,
+                                              unsigned int rest)
+{
+    const unsigned int first = threadIdx.x % COARSEN_RUN, step = COARSEN_THREADS / COARSEN_RUN;
+    const COARSEN_TYPE *n = from->n;
+#pragma unroll 1
+    for (unsigned int c = threadIdx.x / COARSEN_RUN; c < BN; c += step, n += from->n_step)
+#pragma unroll
+        for (unsigned int k = first; k < BK; k += COARSEN_RUN) {
+            const bool there = k < rest && c < from->cols;
+            if (k < (rest + 3) / 4 * 4)
+                COARSEN_(copy_part_async)
+            (to + k * COARSEN_PITCH_N + c, n + (k - first), sizeof(*to), there ? sizeof(*to) : 0);
+        }
+}
+
+// Starts to copy the next tiles, if there are any, and moves on.
+COARSEN_INLINE void COARSEN_SHAPE_(copy)(COARSEN_TYPE *to, COARSEN_SHAPE_(source) * from)
+{
+    const unsigned int rest = (unsigned int)coarsen_min(from->inner, BK);
+    COARSEN_TYPE *const to_n = to + BM * COARSEN_PITCH_M;
+    if (rest > 0) {
+        if (from->m_vectors)
+            COARSEN_SHAPE_(copy_m)(to, from, COARSEN_ITEMS, rest);
+        else
+            COARSEN_SHAPE_(copy_m)(to, from, 1, rest);
+        if (COARSEN_N_DEEP)
+            COARSEN_SHAPE_(copy_deep)(to_n, from, rest);
+        else if (from->n_vectors)
+            COARSEN_SHAPE_(copy_n)(to_n, from, BN / COARSEN_ITEMS, COARSEN_ITEMS, rest);
+        else
+            COARSEN_SHAPE_(copy_n)(to_n, from, BN, 1, rest);
+        from->m += rest, from->n += from->n_tile;
+        from->inner -= rest;
+    }
+    COARSEN_(copies_end)();
+}
 
 // Where a lane is in its warp. Lanes l and l ^ 1 share rows, l and l ^ 2 share columns: so the quarters of a warp, whose
 // loads of 16 bytes go together, have few different addresses.
@@ -178,265 +273,126 @@ COARSEN_INLINE void COARSEN_SHAPE_(place)(unsigned int lane, unsigned int *row, 
         *row = (lane >> 1 & 1) | (lane >> 3 & 2), *col = (lane & 1) | (lane >> 1 & 6);
 }
 
-// Keeps a value in a register: the compiler would rather work it out once more in each step.
-COARSEN_INLINE unsigned int COARSEN_SHAPE_(keep)(unsigned int value)
+// Adds the products of four steps of the depth to a thread's patch, whose operands begin there.
+COARSEN_INLINE void COARSEN_SHAPE_(multiply)(COARSEN_TYPE sum[TM][TN], const COARSEN_TYPE *of_m,
+                                             const COARSEN_TYPE *of_n)
 {
-#if COARSEN_PTX
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
-
-// What is at an address in shared memory, of which a pointer would take two registers; and the first one.
-COARSEN_INLINE char *COARSEN_SHAPE_(shared_at)(unsigned int address)
-{
-#if COARSEN_PTX
-    return (char *)__cvta_shared_to_generic(address);
-#else
-    return (char *)coarsen_shared + address;
-#endif
-}
-
-COARSEN_INLINE unsigned int COARSEN_SHAPE_(shared_base)(void)
-{
-#if COARSEN_PTX
-    return (unsigned int)__cvta_generic_to_shared(coarsen_shared);
-#else
-    return 0;
-#endif
-}
-
-// Starts to copy a tile of N, of which `width` threads share a row, `bytes` each; these two are constants. fast: all of
-// its depth is there, and all that is above it was copied before.
-COARSEN_INLINE void COARSEN_SHAPE_(copy_few)(unsigned int to, const COARSEN_SHAPE_(source) * from,
-                                             unsigned int width, unsigned int bytes, bool fast,
-                                             int k0, int inner)
-{
-    const unsigned int row = COARSEN_PITCH_N * sizeof(COARSEN_TYPE);
-    const int step = COARSEN_THREADS / (int)width;
-    const char *few = from->few;
-    if (!from->few_any)
-        return;
-    if (fast) {
+    COARSEN_(vector) a[TM];
 #pragma unroll
-        for (int i = 0; i < (BK + step - 1) / step; i++) {
-            if ((i + 1) * step <= BK || from->few_k + i * step < BK)
-                COARSEN_(copy_async)
-            (COARSEN_SHAPE_(shared_at)(to + (unsigned int)(i * step + COARSEN_HALO) * row), few,
-             bytes);
-            few += from->few_step;
-        }
-    } else {
-#pragma unroll 1
-        for (int i = 0; i < (BK + step - 1) / step; i++) {
-            const bool there = k0 + from->few_k + i * step < inner;
-            if (from->few_k + i * step < BK)
-                COARSEN_(copy_part_async)
-            (COARSEN_SHAPE_(shared_at)(to + (unsigned int)(i * step + COARSEN_HALO) * row),
-             there ? few : from->any, bytes, there ? bytes : 0);
-            few += from->few_step;
-        }
-    }
-    if (!from->shifted)
-        return;
-    few = from->few - from->halo;
+    for (unsigned int i = 0; i < TM; i++)
+        a[i] = *(const COARSEN_(vector) *)(of_m + i * COARSEN_LANES_M * COARSEN_PITCH_M);
 #pragma unroll
-    for (int i = 0; i < (COARSEN_HALO + step - 1) / step; i++) {
-        const int above = from->few_k + i * step, k = k0 - COARSEN_HALO + above;
-        const bool there = k >= 0 && k < inner;
-        if (above < COARSEN_HALO)
-            COARSEN_(copy_part_async)
-        (COARSEN_SHAPE_(shared_at)(to + (unsigned int)(i * step) * row), there ? few : from->any,
-         bytes, there ? bytes : 0);
-        few += from->few_step;
+    for (unsigned int q = 0; q < 4; q++) {
+        COARSEN_(vector) b[TN / 4];
+#pragma unroll
+        for (unsigned int j = 0; j < TN / 4; j++)
+            b[j] =
+                *(const COARSEN_(vector) *)(of_n + q * COARSEN_PITCH_N + j * 4 * COARSEN_LANES_N);
+            // Back and forth, so that a register that was just read is read again.
+#pragma unroll
+        for (unsigned int i = 0; i < TM; i++)
+#pragma unroll
+            for (unsigned int along = 0; along < TN; along++) {
+                const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
+                sum[i][j] += a[i].item[q % COARSEN_ITEMS] * b[j / 4].item[j % COARSEN_ITEMS];
+            }
     }
 }
 
-// Starts to copy the tiles of M and N from depth k0 on to a stage, and moves on to the next ones. What lies beyond the
-// depth, or before it, is copied as zeros.
-COARSEN_INLINE void COARSEN_SHAPE_(copy)(unsigned int stage, COARSEN_SHAPE_(source) * from, int k0,
-                                         int inner)
-{
-    const unsigned int step = COARSEN_ABREAST * COARSEN_PITCH_M * sizeof(COARSEN_TYPE);
-    const bool fast = k0 + BK <= inner && (k0 > 0 || !from->shifted);
-    const char *m = from->m;
-    if (fast && from->m_whole) {
-#pragma unroll
-        for (unsigned int i = 0; i < BM / COARSEN_ABREAST; i++) {
-            COARSEN_(copy_line_async)
-            (COARSEN_SHAPE_(shared_at)(stage + from->to_m + i * step), m);
-            m += from->m_step;
-        }
-    } else {
-        const int k = k0 + from->m_k;
-#pragma unroll 1
-        for (unsigned int i = 0; i < BM / COARSEN_ABREAST; i++, m += from->m_step) {
-            char *const to = COARSEN_SHAPE_(shared_at)(stage + from->to_m + i * step);
-            if (i * COARSEN_ABREAST >= from->m_left)
-                break;
-            if (k >= 0 && k + 4 <= inner)
-                COARSEN_(copy_line_async)(to, m);
-            else
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    const bool there = k + e >= 0 && k + e < inner;
-                    COARSEN_(copy_part_async)
-                    (to + 4 * e, there ? m + 4 * e : from->any, 4, there ? 4 : 0);
-                }
-        }
-    }
-    from->m += BK * sizeof(COARSEN_TYPE);
-    if (from->vectors)
-        COARSEN_SHAPE_(copy_few)(stage + from->to_few, from, BN / 4, 16, fast, k0, inner);
-    else
-        COARSEN_SHAPE_(copy_few)(stage + from->to_few, from, BN, 4, fast, k0, inner);
-    from->few += from->few_tile;
-}
-
-// P = alpha sum + beta P, of one element.
-COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, COARSEN_TYPE sum, COARSEN_TYPE alpha,
-                                          COARSEN_TYPE beta)
-{
-    *to = beta == (COARSEN_TYPE)0 ? alpha * sum : alpha * sum + beta * *to;
-}
-
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_BLOCKS)
-    COARSEN_SHAPE_(kernel)(const COARSEN_SHAPE_(product) of)
+// The work of a block, which launch.h declares. Of M and N the former is the one of many rows; if P is flipped, element
+// i, j of it is p[i + j * ldp].
+COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols, size_t inner,
+                                         COARSEN_TYPE alpha, const COARSEN_TYPE *__restrict__ m,
+                                         size_t ldm, const COARSEN_TYPE *__restrict__ n, size_t ldn,
+                                         COARSEN_TYPE beta, COARSEN_TYPE *__restrict__ p,
+                                         size_t ldp, COARSEN_(work) work)
 {
     if (!COARSEN_IS_4) // never launched: leave nothing to compile
         return;
-    const unsigned int thread = threadIdx.x, slice = thread / COARSEN_GROUP;
-    const unsigned int warp = thread % COARSEN_GROUP / 32;
-    unsigned int lane_row, lane_col;
-    COARSEN_SHAPE_(place)(thread % 32, &lane_row, &lane_col);
-    // Of the patch in its tile. Its rows are LANES_M apart, and its vectors LANES_N of them.
-    const unsigned int row = warp * (COARSEN_LANES_M * TM) + lane_row, col = lane_col * 4;
-    // Blocks of the same rows are neighbours, so that they read M at the same time.
-    const unsigned int across = (unsigned int)coarsen_ceil_div(of.cols, BN);
-    const size_t first = (size_t)(blockIdx.x / across) * BM,
-                 col_start = (size_t)(blockIdx.x % across) * BN;
-    const size_t row_start = first + BM <= of.rows ? first : of.rows >= BM ? of.rows - BM : 0;
-    const unsigned int skip = (unsigned int)(first - row_start); // rows that are not written
-    const unsigned int rows =
-        COARSEN_SHAPE_(keep)((unsigned int)coarsen_min(of.rows - row_start, BM));
-    const unsigned int cols =
-        COARSEN_SHAPE_(keep)((unsigned int)coarsen_min(of.cols - col_start, BN));
-    const int inner = (int)of.inner;
-    const COARSEN_TYPE *const m = of.m + row_start * of.ldm, *const few =
-                                                                 of.few + col_start * of.step_j;
-    const size_t at_4 = (size_t)m / 4; // in elements
+    if (is_part) {
+        const size_t k = blockIdx.y * work.depth;
+        m += k, n += COARSEN_N_DEEP ? k : k * ldn;
+        inner = coarsen_min(inner - k, work.depth);
+    } else {
+        m += blockIdx.y * work.m_step;
+        n += blockIdx.y * work.n_step;
+        p += blockIdx.y * work.p_step;
+    }
+    COARSEN_TYPE *const stages = (COARSEN_TYPE *)coarsen_shared;
+    size_t row_start = (size_t)(work.first + blockIdx.x) * BM, col_start = 0;
+    if (cols > BN)
+        COARSEN_(place_tile)(work.first + blockIdx.x, BM, BN, rows, cols, &row_start, &col_start);
 
     COARSEN_SHAPE_(source) from;
-    from.shifted = ((size_t)of.m | of.ldm * 4) % 16 != 0;
-    // Where columns are stored, step_k is 1 and there are none, likewise of P. To ask for step_j saves registers.
-    from.vectors = of.step_j == 1 && ((size_t)of.few | of.step_k * 4 | of.cols * 4) % 16 == 0;
-    from.m_whole = rows == BM;
-    from.any = (const char *)of.few; // as aligned as copies of N are
-    {
-        const unsigned int r = thread / COARSEN_VECTORS, k = thread % COARSEN_VECTORS * 4;
-        const int phase = (int)((at_4 + r * of.ldm) % 4);
-        from.m = (const char *)(m + r * of.ldm + k - phase);
-        from.m_k = (int)k - phase;
-        from.m_left = rows > r ? rows - r : 0;
-        from.m_step = COARSEN_ABREAST * of.ldm * sizeof(COARSEN_TYPE);
-        from.to_m =
-            COARSEN_SHAPE_(keep)((r * COARSEN_PITCH_M + k) * (unsigned int)sizeof(COARSEN_TYPE));
+    from.rows = (unsigned int)coarsen_min(rows - row_start, BM);
+    from.cols = (unsigned int)coarsen_min(cols - col_start, BN);
+    from.inner = inner;
+    from.m_vectors = ((size_t)m | ldm * sizeof(COARSEN_TYPE)) % 16 == 0;
+    const unsigned int items = from.m_vectors ? 4 : 1;
+    from.shift = 0;
+    while (items << from.shift < coarsen_min((inner + 3) / 4 * 4, BK))
+        from.shift++;
+    from.m = m + (row_start + (threadIdx.x >> from.shift)) * ldm +
+             (threadIdx.x & ((1u << from.shift) - 1)) * items;
+    from.m_step = (COARSEN_THREADS >> from.shift) * ldm;
+    from.n_vectors = false;
+    if (COARSEN_N_DEEP) {
+        from.n = n + (col_start + threadIdx.x / COARSEN_RUN) * ldn + threadIdx.x % COARSEN_RUN;
+        from.n_step = COARSEN_THREADS / COARSEN_RUN * ldn;
+        from.n_tile = BK;
+    } else {
+        from.n_vectors =
+            ((size_t)n | ldn * sizeof(COARSEN_TYPE)) % 16 == 0 && from.cols % COARSEN_ITEMS == 0;
+        const unsigned int each = from.n_vectors ? COARSEN_ITEMS : 1, width = BN / each;
+        from.n = n + threadIdx.x / width * ldn + col_start + threadIdx.x % width * each;
+        from.n_step = COARSEN_THREADS / width * ldn;
+        from.n_tile = BK * ldn;
     }
-    {
-        // Threads copy neighbours in memory: along a row, or where columns are stored, along the depth.
-        const unsigned int width = from.vectors ? BN / 4 : BN, step = COARSEN_THREADS / width;
-        const bool deep = of.step_k < of.step_j;
-        const unsigned int k = deep ? thread % step : thread / width;
-        const unsigned int c = (deep ? thread / step : thread % width) * (from.vectors ? 4 : 1);
-        from.few = (const char *)(few + k * of.step_k + c * of.step_j);
-        from.few_k = (int)COARSEN_SHAPE_(keep)(k);
-        from.few_step = step * of.step_k * sizeof(COARSEN_TYPE);
-        from.few_tile = BK * of.step_k * sizeof(COARSEN_TYPE);
-        from.halo = COARSEN_HALO * of.step_k * sizeof(COARSEN_TYPE);
-        from.to_few = COARSEN_SHAPE_(keep)(
-            COARSEN_M_BYTES + (k * COARSEN_PITCH_N + c) * (unsigned int)sizeof(COARSEN_TYPE));
-        from.few_any = c < cols && k < step;
-    }
-    const unsigned int phase = (unsigned int)((at_4 + lane_row * of.ldm) % 4); // of this patch
-
-    if (rows < BM || cols < BN) { // what is never copied; nobody writes what comes of it
-        COARSEN_(vector) *const all = (COARSEN_(vector) *)coarsen_shared;
-        for (unsigned int e = thread; e < COARSEN_STAGES * COARSEN_STAGE_BYTES / 16;
-             e += COARSEN_THREADS)
-            all[e] = {};
-        __syncthreads();
-    }
-
     COARSEN_TYPE sum[TM][TN];
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
         for (unsigned int j = 0; j < TN; j++)
             sum[i][j] = 0;
-
-    const int count = inner == 0 ? 0 : (inner + (from.shifted ? 3 : 0) + BK - 1) / BK;
-    const unsigned int base = COARSEN_SHAPE_(keep)(COARSEN_SHAPE_(shared_base)());
-    int k0 = 0; // of the next tiles to copy
+    const unsigned int slice = threadIdx.x / COARSEN_GROUP;
+    const unsigned int warp = threadIdx.x % COARSEN_GROUP / 32;
+    unsigned int row, col;
+    COARSEN_SHAPE_(place)(threadIdx.x % 32, &row, &col);
+    // Of the patch in its tile. Its rows are LANES_M apart, and its vectors LANES_N of them.
+    row += warp * (COARSEN_LANES_M * TM), col *= 4;
 #pragma unroll 1
-    for (int t = 0; t < COARSEN_STAGES - 1; t++) {
-        if (t < count)
-            COARSEN_SHAPE_(copy)(base + (unsigned int)t * COARSEN_STAGE_BYTES, &from, k0, inner);
-        COARSEN_(copies_end)();
-        k0 += BK;
-    }
-    const unsigned int at_m = COARSEN_SHAPE_(keep)((row * COARSEN_PITCH_M + slice * COARSEN_DEEP) *
-                                                   (unsigned int)sizeof(COARSEN_TYPE));
-    const unsigned int at_n = COARSEN_SHAPE_(keep)(
-        COARSEN_M_BYTES + ((slice * COARSEN_DEEP + COARSEN_HALO - phase) * COARSEN_PITCH_N + col) *
-                              (unsigned int)sizeof(COARSEN_TYPE));
-    // Steps of the loop over a stage that are unrolled: those of a large patch are long.
-    COARSEN_UNUSED const int turns = TM * TN > 32 ? 2 : 4;
-    unsigned int stage = 0, next = (COARSEN_STAGES - 1) * COARSEN_STAGE_BYTES; // in use; to copy to
-    const unsigned int end = COARSEN_STAGES * COARSEN_STAGE_BYTES;
-    const int depth = count * BK;
+    for (unsigned int s = 0; s < COARSEN_STAGES - 1; s++)
+        COARSEN_SHAPE_(copy)(stages + s * COARSEN_STAGE, &from);
+    const COARSEN_TYPE *const of_m = stages + row * COARSEN_PITCH_M;
+    const COARSEN_TYPE *const of_n = stages + BM * COARSEN_PITCH_M + col;
+    unsigned int stage = 0, next = (COARSEN_STAGES - 1) * COARSEN_STAGE; // in use; to copy to
 #pragma unroll 1
-    for (int t = 0; t < count; t++) {
+    while (inner > 0) {
         COARSEN_(copies_wait)(COARSEN_STAGES - 2);
         __syncthreads(); // this stage is there, and all are done with the one before, where the next copies go
-        if (k0 < depth)
-            COARSEN_SHAPE_(copy)(base + next, &from, k0, inner);
-        COARSEN_(copies_end)();
-        k0 += BK;
-        next = next + COARSEN_STAGE_BYTES < end ? next + COARSEN_STAGE_BYTES : 0;
-        const COARSEN_TYPE *const of_m =
-            (const COARSEN_TYPE *)((const char *)coarsen_shared + at_m + stage);
-        const COARSEN_TYPE *const of_n =
-            (const COARSEN_TYPE *)((const char *)coarsen_shared + at_n + stage);
-        stage = stage + COARSEN_STAGE_BYTES < end ? stage + COARSEN_STAGE_BYTES : 0;
-#pragma unroll turns
-        for (unsigned int k = 0; k < COARSEN_DEEP; k += 4) {
-            COARSEN_(vector) a[TM];
+        COARSEN_SHAPE_(copy)(stages + next, &from);
+        next = next + COARSEN_STAGE < COARSEN_STAGES * COARSEN_STAGE ? next + COARSEN_STAGE : 0;
+        const unsigned int rest = (unsigned int)coarsen_min(inner, BK);
+        if (rest == BK) {
+            const unsigned int deep = BK / COARSEN_SLICES, first = slice * deep;
 #pragma unroll
-            for (unsigned int i = 0; i < TM; i++)
-                a[i] =
-                    *(const COARSEN_(vector) *)(of_m + i * COARSEN_LANES_M * COARSEN_PITCH_M + k);
-#pragma unroll
-            for (unsigned int q = 0; q < 4; q++) {
-                COARSEN_(vector) b[TN / 4];
-#pragma unroll
-                for (unsigned int j = 0; j < TN / 4; j++)
-                    b[j] = *(const COARSEN_(vector) *)(of_n + (k + q) * COARSEN_PITCH_N +
-                                                       j * 4 * COARSEN_LANES_N);
-                    // Back and forth, so that a register that was just read is read again.
-#pragma unroll
-                for (unsigned int i = 0; i < TM; i++)
-#pragma unroll
-                    for (unsigned int along = 0; along < TN; along++) {
-                        const unsigned int j = i % 2 == 0 ? along : TN - 1 - along;
-                        sum[i][j] +=
-                            a[i].item[q % COARSEN_ITEMS] * b[j / 4].item[j % COARSEN_ITEMS];
-                    }
-            }
+            for (unsigned int k = 0; k < deep; k += 4)
+                COARSEN_SHAPE_(multiply)
+            (sum, of_m + stage + first + k, of_n + stage + (first + k) * COARSEN_PITCH_N);
+        } else {
+            const unsigned int share = 4 * (unsigned int)coarsen_ceil_div(rest, 4 * COARSEN_SLICES);
+            const unsigned int end = coarsen_min(slice * share + share, rest);
+#pragma unroll 1
+            for (unsigned int k = slice * share; k < end; k += 4)
+                COARSEN_SHAPE_(multiply)
+            (sum, of_m + stage + k, of_n + stage + k * COARSEN_PITCH_N);
         }
+        stage = stage + COARSEN_STAGE < COARSEN_STAGES * COARSEN_STAGE ? stage + COARSEN_STAGE : 0;
+        inner -= rest;
     }
 
     // By way of shared memory: sums of the slices are added up in order, and neighbouring threads write neighbours.
-    COARSEN_TYPE *const sums = (COARSEN_TYPE *)coarsen_shared;
+    COARSEN_(copies_wait)(0);
     __syncthreads();
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++)
@@ -446,127 +402,51 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_BLOCKS)
 #pragma unroll
             for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
                 four.item[q] = sum[i][j + q];
-            *(COARSEN_(vector) *)(sums +
+            *(COARSEN_(vector) *)(stages +
                                   (slice * BM + row + i * COARSEN_LANES_M) * COARSEN_PITCH_P + col +
                                   j * COARSEN_LANES_N) = four;
         }
     __syncthreads();
-    COARSEN_TYPE *const p = of.p + row_start * of.step_row + col_start * of.step_col;
-    if (((size_t)of.p | of.step_row * 4 | of.cols * 4) % 16 == 0) {
-#pragma unroll 2
-        for (unsigned int e = thread; e < BM * (BN / 4); e += COARSEN_THREADS) {
-            const unsigned int r = e / (BN / 4), c = e % (BN / 4) * 4;
-            if (r < skip || r >= rows || c >= cols)
-                continue;
-            COARSEN_(vector) all = *(const COARSEN_(vector) *)(sums + r * COARSEN_PITCH_P + c);
-#pragma unroll
-            for (unsigned int s = 1; s < COARSEN_SLICES; s++) {
-                const COARSEN_(vector) more =
-                    *(const COARSEN_(vector) *)(sums + (s * BM + r) * COARSEN_PITCH_P + c);
-#pragma unroll
-                for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                    all.item[q] += more.item[q];
-            }
-            COARSEN_(vector) *const to = (COARSEN_(vector) *)(p + r * of.step_row + c);
-            COARSEN_(vector) result = {};
-            if (of.beta != (COARSEN_TYPE)0)
-                result = *to;
-#pragma unroll
-            for (unsigned int q = 0; q < COARSEN_ITEMS; q++)
-                COARSEN_SHAPE_(write)(&result.item[q], all.item[q], of.alpha, of.beta);
-            *to = result;
-        }
+    const bool down = !is_part && work.flipped;
+    if (is_part) {
+        p = work.sums + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * BM * BN;
+        ldp = BN, beta = (COARSEN_TYPE)0;
     } else {
-        const bool down = of.step_row < of.step_col;
-#pragma unroll 2
-        for (unsigned int e = thread; e < BM * BN; e += COARSEN_THREADS) {
-            const unsigned int r = down ? e % BM : e / BN, c = down ? e / BM : e % BN;
-            if (r < skip || r >= rows || c >= cols)
-                continue;
-            COARSEN_TYPE all = sums[r * COARSEN_PITCH_P + c];
+        p += down ? row_start + col_start * ldp : row_start * ldp + col_start;
+    }
+    // Lines of P: rows, or columns if it is flipped; of each, so many elements.
+    const unsigned int lines = down ? from.cols : from.rows, length = down ? from.rows : from.cols;
+    const unsigned int width = down ? BM : BN, step = COARSEN_THREADS / width;
+    const unsigned int first = threadIdx.x / width, at = threadIdx.x % width;
+    const unsigned int pitch = down ? 1 : COARSEN_PITCH_P;
+    if (at >= length || first >= step)
+        return;
+    p += first * ldp + at;
+    const COARSEN_TYPE *mine = stages + first * pitch + at * (down ? COARSEN_PITCH_P : 1);
+#pragma unroll 4
+    for (unsigned int line = first; line < lines; line += step) {
+        COARSEN_TYPE all = mine[0];
 #pragma unroll
-            for (unsigned int s = 1; s < COARSEN_SLICES; s++)
-                all += sums[(s * BM + r) * COARSEN_PITCH_P + c];
-            COARSEN_SHAPE_(write)
-            (p + r * of.step_row + c * of.step_col, all, of.alpha, of.beta);
-        }
+        for (unsigned int s = 1; s < COARSEN_SLICES; s++)
+            all += mine[s * BM * COARSEN_PITCH_P];
+        COARSEN_(write_one)(p, alpha * all, beta);
+        p += step * ldp, mine += step * pitch;
     }
 }
-
-#ifndef __CUDACC_RTC__
-// A product whose element k, j of the few is at few + k * step_k + j * step_j, and likewise that of P.
-COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_steps)(
-    size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha, const COARSEN_TYPE *m, size_t ldm,
-    const COARSEN_TYPE *few, size_t step_k, size_t step_j, COARSEN_TYPE beta, COARSEN_TYPE *p,
-    size_t step_row, size_t step_col, cudaStream_t stream)
-{
-    const size_t tile_rows = coarsen_ceil_div(rows, BM), tile_cols = coarsen_ceil_div(cols, BN);
-    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
-    if (tile_rows > 0x7fffffff / tile_cols)
-        return cudaErrorInvalidValue;
-    cudaError_t status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
-    const cudaLaunchConfig_t config =
-        coarsen_launch_config(tile_rows * tile_cols, COARSEN_SHAPE_(threads), shared_bytes, stream);
-    // The kernel counts the depth in an int: what is deeper takes several launches.
-    const size_t most = (size_t)1 << 30;
-    for (size_t k = 0; (k == 0 || k < inner) && status == cudaSuccess; k += most) {
-        const COARSEN_SHAPE_(product) of = {rows,
-                                            cols,
-                                            coarsen_min(inner - k, most),
-                                            m + k,
-                                            few + k * step_k,
-                                            ldm,
-                                            step_k,
-                                            step_j,
-                                            alpha,
-                                            k == 0 ? beta : (COARSEN_TYPE)1,
-                                            p,
-                                            step_row,
-                                            step_col};
-        status = cudaLaunchKernelEx(&config, COARSEN_SHAPE_(kernel), of);
-    }
-    return status;
-}
-
-COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch)(size_t rows, size_t cols, size_t inner,
-                                                COARSEN_TYPE alpha, const COARSEN_TYPE *m,
-                                                size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-                                                COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp,
-                                                cudaStream_t stream)
-{
-    if (alpha == (COARSEN_TYPE)0)
-        inner = 0;
-    size_t blocks = 0;
-    const cudaError_t status =
-        COARSEN_(count_tiles)(&blocks, BM, BN, rows, cols, inner, m, ldm, n, ldn, p, ldp);
-    if (status != cudaSuccess || blocks == 0)
-        return status;
-#ifdef COARSEN_N_TRANSPOSED
-    const size_t step_k = 1, step_j = ldn;
-#else
-    const size_t step_k = ldn, step_j = 1;
-#endif
-    return COARSEN_SHAPE_(launch_steps)(rows, cols, inner, alpha, m, ldm, n, step_k, step_j, beta,
-                                        p, ldp, 1, stream);
-}
-#endif
 
 #undef COARSEN_IS_4
 #undef COARSEN_GROUP
 #undef COARSEN_THREADS
-#undef COARSEN_DEEP
 #undef COARSEN_LANES_N
 #undef COARSEN_LANES_M
-#undef COARSEN_HALO
-#undef COARSEN_VECTORS
-#undef COARSEN_ABREAST
-#undef COARSEN_BLOCKS
+#undef COARSEN_RUN
+#undef COARSEN_N_DEEP
 #undef COARSEN_PITCH_M
 #undef COARSEN_PITCH_N
 #undef COARSEN_PITCH_P
-#undef COARSEN_M_BYTES
-#undef COARSEN_STAGE_BYTES
+#undef COARSEN_STAGE
 #undef COARSEN_SUMS
+#undef COARSEN_BYTES_OF
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM
