@@ -390,8 +390,8 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
 // may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 420 of few
-// columns, 125 products of doubles and 575 of halves. But those of the large and the paired shape are set so that these make 2048 x 2048 and 16384 x 64 x
-// 4096: they are seldom the best for random products.
+// columns, 125 products of doubles and 575 of halves. But those of the large and the paired shape are set so that these
+// make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut. tall: whether it is tall.h's, whose

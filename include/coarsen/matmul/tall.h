@@ -32,10 +32,10 @@
 //
 // Price saved: copies, which count where each element of M is multiplied by few columns. pipelined.h transposes M on its
 // way: a copy of a warp brings 8 elements of each of 4 rows, which lie in 4 to 8 lines of the cache, and so takes 3 to 5
-// passes over the banks of shared memory. With 24 columns these are as many passes as all loads take. Here a copy brings 32
-// neighbours of one row, or where rows are aligned 128: wherever a row begins, its elements lie in one line or two. Tiles have
-// as many columns as P, so that few products are of air. Slices of a block divide the depth, so that few rows are enough to
-// keep a multiprocessor busy.
+// passes over the banks of shared memory. With 24 columns these are two thirds as many passes as all loads take. Here a
+// copy brings 32 neighbours of one row, or where rows are aligned 128: wherever a row begins, its elements lie in one line
+// or two. Tiles have as many columns as P, so that few products are of air. Slices of a block divide the depth, so that
+// few rows are enough to keep a multiprocessor busy.
 // Price paid: a thread loads each of its rows of M by itself, four neighbours in depth at a time; more shared memory per
 // element of P; and sums of all slices that are added up, in order, by way of shared memory.
 // How: in shared memory rows of M are an odd number of vectors apart, so that neighbouring rows come from different banks.
