@@ -178,7 +178,9 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_m)(COARSEN_TYPE *to, const COARSEN_SHAPE
     to += first * COARSEN_PITCH_M + k;
     if (from->rows == BM && items << from->shift == BK) { // the same, unrolled
         const unsigned int step = COARSEN_THREADS / (BK / items);
-#pragma unroll
+        COARSEN_UNUSED const int turns =
+            TM * TN <= 16 ? 8 : 16; // with more, small patches spill registers
+#pragma unroll turns
         for (unsigned int r = 0; r < BM; r += step) {
             if (r + step <= BM || r + first < BM)
                 COARSEN_(copy_part_async)(to + r * COARSEN_PITCH_M, m, bytes, there);
