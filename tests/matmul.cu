@@ -10,6 +10,16 @@
 #include <cuda_fp16.h>
 #include <math.h>
 
+// What launch(scratch) returns, done, with so much scratch: an error, too, if anything beside that was written.
+template <class Launch> static cudaError_t with_scratch(size_t bytes, Launch launch)
+{
+    const test_array scratch(bytes);
+    cudaError_t status = launch(scratch.get());
+    if (status == cudaSuccess)
+        status = cudaDeviceSynchronize();
+    return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;
+}
+
 // ---- The inclusions -----------------------------------------------------------------------------
 
 #if TESTED(naive)
@@ -504,12 +514,11 @@ OF_ONE(batched_i32, int)
                                              const T *m, size_t ldm, const T *n, size_t ldn,       \
                                              A beta, T *p, size_t ldp, cudaStream_t stream)        \
     {                                                                                              \
-        const test_array scratch(name##_scratch_bytes(rows, cols, inner));                         \
-        cudaError_t status = name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, \
-                                           scratch.get(), scratch.bytes, stream);                  \
-        if (status == cudaSuccess)                                                                 \
-            status = cudaDeviceSynchronize();                                                      \
-        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+        const size_t bytes = name##_scratch_bytes(rows, cols, inner);                              \
+        return with_scratch(bytes, [&](void *scratch) {                                            \
+            return name##_launch(rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, scratch,  \
+                                 bytes, stream);                                                   \
+        });                                                                                        \
     }                                                                                              \
     static cudaError_t name##_bare_launch(size_t rows, size_t cols, size_t inner, A alpha,         \
                                           const T *m, size_t ldm, const T *n, size_t ldn, A beta,  \
@@ -562,24 +571,20 @@ STRIPS(matmul_f32, flat, float, 1)
     {                                                                                              \
         inner = alpha == 0 ? 0 : inner;                                                            \
         const name##_plan plan = name##_##as##_plan(rows, cols, inner);                            \
-        const test_array scratch(plan.scratch_bytes);                                              \
-        cudaError_t status = cudaSuccess;                                                          \
-        if (rows > 0 && cols > 0)                                                                  \
-            status = name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p,   \
-                                        ldp, scratch.get(), stream);                               \
-        if (status == cudaSuccess)                                                                 \
-            status = cudaDeviceSynchronize();                                                      \
-        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+        return with_scratch(plan.scratch_bytes, [&](void *scratch) {                               \
+            return rows == 0 || cols == 0                                                          \
+                       ? cudaSuccess                                                               \
+                       : name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta,  \
+                                            p, ldp, scratch, stream);                              \
+        });                                                                                        \
     }
 #endif
 
 #if TESTED(matmul)
+
 BY_SHAPE(matmul_f32, tall_16, float)
 BY_SHAPE(matmul_f32, tall_24, float)
 BY_SHAPE(matmul_f32, tall_48, float)
-#endif
-
-#if TESTED(matmul)
 
 #define COARSEN_NAME n_turned_f32
 #define COARSEN_TYPE float
@@ -616,14 +621,12 @@ WHOLE(turned_bf16, __nv_bfloat16, float)
         name##_plan plan = name##_plan_of(of, 0, name##_packing_ways + name##_ways_of_all + 1, 8); \
         if (plan.cost == 0)                                                                        \
             plan = name##_plan_of(of, 0, inner > 0 ? name##_packing_ways : 0, 8);                  \
-        const test_array scratch(plan.scratch_bytes);                                              \
-        cudaError_t status = cudaSuccess;                                                          \
-        if (rows > 0 && cols > 0)                                                                  \
-            status = name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p,   \
-                                        ldp, scratch.get(), stream);                               \
-        if (status == cudaSuccess)                                                                 \
-            status = cudaDeviceSynchronize();                                                      \
-        return status == cudaSuccess && !scratch.intact() ? cudaErrorUnknown : status;             \
+        return with_scratch(plan.scratch_bytes, [&](void *scratch) {                               \
+            return rows == 0 || cols == 0                                                          \
+                       ? cudaSuccess                                                               \
+                       : name##_launch_plan(plan, rows, cols, inner, alpha, m, ldm, n, ldn, beta,  \
+                                            p, ldp, scratch, stream);                              \
+        });                                                                                        \
     }
 PACKED_16(matmul_f16, packed, __half, true)
 PACKED_16(matmul_f16, packed_n, __half, false)
@@ -736,15 +739,13 @@ BY_SHAPE(turned_i32, tall_16, int)
         const size_t rest = tiles < 2 ? tiles : 2;                                                 \
         const size_t depth = inner > 256 ? unit : (inner / 3 + unit) / unit * unit,                \
                      parts = inner == 0 ? 1 : (inner + depth - 1) / depth;                         \
-        const test_array sums(rest *parts *height *width * sizeof(A));                             \
-        name##_work work = {};                                                                     \
-        work.depth = depth;                                                                        \
-        work.sums = (A *)sums.get();                                                               \
-        cudaError_t status = name##_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, \
-                                                p, ldp, tiles - rest, parts, work, stream);        \
-        if (status == cudaSuccess)                                                                 \
-            status = cudaDeviceSynchronize();                                                      \
-        return status == cudaSuccess && !sums.intact() ? cudaErrorUnknown : status;                \
+        return with_scratch(rest * parts * height * width * sizeof(A), [&](void *sums) {           \
+            name##_work work = {};                                                                 \
+            work.depth = depth;                                                                    \
+            work.sums = (A *)sums;                                                                 \
+            return name##_launch_work(1, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp,   \
+                                      tiles - rest, parts, work, stream);                          \
+        });                                                                                        \
     }
 #if TESTED(tensor16) || TESTED(launch)
 PARTS(tensor_f16, __half, float, 8)
