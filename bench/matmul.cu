@@ -360,7 +360,8 @@ static void shapes(bench &b, cublasHandle_t cublas)
         {16384, 1, 16384, false, false},  {8192, 8, 8192, false, false},
         {4096, 4096, 4096, true, false},  {4096, 4096, 4096, false, true},
         {4096, 4096, 4096, true, true},   {2048, 2048, 2048, false, true},
-        {4095, 4095, 4095, true, true},
+        {4095, 4095, 4095, true, true},   {16, 4096, 4096, false, true},
+        {32, 11008, 4096, false, true},   {24, 100000, 200, false, true},
     };
     for (const shape &s : list) {
         const rung turned = {"matmul.h", "", 14,
