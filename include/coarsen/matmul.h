@@ -647,7 +647,8 @@ COARSEN_HOST COARSEN_(plan)
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
     const bool words = of.m_unit >= 4 && of.n_unit >= 4;
     const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
-                 element = words ? 1.68 : 2.78, tall_element = 1, turned = 0, then = 1e6;
+                 element = words ? 1.68 : 2.78, then = 1e6;
+    const double slower = element;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
     const bool pack_m = of.m_unit < 16, pack_n = of.n_unit < 16;
@@ -657,6 +658,7 @@ COARSEN_HOST COARSEN_(plan)
     const double add = wide ? 3.08e5 : 4.14e5, add_element = wide ? 111 : 86.7,
                  element = wide ? 1.78 : 1.08, tall_element = 1.37,
                  turned = COARSEN_N_ACROSS && !wide ? 6 : 0, then = wide ? 1e6 : 2e6;
+    const double slower = shape.tall ? tall_element : element + turned / (double)shape.rows;
     const bool by_element = shape.tall ? of.m_unit < 16 : COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
@@ -679,7 +681,6 @@ COARSEN_HOST COARSEN_(plan)
     } else if (shape.packed || (shape.group > 0 && by_element)) {
         return none;
     } else if (by_element) {
-        const double slower = shape.tall ? tall_element : element + turned / (double)shape.rows;
         shape.cost *= slower, shape.begin /= slower;
     }
 

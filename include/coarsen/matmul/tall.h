@@ -33,8 +33,8 @@
 // Price saved: copies, which count where each element of M is multiplied by few columns. pipelined.h transposes M on its
 // way: a copy of a warp brings 8 elements of each of 4 rows, which lie in 4 to 8 lines of the cache, and so takes 3 to 5
 // passes over the banks of shared memory. With 24 columns these are two thirds as many passes as all loads take. Here a
-// copy brings 32 neighbours of one row, or where rows are aligned 128: wherever a row begins, its elements lie in one line
-// or two. Tiles have as many columns as P, so that few products are of air. Slices of a block divide the depth, so that
+// copy brings 32 neighbours of one row, wherever it begins, from one line or two; or, where rows are aligned, 32 of each of
+// four rows. Tiles have as many columns as P, so that few products are of air. Slices of a block divide the depth, so that
 // few rows are enough to keep a multiprocessor busy.
 // Price paid: a thread loads each of its rows of M by itself, four neighbours in depth at a time; more shared memory per
 // element of P; and sums of all slices that are added up, in order, by way of shared memory.
@@ -123,8 +123,7 @@ static_assert((BK == 8 || BK == 16 || BK == 32) && BK % (4 * COARSEN_SLICES) == 
               "coarsen/matmul: BK must be 8, 16 or 32, and a multiple of 4 COARSEN_SLICES");
 static_assert(COARSEN_THREADS <= 1024 && COARSEN_THREADS >= BM && COARSEN_THREADS >= BN,
               "coarsen/matmul: the BM / TM * BN / TN * COARSEN_SLICES threads of a block must be "
-              "1024 at most, "
-              "and no fewer than BM and BN");
+              "1024 at most, and no fewer than BM and BN");
 
 enum {
     COARSEN_SHAPE_(takes_type) = COARSEN_IS_4,
@@ -178,8 +177,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_m)(COARSEN_TYPE *to, const COARSEN_SHAPE
     to += first * COARSEN_PITCH_M + k;
     if (from->rows == BM && items << from->shift == BK) { // the same, unrolled
         const unsigned int step = COARSEN_THREADS / (BK / items);
-        COARSEN_UNUSED const int turns =
-            TM * TN <= 16 ? 8 : 16; // with more, small patches spill registers
+        // With more at a time, small patches spill registers (NVRTC 13.0, sm_90a).
+        COARSEN_UNUSED const int turns = TM * TN <= 16 ? 8 : 16;
 #pragma unroll turns
         for (unsigned int r = 0; r < BM; r += step) {
             if (r + step <= BM || r + first < BM)
