@@ -725,6 +725,37 @@ template <unsigned int COUNT> static void check_shift(void)
     tap_ok(out.holds(want) && out.intact(), "shift: %u words, 0 to 15 bytes behind another", COUNT);
 }
 
+// Lane l: words l COUNT and on, to there.
+template <unsigned int COUNT, unsigned int UNIT>
+static __global__ void write_shifted_kernel(const unsigned int *in, char *out)
+{
+    unsigned int words[COUNT + 4];
+    for (unsigned int i = 0; i < COUNT; i++)
+        words[4 + i] = in[threadIdx.x * COUNT + i];
+    bytes_write_shifted(words, COUNT, out + threadIdx.x * COUNT * 4, UNIT);
+}
+
+template <unsigned int COUNT, unsigned int UNIT> static void check_write_shifted(void)
+{
+    bool ok = true;
+    std::vector<unsigned int> words(32 * COUNT);
+    for (size_t i = 0; i < words.size(); i++)
+        words[i] = (unsigned int)test_random(COUNT, i);
+    test_array in(words.size() * 4);
+    in.fill(words.data());
+    for (unsigned int from = UNIT; from < 16; from += UNIT) {
+        const test_array out(words.size() * 4, from);
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3(1);
+        config.blockDim = dim3(32);
+        CHECK(cudaLaunchKernelEx(&config, write_shifted_kernel<COUNT, UNIT>,
+                                 (const unsigned int *)in.get(), (char *)out.get()));
+        CHECK(cudaDeviceSynchronize());
+        ok = ok && out.holds(words) && out.intact();
+    }
+    tap_ok(ok, "write_shifted: %u words, in units of %u bytes", COUNT, UNIT);
+}
+
 #endif
 
 #if TESTED(vector)
@@ -1217,6 +1248,14 @@ int main(void)
     check_shift<1>();
     check_shift<4>();
     check_shift<12>();
+    check_write_shifted<4, 1>();
+    check_write_shifted<4, 2>();
+    check_write_shifted<4, 4>();
+    check_write_shifted<4, 8>();
+    check_write_shifted<8, 1>();
+    check_write_shifted<8, 4>();
+    check_write_shifted<8, 8>();
+    check_write_shifted<16, 4>();
 #endif
 #if TESTED(vector)
     check_vector("vector_1", vector_1_items, vector_1_kernel);

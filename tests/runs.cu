@@ -198,8 +198,8 @@ template <class T> static bool alike(const std::vector<T> &got, const std::vecto
 template <class K, class T, class A>
 static bool check_once(const kind<K, T, A> &k, const layout &of, size_t n, uint64_t bits)
 {
-    const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5, at = (bits >> 32) % 5;
-    const size_t keys_offset = (bits >> 16) % 2 ? in_offset : (bits >> 24) % 17; // alike, or not
+    const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5, at = (bits >> 32) % 5;
+    const size_t keys_offset = (bits >> 16) % 2 ? in_offset : (bits >> 24) % 131; // alike, or not
     const bool no_keys = (bits >> 40) % 4 == 0;
     std::vector<T> x(n);
     std::vector<K> keys(n);

@@ -285,7 +285,7 @@ static void check(const rung<T, A> &r, const problem<T, A> &p, size_t section, s
                 continue;
             const char *order = test_order(k);
             const uint64_t bits = test_random(n, section + k);
-            const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
+            const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5;
             for (int in_place = 0; in_place <= (may_be_in_place<T, A>::value ? 1 : 0); in_place++) {
                 const launched<A> got = run(r, x, in_offset, out_offset, in_place, 2);
                 size_t wrong = 0;

@@ -180,7 +180,7 @@ static std::vector<A> expected(const kind<T, A, H> &k, const std::vector<T> &x,
 template <class T, class A, class H>
 static bool check_once(const kind<T, A, H> &k, const layout &of, size_t n, uint64_t bits)
 {
-    const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5, at = (bits >> 16) % 5;
+    const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5, at = (bits >> 16) % 5;
     const bool in_place = sizeof(T) == sizeof(A) && (bits >> 24) % 2;
     std::vector<T> x(n);
     std::vector<bool> heads(n);

@@ -327,7 +327,7 @@ static bool check_lengths(const kind<T, A, O> &k, const lengths &of, size_t segm
     for (int order = (int)(seed % test_order_count()), o = 0; o < 2; o++, order++) {
         const char *name = test_order(order % test_order_count());
         const uint64_t bits = test_random(seed, 4 + o);
-        const reduced<A> got = run(k, x, offsets, bits % 17, (bits >> 8) % 5, most);
+        const reduced<A> got = run(k, x, offsets, bits % 131, (bits >> 8) % 5, most);
         size_t wrong = 0;
         while (wrong < segments &&
                memcmp((const void *)&got.result[wrong], (const void *)&want[wrong], sizeof(A)) == 0)

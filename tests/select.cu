@@ -324,7 +324,7 @@ template <class T, class O> static void check(const selection<T, O> &s, size_t m
             const sample<T> from = make(s, n, shares[k], n + (uint64_t)k);
             const char *order = test_order((int)(z + (size_t)k) % test_order_count()), *why;
             const uint64_t bits = test_random(n, s.row + (uint64_t)k);
-            const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
+            const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5;
             if (!right(s, from, in_offset, out_offset, &why, 2)) {
                 tap_ok(0, "%s: n = %zu, share %d, offsets %zu and %zu, %s: %s", s.name, n,
                        shares[k], in_offset, out_offset, order, why);

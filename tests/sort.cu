@@ -321,7 +321,7 @@ template <class K, class V> static void check(const sorter<K, V> &s, size_t most
         const size_t n = sizes[z];
         const shape of = (shape)(z % 6);
         const uint64_t bits = test_random(n, s.tile);
-        const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
+        const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5;
         int in_place = bits >> 16 & 3;
         unsigned int first = s.bits && z % 3 == 2 ? (unsigned int)(bits >> 20) % all : 0;
         unsigned int width = first > 0 ? (unsigned int)(bits >> 32) % (all - first + 1) : all;

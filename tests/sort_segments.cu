@@ -172,7 +172,7 @@ static bool one(const sorter<K, V, O> &s, const std::vector<O> &ends, size_t beh
     const shape shapes[] = {RANDOM, FEW, SORTED, REVERSED, CONSTANT, NEARLY, GREATEST};
     const shape of = shapes[number % 7];
     const uint64_t bits = test_random(number, n);
-    const size_t in_offset = bits % 17, out_offset = (bits >> 8) % 5;
+    const size_t in_offset = bits % 131, out_offset = (bits >> 8) % 5;
     const int in_place = bits >> 16 & 3;
     const char *order = test_order((int)number % test_order_count()), *why;
     const bool ok =

@@ -223,7 +223,7 @@ static bool passes(const finder<K, I> &f, size_t z, size_t rows, size_t width, s
 {
     const uint64_t bits = test_random(rows * 31 + width, k + f.tile + z);
     const shape of = shapes[bits % 8];
-    const size_t in_offset = (bits >> 8) % 17, out_offset = (bits >> 16) % 5;
+    const size_t in_offset = (bits >> 8) % 131, out_offset = (bits >> 16) % 5;
     const size_t gap = bits >> 24 & 1 ? (bits >> 32) % 5 : 0;
     const bool indexed = (bits >> 40) % 4 != 0;
     const char *order = test_order((int)z % test_order_count()), *why;

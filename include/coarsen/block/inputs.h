@@ -113,19 +113,6 @@ typedef struct {
 #endif
 } COARSEN_(raw);
 
-typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
-    unsigned int word[4];
-} COARSEN_(four_words);
-typedef struct COARSEN_ALIGNED(8) COARSEN_MAY_ALIAS {
-    unsigned int word[2];
-} COARSEN_(two_words);
-typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
-    unsigned int word;
-} COARSEN_(one_word);
-typedef struct COARSEN_ALIGNED(2) COARSEN_MAY_ALIAS {
-    unsigned short word;
-} COARSEN_(half_word);
-
 // How far behind the boundary of a vector of so many bytes that is.
 COARSEN_DEVICE unsigned int COARSEN_(after)(const void *from, unsigned int bytes)
 {

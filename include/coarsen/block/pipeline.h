@@ -116,7 +116,8 @@ COARSEN_DEVICE bool COARSEN_(there)(COARSEN_(arrays) arrays, size_t element, siz
     return element >= arrays.skip && element + count <= arrays.end;
 }
 
-// Copies the vector at an element, as far as it is there: whole, or by the least units that are copied asynchronously.
+// Copies the vector at an element, as far as it is there: whole, or by the least units that are copied asynchronously,
+// and zeros behind and before these.
 COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) arrays, size_t element)
 {
     const COARSEN_TYPE *const from = arrays.in + (element - arrays.skip);
@@ -129,16 +130,16 @@ COARSEN_DEVICE void COARSEN_(fill)(COARSEN_(vector) * to, COARSEN_(arrays) array
             *to = *(const COARSEN_(vector) *)from;
         return;
     }
+    const COARSEN_TYPE zero = {};
 #pragma unroll 1
-    for (unsigned int u = 0; u < COARSEN_ITEMS; u += unit) {
+    for (unsigned int u = 0; u < COARSEN_ITEMS && element < arrays.end; u += unit) {
         if (async && COARSEN_(there)(arrays, element + u, unit)) {
             COARSEN_(copy_async)(&to->item[u], from + u, unit * sizeof(COARSEN_TYPE));
             continue;
         }
 #pragma unroll 1
         for (unsigned int j = u; j < u + unit; j++)
-            if (COARSEN_(there)(arrays, element + j, 1))
-                to->item[j] = from[j];
+            to->item[j] = COARSEN_(there)(arrays, element + j, 1) ? from[j] : zero;
     }
 }
 

@@ -219,8 +219,8 @@ COARSEN_DEVICE COARSEN_(value) COARSEN_(sum)(const COARSEN_(vector) * from, COAR
     COARSEN_(value) sum = COARSEN_(value_identity)();
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            if (COARSEN_(there)(arrays, element + j, 1)) {
+        for (unsigned int j = 0; j < COARSEN_ITEMS && element + j < arrays.end; j++)
+            if (element + j >= arrays.skip) {
                 const COARSEN_(value) x = COARSEN_(lift)(from->item[j], i + j);
                 sum = heads >> j & 1 ? x : COARSEN_(value_op)(sum, x);
             }
@@ -255,8 +255,8 @@ COARSEN_DEVICE void COARSEN_(write)(const COARSEN_(vector) * from, COARSEN_(arra
     const size_t i = element - arrays.skip;
     if (!COARSEN_(there)(arrays, element, COARSEN_ITEMS)) {
 #pragma unroll 1
-        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
-            if (COARSEN_(there)(arrays, element + j, 1))
+        for (unsigned int j = 0; j < COARSEN_ITEMS && element + j < arrays.end; j++)
+            if (element + j >= arrays.skip)
                 arrays.out[i + j] =
                     COARSEN_(result)(&before, COARSEN_(lift)(from->item[j], i + j), heads >> j & 1);
         return;

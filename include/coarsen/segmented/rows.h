@@ -78,7 +78,8 @@
 #include "../block/reduce.h"
 #include "../block/vector.h"
 
-#define COARSEN_SHORT  (4 * 32) // vectors of a row, up to which a warp takes several rows at once
+// Vectors of a row, up to which a warp takes several rows at once: lanes then exchange fewer words per row.
+#define COARSEN_SHORT  (2 * 32 * COARSEN_(words_of_slot))
 // Of elements so small nvcc takes a vector apart where it was loaded, and waits for it there, if that is in a branch.
 #define COARSEN_SMALL  (sizeof(COARSEN_TYPE) < 4)
 // Vectors of a lane by which rows are staged: 32 KiB for a block. 0: there is no room.
@@ -501,9 +502,11 @@ COARSEN_HOST cudaError_t COARSEN_(launch)(const COARSEN_TYPE *in, size_t pitch, 
     const size_t rest = aligned ? width % COARSEN_ITEMS : coarsen_min(width, 2 * COARSEN_ITEMS - 2);
     const size_t room = // of a warp for staged elements, wherever they begin
         COARSEN_STAGED > 0 ? (COARSEN_STAGED * 32 - 1) * COARSEN_ITEMS : 0;
-    // Whole vectors are read where they are. But of two elements each, or of four of few rows, they take longer so.
+    // Whole vectors are read where they are. But of two elements each, or of four of few rows or of rows that leave some of a
+    // team's lanes idle, they take longer so.
+    const bool full = vectors < 32 ? (vectors & (vectors - 1)) == 0 : vectors % 32 == 0;
     const bool direct =
-        rest == 0 && (COARSEN_ITEMS > 4 || (COARSEN_ITEMS > 2 && rows > threads / 8));
+        rest == 0 && (COARSEN_ITEMS > 4 || (COARSEN_ITEMS > 2 && rows > threads / 8 && full));
     if (!direct && pitch == width && width > 0 && room >= 2 * width) {
         // As many rows per warp as leave half of the device's threads at work; of narrow rows at least one per lane, as
         // fewer blocks start sooner.

@@ -78,8 +78,13 @@ typedef struct {
 #endif
 } COARSEN_(arrays);
 
+// Bytes and pairs of bytes that stay so: a lane looks at its own vectors and puts what it keeps together in shared memory.
+#define COARSEN_OWN                                                                                \
+    (sizeof(COARSEN_TYPE) <= 2 && sizeof(COARSEN_OUT) == sizeof(COARSEN_TYPE) && !COARSEN_PARTITION)
+
 typedef struct {
-    // Of each element that the thread looks at, whether it is kept: in step s of a part, element 32 s + lane.
+    // Of each element that the thread looks at, whether it is kept: in step s of a part, element 32 s + lane; or, of its own
+    // vectors, element s.
     unsigned int bits[(COARSE_FACTOR * COARSEN_VECTOR_ITEMS(COARSEN_TYPE) + 31) / 32];
     unsigned int count; // of the warp's part
 #ifdef COARSEN_SAME
@@ -128,22 +133,36 @@ COARSEN_INLINE void COARSEN_(look_at)(COARSEN_(kept) * kept, const COARSEN_TYPE 
 {
     const unsigned int lane = threadIdx.x % 32;
 #pragma unroll
-    for (unsigned int s = 0; s < most * COARSEN_ITEMS; s++) {
-        const unsigned int e = s * 32 + lane;
-        if (s / COARSEN_ITEMS >= rows || !(whole || e - begin < there))
+    for (unsigned int r = 0; r < most; r++) {
+        if (r >= rows)
             continue;
+        COARSEN_(vector) own;
+        const unsigned int v = (r * 32 + lane) * COARSEN_ITEMS;
+        if (COARSEN_OWN && (whole || (v + COARSEN_ITEMS > begin && v < begin + there)))
+            own = *(const COARSEN_(vector) *)(const void *)(part + v);
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++) {
+            const unsigned int s = r * COARSEN_ITEMS + j;
+            const unsigned int e = COARSEN_OWN ? v + j : s * 32 + lane;
+            if (!(whole || e - begin < there))
+                continue;
+            const COARSEN_TYPE x = COARSEN_OWN ? own.item[j] : part[e];
 #ifdef COARSEN_IF
-        const bool keep =
-            COARSEN_(keeps)(part[e], first + e - arrays.skip COARSEN_ALSO(arrays.scalar));
+            const bool keep =
+                COARSEN_(keeps)(x, first + e - arrays.skip COARSEN_ALSO(arrays.scalar));
 #else
-        const COARSEN_TYPE before = e > begin ? part[e - 1] : e == 0 ? kept->before : part[e];
-        const bool keep = !COARSEN_(same)(before, part[e]);
+            const COARSEN_TYPE before = e <= begin             ? e == 0 ? kept->before : x
+                                        : COARSEN_OWN && j > 0 ? own.item[j > 0 ? j - 1 : 0]
+                                                               : part[e - 1];
+            const bool keep = !COARSEN_(same)(before, x);
 #endif
-        kept->bits[s / 32] |= (unsigned int)keep << s % 32;
+            kept->bits[s / 32] |= (unsigned int)keep << s % 32;
+        }
     }
 #ifdef COARSEN_SAME
-    if (first <= arrays.skip && lane == begin) // the first of all
-        kept->bits[0] |= 1;
+    if (first <= arrays.skip && // the first of all
+        lane == (COARSEN_OWN ? begin / COARSEN_ITEMS : begin % 32))
+        kept->bits[0] |= 1u << (COARSEN_OWN ? begin % COARSEN_ITEMS : begin / 32);
 #endif
 }
 
@@ -212,6 +231,67 @@ COARSEN_DEVICE void COARSEN_(write_few)(const COARSEN_(kept) * kept, const COARS
     }
 }
 
+// Puts what the lanes keep of their own vectors together, in place, as what is kept of a row goes no further than the row;
+// and writes that, from word to word of out.
+COARSEN_INLINE void COARSEN_(write_own)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
+                                        COARSEN_(arrays) arrays, size_t element, unsigned int rows,
+                                        unsigned int most, COARSEN_OUT *out)
+{
+    const unsigned int lane = threadIdx.x % 32, unit = sizeof(COARSEN_OUT);
+    COARSEN_OUT *const staged = (COARSEN_OUT *)(void *)(stage - lane);
+    unsigned int mine[COARSE_FACTOR],
+        upto[(COARSE_FACTOR + 1) / 2]; // of two rows each, 16 bits for one
+#pragma unroll
+    for (unsigned int r = 0; r < most; r++) {
+        const unsigned int s = r * COARSEN_ITEMS;
+        mine[r] = kept->bits[s / 32] >> s % 32 & ((1u << COARSEN_ITEMS) - 1);
+        const unsigned int count = (unsigned int)__popc(mine[r]);
+        upto[r / 2] = r % 2 == 0 ? count : upto[r / 2] | count << 16;
+    }
+#pragma unroll
+    for (unsigned int delta = 1; delta < 32; delta *= 2)
+#pragma unroll
+        for (unsigned int p = 0; p < (most + 1) / 2; p++) {
+            const unsigned int below = __shfl_up_sync(0xffffffff, upto[p], delta);
+            upto[p] += lane >= delta ? below : 0;
+        }
+    unsigned int count = 0;
+#pragma unroll
+    for (unsigned int r = 0; r < most; r++) {
+        if (r >= rows)
+            break;
+        COARSEN_(vector) own;
+        if (mine[r] != 0)
+            own = stage[r * 32];
+        const unsigned int upto_here = upto[r / 2] >> r % 2 * 16 & 0xffff;
+        COARSEN_OUT *to = staged + (count + upto_here - (unsigned int)__popc(mine[r]));
+        count += __shfl_sync(0xffffffff, upto_here, 31);
+        __syncwarp(); // all lanes have read the row
+#pragma unroll
+        for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
+            if (mine[r] >> j & 1) {
+                const size_t i = element - arrays.skip + r * 32 * COARSEN_ITEMS + j;
+                *to++ = COARSEN_(lift)(own.item[j], i COARSEN_ALSO(arrays.scalar));
+            }
+    }
+    __syncwarp();
+    const COARSEN_(one_word) *const words = (const COARSEN_(one_word) *)(const void *)staged;
+    const unsigned int head =
+        (unsigned int)coarsen_min(-(size_t)out % 4 / unit, count); // before a word of out
+    const unsigned int whole = (count - head) * unit / 4, behind = head + whole * 4 / unit;
+    if (lane < head)
+        out[lane] = staged[lane];
+    if (lane < count - behind)
+        out[behind + lane] = staged[behind + lane];
+    COARSEN_(one_word) *const to = (COARSEN_(one_word) *)(void *)(out + head);
+#pragma unroll 4
+    for (unsigned int w = lane; w < whole; w += 32) {
+        const unsigned int first = head * unit + w * 4; // byte
+        to[w].word =
+            __funnelshift_r(words[first / 4].word, words[(first + 3) / 4].word, first % 4 * 8);
+    }
+}
+
 COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(vector) * stage,
                                          COARSEN_(arrays) arrays, size_t element, unsigned int rows,
                                          unsigned int most, COARSEN_ACC start)
@@ -225,7 +305,9 @@ COARSEN_INLINE void COARSEN_(write_tile)(const COARSEN_(kept) * kept, COARSEN_(v
 
     if (lane == 0 && there > 0 && first + begin + there == arrays.end)
         *arrays.count = start + kept->count;
-    if (!COARSEN_PARTITION && kept->count <= rows * COARSEN_ITEMS * COARSEN_FEW) {
+    if (COARSEN_OWN) {
+        COARSEN_(write_own)(kept, stage, arrays, element, rows, most, out);
+    } else if (!COARSEN_PARTITION && kept->count <= rows * COARSEN_ITEMS * COARSEN_FEW) {
         COARSEN_(write_few)(kept, part, arrays, first, out);
     } else {
 #pragma unroll
@@ -285,6 +367,7 @@ COARSEN_(launch)(const COARSEN_TYPE *in, COARSEN_OUT *out, size_t n,
 #endif
 
 #undef COARSEN_FEW
+#undef COARSEN_OWN
 
 #define COARSEN_END
 #include "../base.h"
