@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 HEADER = Path(__file__).resolve().parent.parent / "include/coarsen/matmul.h"
-REST = "add", "add_element", "then", "element", "tall_element", "pack_launch", "pack_element"
+REST = "add", "add_element", "then", "element", "tall_element", "apart", "pack_launch", "pack_element"
 GOOD = 0.93  # of cuBLAS's speed
 WAVES = [int(n) for n in re.search(r"waves\[\] = \{(.*)\}", HEADER.read_text())[1].split(",")]  # of the parts of tiles
 PACKING_WAYS = 1 + 2 * len(WAVES) + 3  # from there on, ways are the same again
@@ -82,7 +82,7 @@ class Products:
         plans, processors = self.read(path)
         columns = {what: np.zeros(len(plans)) for what in (
             "tiles", "shape", "cost", "area", "whole", "inner", "waves", "depth", "sums", "packed", "pack", "element",
-            "given")}
+            "apart", "given")}
         for i, row in enumerate(plans):
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             size = {key: int(value) for key, value in re.findall(r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"])}
@@ -93,7 +93,7 @@ class Products:
                 tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"])
                 lines = size["inner" if knob["shape"] >= len(names) - tall else "cols"]  # of M for tall.h, or else of N
                 divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
-                aligned = size["apart"] % 4 == 0 and (lines + size["pad"]) % 4 == 0
+                aligned, sectors = (size["apart"] % n == 0 and (lines + size["pad"]) % n == 0 for n in (4, 8))
                 area = knob["rows"] * knob["cols"]
                 now |= {
                     "tiles": True, "area": area, "depth": knob["depth"], "packed": knob["packed"] > 0,
@@ -101,7 +101,8 @@ class Products:
                     "waves": WAVES[int(knob["way"] % PACKING_WAYS - 1) % len(WAVES)] if divided else 0,
                     "sums": divided * knob["parts"] * area / processors,
                     "pack": knob["packed"] * size["inner"] / processors,
-                    "element": not aligned and knob["packed"] == 0}
+                    "element": not aligned and knob["packed"] == 0,
+                    "apart": aligned and not sectors and knob["packed"] == 0 and knob["shape"] < len(names) - tall}
             for what, value in now.items():
                 columns[what][i] = value
         self.column = columns
@@ -116,7 +117,7 @@ class Products:
         cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
         singly = np.where(shape < len(names) - self.tall, by["element"], by["tall_element"])
         slower = np.where(column["element"] > 0, singly, 1)
-        cost, begin = cost * slower, begin / slower
+        cost, begin = cost * slower * np.where(column["apart"] > 0, by["apart"], 1), begin / slower
 
         def waves(count, depth):
             return (count + lone * np.ceil(count / self.resident[shape])) * (depth + begin) * column["area"] * cost
@@ -212,7 +213,7 @@ class Halves(Products):
         cost, begin, lone, start = (np.array([by.get(f"{name} {what}", 0) for name in names])[shape]
                                     for what in ("cost", "begin", "lone", "start"))
         slower = np.where(column["words"] > 0, by["words"], np.where(column["elements"] > 0, by["elements"], 1))
-        cost, begin = cost * slower, begin / slower
+        cost, begin = cost * slower * np.where(column["apart"] > 0, by["apart"], 1), begin / slower
         begin = np.where(column["group"] > 0, (begin + column["ragged"] * by["end"]) * column["lines"] /
                          np.maximum(column["area"], 1), begin)
 

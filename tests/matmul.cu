@@ -1709,7 +1709,7 @@ static void check_packed(void)
 {
     const size_t rows = 2048, cols = 96, inner = 512;
     cudaError_t status = cudaSuccess;
-    const turned_i32_problem of = {1, rows, cols, inner, 16, 16, SIZE_MAX, false, false, false};
+    const turned_i32_problem of = {1, rows, cols, inner, 32, 32, SIZE_MAX, false, false, false};
     const turned_i32_plan plan = turned_i32_make_plan(of, &status);
     bool ok = right<int>(TURNED(turned_i32_scratch, int, true, true),
                          shape{rows, cols, inner, 0, 0}, 2, -1);
@@ -1732,7 +1732,7 @@ static void check_plans(void)
                     double before = 0;
                     for (size_t bytes : {(size_t)0, most / 2, most, SIZE_MAX}) {
                         cudaError_t status = cudaSuccess;
-                        const unsigned int of_m = aligned % 2 ? 16 : 4, of_n = aligned / 2 ? 16 : 4;
+                        const unsigned int of_m = aligned % 2 ? 32 : 4, of_n = aligned / 2 ? 32 : 4;
                         const matmul_f32_problem of = {1,    rows,  cols,  inner, of_m,
                                                        of_n, bytes, false, false, false};
                         const matmul_f32_plan plan = matmul_f32_make_plan(of, &status);

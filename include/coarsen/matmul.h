@@ -37,8 +37,8 @@
 // Any size, including 0, at element alignment. p must not overlap m or n. As in BLAS, p is not read if beta is 0, and
 // m and n are not read if alpha is 0: NaN there does not spread.
 // scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
-// time. For little work these are none or few; for much at most what M and N take, and up to twelve tiles per
-// multiprocessor. As much as M takes is enough where the rows of N begin at multiples of 16 bytes and neither is
+// time. For little work these are none or few; for much at most what M and N take, in lines of 128 bytes, and up to
+// twelve tiles per multiprocessor. As much as M takes is enough where the rows of N begin at multiples of 32 bytes and neither is
 // transposed: N is then read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower
 // (4096 x 4096, N transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of
 // 16 bits, M and N are packed where their rows begin anywhere: without scratch that is six times slower (4095 x 4095).
@@ -465,10 +465,10 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(low, 1.12, 15.4, 0.707, 5, false),
         COARSEN_ROW(packed, 0.787, 46.8, 0.561, 3, true),
 #ifdef COARSEN_HAS_TALL
-        COARSEN_TALL(tall_16, 2.09, 22.8, 0.918, 6),
-        COARSEN_TALL(tall_24, 1.09, 170, 1.62, 5),
-        COARSEN_TALL(tall_32, 0.756, 45.9, 4.11, 5),
-        COARSEN_TALL(tall_48, 0.941, 117, 0.752, 4),
+        COARSEN_TALL(tall_16, 2.02, 24.9, 0.901, 6),
+        COARSEN_TALL(tall_24, 1.36, 30.2, 0.938, 5),
+        COARSEN_TALL(tall_32, 1.12, 38, 1.24, 5),
+        COARSEN_TALL(tall_48, 1.1, 60.4, 0.543, 4),
 #endif
         COARSEN_ROW(tensor_little, 1.92, 44.5, 0.349, 14, false),
         COARSEN_ROW(tensor_square, 0.702, 62.6, 0.504, 4, false),
@@ -527,7 +527,7 @@ COARSEN_HOST size_t COARSEN_(first_shape)(COARSEN_UNUSED size_t shapes)
     return 0;
 }
 
-// A product, and what the choice of a plan depends on beside its size. Units: bytes, a power of two up to 16, at multiples of
+// A product, and what the choice of a plan depends on beside its size. Units: bytes, a power of two up to 32, at multiples of
 // which all rows of M and of N begin, as they are stored.
 typedef struct {
     size_t count, rows, cols, inner;
@@ -578,7 +578,9 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     const double launch = (double)COARSEN_(pack_launch), pack_element = 95;
     const bool m_as_it_is = false, n_as_it_is = false; // but M by columns, N by rows
 #endif
-    const size_t items = 16 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
+    // Lines begin where those of the cache do: otherwise tiles share some, blocks take longer, and not all as long. Measured:
+    // 2050 x 2050, lines at multiples of 16 bytes: 491 us; of 128: 402.
+    const size_t items = 128 / sizeof(COARSEN_TYPE), most = of.most_bytes / sizeof(COARSEN_TYPE);
     const size_t m_lines = m_as_it_is ? of.rows : of.inner,
                  n_lines = n_as_it_is ? of.cols : of.inner;
     if (pack_m)
@@ -639,6 +641,7 @@ COARSEN_HOST COARSEN_(plan)
     // then that they wait until the whole tiles are made.
     // To copy the tiles of N an element at a time, or tall.h's of the long operand, or of 16 bits those of both by words or
     // elements, makes multiplications so much dearer. If N is turned on its way, that is the more the fewer rows a tile has.
+    // apart: the same where rows of N do not begin at sectors of the cache, of 32 bytes.
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
     if (shape.tall && !COARSEN_(turn_for_tall)(&of))
@@ -648,7 +651,7 @@ COARSEN_HOST COARSEN_(plan)
     const bool words = of.m_unit >= 4 && of.n_unit >= 4;
     const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
                  element = words ? 1.68 : 2.78, then = 1e6;
-    const double slower = element;
+    const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
     const bool pack_m = of.m_unit < 16, pack_n = of.n_unit < 16;
@@ -656,15 +659,16 @@ COARSEN_HOST COARSEN_(plan)
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
     const double add = wide ? 3.08e5 : 4.14e5, add_element = wide ? 111 : 86.7,
-                 element = wide ? 1.78 : 1.08, tall_element = 1.37,
-                 turned = COARSEN_N_ACROSS && !wide ? 6 : 0, then = wide ? 1e6 : 2e6;
+                 element = wide ? 1.78 : 1.08, tall_element = 1.47,
+                 turned = COARSEN_N_ACROSS && !wide ? 6 : 0, apart = wide ? 1 : 1.05,
+                 then = wide ? 1e6 : 2e6;
     const double slower = shape.tall ? tall_element : element + turned / (double)shape.rows;
     const bool by_element = shape.tall ? of.m_unit < 16 : COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
-    const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 16);
-    const bool pack_n = by_element && !shape.tall &&
-                        (shape.packed || (sizeof(COARSEN_TYPE) == 4 && !COARSEN_N_ACROSS));
+    const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 32);
+    const bool pack_n = shape.packed ? COARSEN_N_ACROSS || of.n_unit < 32
+                                     : by_element && !shape.tall && !wide && !COARSEN_N_ACROSS;
 #endif
     if (sizeof(COARSEN_TYPE) == 8 && s < COARSEN_(shapes_without_tensor))
         shape.cost *= 2; // half as many multiplications at a time
@@ -682,6 +686,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
     } else if (by_element) {
         shape.cost *= slower, shape.begin /= slower;
+    } else if (of.n_unit < 32 && !shape.packed && !shape.tall) {
+        shape.cost *= apart;
     }
 
     const size_t at_a_time =
@@ -697,7 +703,7 @@ COARSEN_HOST COARSEN_(plan)
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
         // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
-        const double end = COARSEN_N_ACROSS || of.n_unit == 16 ? 0 : 197;
+        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 197;
         shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
         plan.cost += shape.start;
     }
@@ -770,7 +776,7 @@ COARSEN_HOST COARSEN_(narrow_product) COARSEN_(narrow_of)(COARSEN_(problem) of)
     narrow.rows = of_m ? of.rows : of.cols, narrow.cols = of_m ? of.cols : of.rows;
     if (narrow.cols > most || narrow.cols > narrow.rows)
         narrow.rows = 0;
-    narrow.aligned = (of_m ? of.m_unit : of.n_unit) == 16;
+    narrow.aligned = (of_m ? of.m_unit : of.n_unit) >= 16;
     narrow.inner = of.inner, narrow.count = of.count, narrow.most_parts = COARSEN_(most_parts)(of);
     narrow.step_k = of.scattered ? 2 : 1; // or more
     return narrow;
@@ -784,7 +790,7 @@ COARSEN_HOST COARSEN_(flat_product) COARSEN_(flat_of)(COARSEN_(problem) of)
     flat.rows = of_m ? of.cols : of.rows, flat.cols = of_m ? of.rows : of.cols;
     if (flat.rows > 2 * COARSEN_(flat_tile_rows) || flat.rows > flat.cols)
         flat.rows = 0;
-    flat.aligned = (of_m ? of.m_unit : of.n_unit) == 16;
+    flat.aligned = (of_m ? of.m_unit : of.n_unit) >= 16;
     flat.inner = of.inner, flat.count = of.count, flat.most_parts = COARSEN_(most_parts)(of);
     return flat;
 }
@@ -940,8 +946,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inner)
 {
     size_t most = 0;
-    const unsigned int units[] = {16, sizeof(COARSEN_TYPE), 4}; // by which plans differ
-    const size_t kinds = sizeof(COARSEN_TYPE) < 4 ? 3 : 2;
+    const unsigned int units[] = {32, 16, sizeof(COARSEN_TYPE), 4}; // by which plans differ
+    const size_t kinds = sizeof(COARSEN_TYPE) < 4 ? 4 : 3;
     const bool narrow = rows == 1 || cols == 1; // whose plans differ by how neighbours lie, too
     for (size_t u = 0; u < kinds * kinds * (narrow ? 2 : 1); u++) {
         const COARSEN_(problem) of = {1,

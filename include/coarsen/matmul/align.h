@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/matmul/align.h: writes M, N or both once more as they are stored, but each line (a row, or where columns are
-// stored, a column) from a multiple of 16 bytes on, which is how tensor16.h copies tiles fastest. Not for use by itself:
-// matmul.h includes it.
+// stored, a column) from a multiple of 16 bytes on (of 128, as matmul.h has it), which is how tensor16.h copies tiles
+// fastest. Not for use by itself: matmul.h includes it.
 //
 // Price saved: lines that begin anywhere are copied in small pieces, and some of them through registers, by each block that
 // takes them.
@@ -71,9 +71,10 @@ COARSEN_KERNEL void __launch_bounds__(256)
     for (unsigned int e = 0; e < COARSEN_TAKE; e++) {
         const unsigned int v = in_line + e * 256;
         const size_t line = first_line + v / vectors;
+        const size_t at = (size_t)(v % vectors) * (size_t)COARSEN_ITEMS;
         load[e] = {};
-        if (line < of.lines)
-            load[e] = COARSEN_(load_line)(&of, line, (size_t)(v % vectors) * (size_t)COARSEN_ITEMS);
+        if (line < of.lines && at < of.length)
+            load[e] = COARSEN_(load_line)(&of, line, at);
     }
 #pragma unroll
     for (unsigned int e = 0; e < COARSEN_TAKE; e++)

@@ -118,10 +118,10 @@ COARSEN_HOST cudaError_t COARSEN_(launch_add)(COARSEN_(sums) of, cudaStream_t st
 
 #ifndef COARSEN_WITH_WORK
 #define COARSEN_WITH_WORK
-// The largest power of two, up to 16, that divides where all lines begin, in bytes.
+// The largest power of two, up to 32, that divides where all lines begin, in bytes.
 COARSEN_HOST_DEVICE unsigned int COARSEN_(unit_of)(const COARSEN_TYPE *first, size_t ld)
 {
-    const unsigned int all = (unsigned int)((size_t)first | ld * sizeof(COARSEN_TYPE)) | 16;
+    const unsigned int all = (unsigned int)((size_t)first | ld * sizeof(COARSEN_TYPE)) | 32;
     return all & (0 - all);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // coarsen/matmul/pack.h: writes M, N or both once more, in the order in which pipelined.h copies tiles fastest: M column
-// after column, N row after row, each line from a multiple of 16 bytes on. Not for use by
+// after column, N row after row, each line from a multiple of 16 bytes on (of 128, as matmul.h has it). Not for use by
 // itself: matmul.h includes it.
 //
 // Price saved: tiles that are transposed on their way, 4 or 8 bytes per copy, once per block that takes them.

@@ -441,7 +441,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     source.rows = (unsigned int)coarsen_min(rows - row_start, BM);
     source.cols = (unsigned int)coarsen_min(cols - col_start, BN);
     source.inner = inner;
-    source.vectors = COARSEN_(unit_of)(m, ldm) == 16 && COARSEN_(unit_of)(n, ldn) == 16;
+    source.vectors = COARSEN_(unit_of)(m, ldm) >= 16 && COARSEN_(unit_of)(n, ldn) >= 16;
 
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
