@@ -79,11 +79,12 @@ typedef struct {
 #define COARSE_FACTOR       3
 #include <coarsen/select.h>
 
-#define COARSEN_NAME     odd
-#define COARSEN_TYPE     short
-#define COARSEN_IF(x, i) ((x)&1)
-#define BLOCK_DIM        64
-#define COARSE_FACTOR    3
+#define COARSEN_NAME       odd
+#define COARSEN_TYPE       short
+#define COARSEN_IF(x, i)   ((x)&1)
+#define COARSEN_LIFT(x, i) ((short)((x) ^ (short)((i) % 251)))
+#define BLOCK_DIM          64
+#define COARSE_FACTOR      3
 #include <coarsen/select.h>
 
 #define COARSEN_NAME     triples
@@ -204,7 +205,7 @@ static const selection<float, float> of_above = {
 static const selection<short, short> of_odd = {
     SELECTION(odd, false, 64, short), odd_launch,
     [](bool kept, uint64_t bits, const short *) { return (short)((bits & ~1ull) | kept); },
-    itself<short>};
+    [](short x, size_t i) { return (short)(x ^ (short)(i % 251)); }};
 static const selection<triple, triple> of_triples = {
     SELECTION(triples, false, 64, triple), triples_launch,
     [](bool kept, uint64_t bits, const triple *) {
@@ -568,7 +569,8 @@ int main(void)
         check_many(of_of_wide, n);
     for (size_t n : {1, 100, 4097, 20000})
         check_flags(n);
-    check_many(of_small, 300 * 64 * 4 + 5); // two groups of tiles, and more
+    check_many(of_unique, 60001);
+    check_many(of_where, 200001, 5); // few, of several words of bits
     check_many(of_unique, 60001);
     for (int share : {100, 8}) // of tiles of several rows
         check_many(of_unique_bytes, 300001, share);

@@ -38,10 +38,11 @@
 // m and n are not read if alpha is 0: NaN there does not spread.
 // scratch: NAME_scratch_bytes(...) bytes in device memory, at 16 bytes, with anything in them, for one launch at a
 // time. For little work these are none or few; for much at most what M and N take, in lines of 128 bytes, and up to
-// twelve tiles per multiprocessor. As much as M takes is enough where the rows of N begin at multiples of 32 bytes and neither is
-// transposed: N is then read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13% slower
-// (4096 x 4096, N transposed), and fewer tiles are divided along the depth, which can be much slower where P is small. Of
-// 16 bits, M and N are packed where their rows begin anywhere: without scratch that is six times slower (4095 x 4095).
+// twelve tiles per multiprocessor. As much as M takes is enough where the rows of N begin at multiples of 32 bytes and
+// neither is transposed: N is then read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13%
+// slower (4096 x 4096, N transposed), and fewer tiles are divided along the depth, which can be much slower where P is
+// small. Of 16 bits, M and N are packed where their rows begin anywhere: without scratch that is six times slower (4095 x
+// 4095).
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch. Small products are the fastest where the matrices of each operand follow one
 // another (m_step = rows ldm, and so on), and still more so where no element lies between two rows.

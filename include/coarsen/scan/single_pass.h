@@ -262,9 +262,10 @@ COARSEN_HOST cudaError_t COARSEN_(plan)(const COARSEN_TYPE *in, COARSEN_ACC *out
     arrays.wide = ((size_t)out - skip * sizeof(*out)) % COARSEN_ALIGN == 0;
     plan->scratch_bytes = COARSEN_(scratch_bytes)(n);
     const cudaError_t status = COARSEN_(plan_pass)(arrays, plan);
-    // In the pipeline that takes longer than to write single results: u8 to u32, 10^8 elements, 219 us and 183; but 2 10^6
-    // elements, a tile per block, 11.8 and 13.2.
-    plan->arrays.shifted = plan->kernel != COARSEN_(kernel);
+    // Elsewhere that takes longer than to write single results: u8 to u32, 10^8 elements, 219 us and 183; 6819, by one block,
+    // 7.4 and 6.8; but 2 10^6, a tile per block, 11.8 and 13.2.
+    plan->arrays.shifted =
+        plan->kernel != COARSEN_(kernel) && plan->kernel != COARSEN_(alone_kernel);
     return status;
 }
 

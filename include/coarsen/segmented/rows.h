@@ -38,12 +38,13 @@
 // Deterministic: on one model of device, a shape and an alignment give the same bits always.
 //
 // How the work is divided: so that COARSE_FACTOR loads per thread are in flight, whatever the width.
-//     a short row, right behind the one before, that is no whole vectors (or vectors of two elements, or of four of few
-//                     rows)   a warp copies some rows to shared memory, as one piece: as many as leave half of the device's
-//                     threads at work and it has loads for, and of narrow ones 32. Then a few lanes add up each row; of
-//                     narrow rows, one lane. Where the rows of 8 teams of lanes or more begin in one bank, they go round.
-//     another short row   a team of lanes of a warp, a lane per vector. It takes up to COARSE_FACTOR rows at
-//                     once, a vector of each. Its lanes then exchange half of their sums for the half
+//     a short row, right behind the one before, that is no whole vectors (or vectors of two elements, or of four where rows
+//                     are few or leave lanes of a team without one)   a warp copies some rows to shared memory, as one piece:
+//                     as many as leave half of the device's threads at work and it has loads for, and of narrow ones 32. Then
+//                     a few lanes add up each row; of narrow rows, one lane. Where the rows of 8 teams of lanes or more begin
+//                     in one bank, they go round.
+//     another short row   a team of lanes of a warp, a lane per vector, or two (four where a sum has two words). It takes up
+//                     to COARSE_FACTOR rows at once, a vector of each. Its lanes then exchange half of their sums for the half
 //                     that another has of the other rows, so a warp ends with a row per lane.
 //     longer          a warp; or a block, whose threads have a shorter way; or if there are too few rows for all
 //                     multiprocessors, several blocks, whose sums meet in slots. It is what costs least, counted in tiles
