@@ -569,9 +569,9 @@ int main(void)
         check_many(of_of_wide, n);
     for (size_t n : {1, 100, 4097, 20000})
         check_flags(n);
+    check_many(of_small, 300 * 64 * 4 + 5); // two groups of tiles, and more
     check_many(of_unique, 60001);
     check_many(of_where, 200001, 5); // few, of several words of bits
-    check_many(of_unique, 60001);
     for (int share : {100, 8}) // of tiles of several rows
         check_many(of_unique_bytes, 300001, share);
     check_one_scratch(40 * 64 * 4);
