@@ -1618,6 +1618,7 @@ FAULTS = {
         ("shift the index", "COARSEN_(keeps)(x, first + e - arrays.skip", "COARSEN_(keeps)(x, first + e"),
         ("forget that the first element is kept", "if (first <= arrays.skip && ", "if (false && "),
         ("look for the first element in the wrong lane", "COARSEN_OWN ? begin / COARSEN_ITEMS : begin % 32", "begin % 32"),
+        ("write words where bytes may lie", "alignof(COARSEN_OUT) == sizeof(COARSEN_OUT)", "true"),
         ("put together what others have yet to read", "        __syncwarp(); // all lanes have read the row\n", ""),
         ("write before all is put together", "    __syncwarp();\n    const COARSEN_(one_word) *const words", "    const COARSEN_(one_word) *const words"),
         ("take one row's count for the other's", "upto[r / 2] >> r % 2 * 16 & 0xffff", "upto[r / 2] & 0xffff"),

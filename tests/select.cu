@@ -25,6 +25,15 @@ static inline __host__ __device__ bool operator==(tagged a, tagged b)
     return a.key == b.key && a.tag == b.tag;
 }
 
+// Of two bytes, at any of which it may be written.
+struct two_bytes {
+    unsigned char a, b;
+};
+static inline bool operator==(two_bytes x, two_bytes y)
+{
+    return x.a == y.a && x.b == y.b;
+}
+
 // Whether an element is kept is told by another array, and what is written has a bias.
 typedef struct {
     const unsigned char *kept;
@@ -85,6 +94,13 @@ typedef struct {
 #define COARSEN_LIFT(x, i) ((short)((x) ^ (short)((i) % 251)))
 #define BLOCK_DIM          64
 #define COARSE_FACTOR      3
+#include <coarsen/select.h>
+
+#define COARSEN_NAME     anywhere
+#define COARSEN_TYPE     two_bytes
+#define COARSEN_IF(x, i) ((x).a & 1)
+#define BLOCK_DIM        64
+#define COARSE_FACTOR    2
 #include <coarsen/select.h>
 
 #define COARSEN_NAME     triples
@@ -376,6 +392,28 @@ static void check_flags(size_t n)
     got.resize(want.size());
     tap_ok(counted == want.size() && got == want && out.intact(), "flagged: n = %zu", n);
 }
+
+// To an odd address, where the type may lie.
+static void check_odd_out(size_t n)
+{
+    const test_array in(n * 2, 6), count(8), scratch(anywhere_scratch_bytes(n));
+    std::vector<two_bytes> x, want;
+    for (size_t i = 0; i < n; i++) {
+        x.push_back(two_bytes{(unsigned char)test_random(5, i), (unsigned char)i});
+        if (x[i].a & 1)
+            want.push_back(x[i]);
+    }
+    const test_array out(want.size() * 2, 3);
+    in.fill(x.data());
+    CHECK(anywhere_scratch_init(scratch.get(), scratch.bytes, 0));
+    CHECK(anywhere_launch((const two_bytes *)in.get(), (two_bytes *)out.get(), n,
+                          (unsigned long long *)count.get(), scratch.get(), scratch.bytes, 0));
+    CHECK(cudaDeviceSynchronize());
+    unsigned long long counted;
+    count.read(&counted);
+    tap_ok(counted == want.size() && out.holds(want) && out.intact(),
+           "anywhere: n = %zu, to an odd address", n);
+}
 #endif
 
 // ---- What is promised beyond the result -----------------------------------------------------------
@@ -569,10 +607,12 @@ int main(void)
         check_many(of_of_wide, n);
     for (size_t n : {1, 100, 4097, 20000})
         check_flags(n);
+    for (size_t n : {1, 33, 4099})
+        check_odd_out(n);
     check_many(of_small, 300 * 64 * 4 + 5); // two groups of tiles, and more
     check_many(of_unique, 60001);
     check_many(of_where, 200001, 5); // few, of several words of bits
-    for (int share : {100, 8}) // of tiles of several rows
+    for (int share : {100, 8})       // of tiles of several rows
         check_many(of_unique_bytes, 300001, share);
     check_one_scratch(40 * 64 * 4);
     check_waits(20 * 64 * 4);

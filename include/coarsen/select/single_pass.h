@@ -80,7 +80,8 @@ typedef struct {
 
 // Bytes and pairs of bytes that stay so: a lane looks at its own vectors and puts what it keeps together in shared memory.
 #define COARSEN_OWN                                                                                \
-    (sizeof(COARSEN_TYPE) <= 2 && sizeof(COARSEN_OUT) == sizeof(COARSEN_TYPE) && !COARSEN_PARTITION)
+    (sizeof(COARSEN_TYPE) <= 2 && sizeof(COARSEN_OUT) == sizeof(COARSEN_TYPE) &&                   \
+     alignof(COARSEN_OUT) == sizeof(COARSEN_OUT) && !COARSEN_PARTITION)
 
 typedef struct {
     // Of each element that the thread looks at, whether it is kept: in step s of a part, element 32 s + lane; or, of its own
