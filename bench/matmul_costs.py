@@ -213,7 +213,7 @@ class Halves(Products):
         cost, begin, lone, start = (np.array([by.get(f"{name} {what}", 0) for name in names])[shape]
                                     for what in ("cost", "begin", "lone", "start"))
         slower = np.where(column["words"] > 0, by["words"], np.where(column["elements"] > 0, by["elements"], 1))
-        cost, begin = cost * slower * np.where(column["apart"] > 0, by["apart"], 1), begin / slower
+        cost, begin = cost * slower, begin / slower
         begin = np.where(column["group"] > 0, (begin + column["ragged"] * by["end"]) * column["lines"] /
                          np.maximum(column["area"], 1), begin)
 

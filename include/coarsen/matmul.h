@@ -390,7 +390,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
-// may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 420 of few
+// may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 448 of few
 // columns, 125 products of doubles and 575 of halves. But those of the large and the paired shape are set so that these
 // make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors

@@ -41,7 +41,8 @@
 // Each element that is kept goes to the place whose number is how many are kept before it: an exclusive scan
 // of ones and zeros. So this is block/pipeline.h, the kernel of that scan; what a tile holds is how many it
 // keeps. A warp looks at 32 neighbours at a time. The vote of its lanes is a mask of those kept, from
-// which each lane counts the bits below its own, and those kept are written as one run.
+// which each lane counts the bits below its own, and those kept are written as one run. But of bytes and pairs of
+// bytes, compacted as they are, a lane looks at its own vectors, and the warp puts what it keeps together in shared memory.
 // Price saved: memory. Each element is read once, and nothing but the elements kept is written.
 // Price paid: that of scan/single_pass.h; and a warp's run begins anywhere, so the ends of runs share
 // 32-byte sectors.
