@@ -85,6 +85,19 @@ static inline __host__ __device__ unsigned int any_lift(short x, size_t i)
 #define COARSE_FACTOR      3
 #include <coarsen/segmented/offsets.h>
 
+// Blocks sixteen times as large as small ones.
+#define COARSEN_NAME       offsets_blocks
+#define COARSEN_TYPE       short
+#define COARSEN_ACC        unsigned int
+#define COARSEN_LIFT(x, i) any_lift(x, i)
+#define COARSEN_OP         COARSEN_SUM
+#define COARSEN_IDENTITY   0
+#define COARSEN_COMMUTES   1
+#define COARSEN_FEW_TILES  1
+#define BLOCK_DIM          1024
+#define COARSE_FACTOR      1
+#include <coarsen/segmented/offsets.h>
+
 // A sum of what is no number: its + need not commute.
 struct chained {
     unsigned int a, b;
@@ -248,6 +261,16 @@ static const lengths group_lengths[] = {
          return s % 13 == 5 ? 2 * tile + bits % tile : (size_t)(bits % 3);
      }},
     {"0 to 100", [](uint64_t bits, size_t, size_t) { return (size_t)(bits % 101); }}};
+
+// About two vectors for each thread of a small block, on average, if `tile` is as many elements as 2 KiB have.
+static const lengths block_lengths[] = {
+    {"some vectors",
+     [](uint64_t bits, size_t, size_t tile) { return tile / 2 + (size_t)(bits % tile); }},
+    {"some vectors or none", [](uint64_t bits, size_t s,
+                                size_t tile) { return s % 3 == 1 ? (size_t)0 : tile + bits % 99; }},
+    {"many tiles, and two, between some vectors", [](uint64_t bits, size_t s, size_t tile) {
+         return s == 7 ? tile * 20 + 5 : s == 9 ? tile * 4 : tile * 3 / 4 + (size_t)(bits % 9);
+     }}};
 
 template <class A> struct reduced {
     cudaError_t status;
@@ -533,6 +556,27 @@ template <class T, class A, class O> static void check_groups(const kind<T, A, O
         tap_ok(1, "%s: segments that share blocks", k.name);
 }
 
+// A block of so many threads per segment, for a few more segments than there is room for if blocks have more registers; and
+// a small one, for more than there is room for at all, of few elements and of more.
+template <class T, class A, class O>
+static void check_blocks(const kind<T, A, O> &k, size_t threads)
+{
+    int processors = 0;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const size_t room = (size_t)processors * (1024 / threads);
+    kind<T, A, O> other = k;
+    other.tile = 2048 / sizeof(T);
+    bool ok = true;
+    for (const lengths &of : block_lengths)
+        for (uint64_t seed = 3; seed <= 6; seed++) {
+            const size_t rooms = seed < 5 ? 1 : 2 * (seed - 4);
+            ok = ok && check_lengths(other, of, rooms * room + seed, seed);
+        }
+    test_order(0);
+    if (ok)
+        tap_ok(1, "%s: blocks for segments of some vectors", k.name);
+}
+
 #ifdef SIMT
 // What is not true of offsets ends the launch, and nothing is read or written out of bounds.
 // behind: so many empty segments more.
@@ -651,6 +695,13 @@ int main(void)
     check_groups(group);
     check_groups(KIND(offsets_group_lifted, affine, affine, int, 256 * 2 - 2, {1, 0}, affine_then,
                       affine_at, affine_of));
+    check_blocks(group, 256);
+    check_blocks(KIND(offsets_group_lifted, affine, affine, int, 0, {1, 0}, affine_then, affine_at,
+                      affine_of),
+                 256);
+    check_blocks(KIND(offsets_blocks, short, unsigned int, int, 0, 0u, plus<unsigned int>, any_lift,
+                      of_bits<short>),
+                 1024);
     check_none_counted(few);
 #ifdef SIMT
     check_wrong_offsets(sum, 5 * sum.tile);

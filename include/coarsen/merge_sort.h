@@ -54,6 +54,7 @@
 // Price saved by coarsening: searches, in shared memory one per COARSE_FACTOR keys and step; and passes over memory,
 // as a tile is longer. Price saved by four at a time: every second pass over memory.
 // Price paid: registers for the keys of a thread; five barriers per tile and pass.
+// What is in order is left as it is: a tile whose keys came in order, and one of a pass all of whose keys come from one run.
 // Of values only their places move in shared memory. A value is read from its place, once per pass, when its key is
 // written.
 // Cost: 1 + ceil(log4(n / tile)) times n keys and values read and written, or with few tiles 1 + ceil(log2(n / tile)),
@@ -333,8 +334,10 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM)
 #endif
         }
         __syncthreads();
-        if (run >= count)
-            break;
+        if (run >= count || (run == COARSE_FACTOR &&
+                             __syncthreads_and(begin == 0 || begin >= count ||
+                                               !COARSEN_(less)(sorted[begin], sorted[begin - 1]))))
+            break; // at once, if the keys came in order
         const unsigned int start = begin / (2 * run) * (2 * run);
         const unsigned int left = start < count ? start : count;
         const unsigned int middle = start + run < count ? start + run : count;
@@ -437,6 +440,7 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t n, unsi
 #endif
     __shared__ COARSEN_(part) parts[4];
     __shared__ size_t starts[4], lengths[4], ends[4];
+    __shared__ unsigned int alone; // the part that is the whole tile, if any
     COARSEN_TYPE *const keys = (COARSEN_TYPE *)vectors;
     COARSEN_TYPE *const sorted = keys + COARSEN_(skip)(arrays.out);
     COARSEN_TYPE item[COARSE_FACTOR];
@@ -460,7 +464,7 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t n, unsi
     __syncwarp();
     if (t == 0) {
         // If there is no order, the next split may be before this one, and a part too long or of less than no keys.
-        unsigned int rest = count, vector = 0;
+        unsigned int rest = count, vector = 0, whole = 4;
 #pragma unroll
         for (unsigned int p = 0; p < 4; p++) {
             const size_t most = ends[p] <= lengths[p] ? ends[p] : 0;
@@ -469,13 +473,26 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t n, unsi
             parts[p] = part;
             rest -= part.count;
             vector = COARSEN_(behind)(part);
+            whole = part.count == count ? p : whole;
         }
+        alone = whole;
     }
     __syncthreads();
     COARSEN_(fetch)(keys, arrays.in, n, parts);
     COARSEN_(copies_wait)(0);
     __syncthreads();
 
+    if (alone < 4) { // of one run, as of keys that came in order
+        const COARSEN_TYPE *const only = keys + parts[alone].at;
+#pragma unroll 4
+        for (unsigned int e = t; e < count; e += BLOCK_DIM) {
+            arrays.out[first + e] = only[e];
+#ifdef COARSEN_VALUE
+            arrays.out_values[first + e] = arrays.in_values[starts[alone] + e];
+#endif
+        }
+        return;
+    }
     COARSEN_(run) a = COARSEN_(run_of)(parts[0].at, parts[0].count);
     COARSEN_(run) b = COARSEN_(run_of)(parts[2].at, parts[2].count);
     const COARSEN_TYPE *both = keys;

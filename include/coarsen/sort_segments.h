@@ -61,7 +61,8 @@
 // merges, each pass as soon as the pass before is done. Few segments, which leave multiprocessors idle, need no lists:
 // each has a block, whose threads take few keys each, and only what is longer than a tile comes on a list. Of one word per
 // key, and if two per multiprocessor are enough, these blocks have twice as many threads, and tiles twice as long.
-// Where there are so few keys that no segment can need them, blocks have fewer threads.
+// Where there are so few keys that no segment can need them, blocks have fewer threads. Where the segments are more than the
+// blocks that run at a time, a block sorts some at once, if these are short.
 // What is in order is left as it is, in segments of more than a warp's keys: those of a warp, two runs, and tiles all of whose
 // keys come from one run.
 // Price saved: passes over memory: up to a tile, each key is read once and written once.
@@ -702,23 +703,48 @@ COARSEN_INLINE void COARSEN_(sort_tile)(COARSEN_(arrays) arrays, unsigned int *w
     }
 }
 
-// Few segments: a block sorts one, by as few keys per lane as suffice. The block behind all segments lists the longer ones.
+// Few segments: the first blocks take `each` of them, and sort these at once if each is short enough for its part of the block.
+// Else the first one, and other blocks the others. By as few keys per lane as suffice. The block behind these lists the
+// longer segments.
 COARSEN_KERNEL void __launch_bounds__(COARSEN_FEW_DIM, COARSEN_FEW_RESIDENT)
-    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, COARSEN_(segments) of)
+    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, COARSEN_(segments) of, unsigned int each,
+                         unsigned int groups)
 {
     enum { room = COARSEN_FEW_DIM * COARSE_FACTOR / 32 * 33 + 1 };
     __shared__ unsigned int words[COARSEN_WORDS * room];
+    __shared__ COARSEN_(slot) slots[COARSEN_FEW_DIM / 32];
     const unsigned int most = COARSE_FACTOR * blockDim.x;
+    const unsigned int group = blockIdx.x % groups, member = blockIdx.x / groups;
     COARSEN_(let_next)();
-    if (blockIdx.x < of.segments) {
-        const COARSEN_(slot) slot = COARSEN_(segment)(of, blockIdx.x);
-        const unsigned int many = slot.count <= COARSEN_FEW * blockDim.x    ? COARSEN_FEW
-                                  : slot.count <= COARSEN_SOME * blockDim.x ? COARSEN_SOME
-                                                                            : COARSE_FACTOR;
-        const unsigned int warps = 1u << COARSEN_(log_of)(coarsen_ceil_div(slot.count, 32 * many));
-        const unsigned int count = threadIdx.x < 32 * warps ? (unsigned int)slot.count : 0;
-        if (slot.count == 0 || slot.count > most)
+    if (member < each) {
+        if (threadIdx.x < each) {
+            const size_t s = (size_t)group * each + threadIdx.x;
+            COARSEN_(slot) slot = {0, 0};
+            if (s < of.segments)
+                slot = COARSEN_(segment)(of, s);
+            slots[threadIdx.x] = slot;
+        }
+        __syncthreads();
+        bool together = true;
+        for (unsigned int s = 0; s < each; s++)
+            together &= slots[s].count <= most / each;
+        if (together && member > 0)
             return;
+        size_t longest = together ? 0 : slots[member].count;
+        for (unsigned int s = 0; together && s < each; s++)
+            longest = slots[s].count > longest ? slots[s].count : longest;
+        if (longest == 0 || longest > most)
+            return;
+        const unsigned int lanes = together ? blockDim.x / each : blockDim.x;
+        const unsigned int many = longest <= COARSEN_FEW * lanes    ? COARSEN_FEW
+                                  : longest <= COARSEN_SOME * lanes ? COARSEN_SOME
+                                                                    : COARSE_FACTOR;
+        const unsigned int warps = 1u << COARSEN_(log_of)(coarsen_ceil_div(longest, 32 * many));
+        const unsigned int team = threadIdx.x / (32 * warps);
+        COARSEN_(slot) slot = {0, 0};
+        if (together ? team < each : team == 0)
+            slot = slots[together ? team : member];
+        const unsigned int count = (unsigned int)slot.count;
         if (threadIdx.x == 0)
             COARSEN_(put)(words, blockDim.x * many, COARSEN_(no_item)());
         if (many == COARSEN_FEW)
@@ -733,10 +759,10 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_FEW_DIM, COARSEN_FEW_RESIDENT)
         memset((void *)of.progress, 0, sizeof(*of.progress));
     __syncthreads();
 #pragma unroll 1
-    for (size_t first = 0; first < of.segments; first += blockDim.x) {
+    for (size_t s = 0; s < of.segments; s += blockDim.x) {
         COARSEN_(slot) slot = {0, 0};
-        if (first + threadIdx.x < of.segments)
-            slot = COARSEN_(segment)(of, first + threadIdx.x);
+        if (s + threadIdx.x < of.segments)
+            slot = COARSEN_(segment)(of, s + threadIdx.x);
         if (slot.count <= most)
             slot.count = 0;
         COARSEN_(enlist)(of, slot);
@@ -884,37 +910,46 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
     __shared__ unsigned int words[COARSEN_WORDS * COARSEN_ROOM];
     __shared__ COARSEN_(job) job;
     __shared__ unsigned long long ticket;
-    unsigned long long longer = 0;
+    __shared__ unsigned long long longer, all_chunks, listed; // segments, their chunks, jobs
+    __shared__ unsigned int all_stages;
     COARSEN_(follow)();
-    if (of.offsets) {
-        longer = of.progress->longer >> 32;
-        chunks = of.progress->longer & 0xffffffff;
-        stages = of.progress->stages;
-    }
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        longer = of.offsets ? of.progress->longer >> 32 : 0;
+        all_chunks = of.offsets ? of.progress->longer & 0xffffffff : chunks;
+        all_stages = of.offsets ? of.progress->stages : stages;
+        listed = 0;
+        if (of.offsets)
+#pragma unroll
+            for (unsigned int c = 0; 2u << c <= BLOCK_DIM / 32; c++)
+                listed += COARSEN_(blocks_of)(of.progress->counts[c], 2u << c);
         COARSEN_(put)(words, COARSEN_TILE, COARSEN_(no_item)());
+    }
     for (bool more = true; more; more = of.progress != NULL) {
         __syncthreads(); // the job before is done
         if (threadIdx.x == 0)
             ticket = of.progress ? atomicAdd(&of.progress->ticket, 1ULL) : blockIdx.x;
         __syncthreads();
         unsigned long long number = ticket;
+        chunks = all_chunks;
         unsigned int stage = 0;
         if (number >= chunks) { // of segments of up to a tile, or a merge
             number -= chunks;
             unsigned long long many = of.offsets || chunks > 0 ? 0 : of.segments;
             unsigned int warps = of.warps; // of rows
             const COARSEN_(slot) *list = NULL;
+            if (number >= listed)
+                number -= listed;
+            else
 #pragma unroll
-            for (unsigned int c = 0; 2u << c <= BLOCK_DIM / 32; c++)
-                if (of.offsets && !list) {
-                    many = of.progress->counts[c];
-                    warps = 2u << c;
-                    if (number < COARSEN_(blocks_of)(many, warps))
-                        list = of.lists[c];
-                    else
-                        number -= COARSEN_(blocks_of)(many, warps);
-                }
+                for (unsigned int c = 0; 2u << c <= BLOCK_DIM / 32; c++)
+                    if (!list) {
+                        many = of.progress->counts[c];
+                        warps = 2u << c;
+                        if (number < COARSEN_(blocks_of)(many, warps))
+                            list = of.lists[c];
+                        else
+                            number -= COARSEN_(blocks_of)(many, warps);
+                    }
             if (list || (!of.offsets && many > 0)) {
                 const size_t s = number * (BLOCK_DIM / 32 / warps) + threadIdx.x / 32 / warps;
                 COARSEN_(slot) slot = {0, 0};
@@ -924,7 +959,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
                 (arrays, words, slot.start, (unsigned int)slot.count, warps, COARSE_FACTOR);
                 continue;
             }
-            if (chunks == 0 || number / chunks >= stages)
+            if (chunks == 0 || number / chunks >= all_stages)
                 return;
             stage = 1 + (unsigned int)(number / chunks);
             number %= chunks;
@@ -1060,11 +1095,17 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     const bool few =
         of.offsets && of.segments <= COARSEN_FEW_WAVES * wave && n / mean < of.segments;
     // Blocks take as many segments each as make whole waves, so few that a block has no more than some tiles of keys.
-    if (of.offsets) {
+    if (of.offsets && !few) {
         const size_t least = coarsen_ceil_div(of.segments, wave * BLOCK_DIM);
         const size_t waves = coarsen_min(n / COARSEN_TILE / wave, COARSEN_WAVES);
         each = coarsen_ceil_div(of.segments, wave * (waves > least ? waves : least));
     }
+    // Blocks of few segments take so many each as make one wave.
+    if (few)
+        for (each = 1;
+             each < threads / 32 &&
+             each * processors * COARSEN_FEW_RESIDENT * COARSEN_FEW_DIM / threads < of.segments;)
+            each *= 2;
     const bool some_longer = few          ? n > most
                              : of.offsets ? n > COARSEN_SHORT
                                           : of.width > COARSEN_SHORT;
@@ -1076,7 +1117,7 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
                                                                    BLOCK_DIM, 0);
         resident = processors * (size_t)(many > 0 ? many : 1);
         while (2u << of.chunk_log <= COARSEN_MOST_TILES &&
-               n / COARSEN_TILE >> (of.chunk_log + 1) >= 4 * resident)
+               n / COARSEN_TILE >> (of.chunk_log + 1) >= 2 * resident)
             of.chunk_log++;
     }
     // Chunks of rows are known, and all jobs but the merges if they are segments of up to a tile; else they are no more
@@ -1094,7 +1135,8 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     if (jobs > 0x7fffffff)
         return cudaErrorInvalidValue;
 
-    const size_t blocks = few ? of.segments + some_longer : coarsen_ceil_div(of.segments, each);
+    const size_t groups = coarsen_ceil_div(of.segments, each);
+    const size_t blocks = few ? groups * each + some_longer : groups;
     const cudaLaunchConfig_t config =
         coarsen_launch_config(blocks, few ? threads : BLOCK_DIM, 0, stream);
     cudaLaunchConfig_t longer = coarsen_launch_config(jobs, BLOCK_DIM, 0, stream);
@@ -1102,7 +1144,8 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
     if (status == cudaSuccess && of.progress && !few)
         status = cudaMemsetAsync(of.progress, 0, sizeof(*of.progress), stream);
     if (status == cudaSuccess && few)
-        status = cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays, of);
+        status = cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays, of, (unsigned int)each,
+                                    (unsigned int)groups);
     else if (status == cudaSuccess && of.offsets)
         status =
             cudaLaunchKernelEx(&config, COARSEN_(short_kernel), arrays, of, (unsigned int)each);

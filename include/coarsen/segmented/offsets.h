@@ -23,8 +23,8 @@
 // | COARSE_FACTOR        | 5 or tuned       | 16-byte vectors per thread and tile, from 1 to 16, best odd; fewer where they would need too much shared memory |
 // | COARSEN_FEW_TILES    | 2                | few elements: so many tiles of a block per multiprocessor, from 0 to 64; 0: none are, nor are segments long |
 // tuned: COARSEN_OFFSETS_BLOCK_DIM and _COARSE_FACTOR if defined, as by a header from coarsen-tune.
-// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; NAME_few_kernel, a
-// block per segment, and NAME_group_kernel, a block per group of segments; and
+// Defines the functions of block/copy.h, block/look_back.h and block/vector.h; NAME_kernel; NAME_few_kernel,
+// NAME_small_kernel and NAME_wide_kernel, a block per segment, and NAME_group_kernel, a block per group of segments; and
 //     size_t      NAME_scratch_bytes(size_t n, size_t segments)   never falls as one of them grows
 //     cudaError_t NAME_scratch_init(void *scratch, size_t scratch_bytes, cudaStream_t stream)
 //     cudaError_t NAME_launch(const COARSEN_TYPE *in, size_t n, const COARSEN_OFFSET *offsets,
@@ -62,6 +62,9 @@
 // more than eight times what the device has room for. What such a block has of more than a tile others take: for each
 // multiple of a tile's size in the array there is a block, which looks for the segment there. The last of a
 // segment's blocks to end puts its sums together, so that no block waits.
+// What binds then is how long a load takes. So if there are more segments than room for blocks, and these are short, a
+// block has 64 threads, that more segments are under way at once; which pays from 16 bytes per thread on. If there are so
+// few blocks that all have room for twice the registers, a thread has 8 vectors under way, not 3, and segments are cut later.
 // Cost: n elements and segments + 1 offsets read, these twice, once from the cache; a result per segment
 // written once.
 // Source: D. Merrill and M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication (2016), for
@@ -114,6 +117,8 @@ static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
 #define COARSEN_PLACES (32 * COARSEN_LENGTH)
 #define COARSEN_RUN                                                                                \
     (COARSEN_PLACES - COARSEN_ITEMS) // of a tile, what a run has that need not begin at a vector
+#define COARSEN_TILE_OF(threads) ((threads)*COARSEN_LENGTH - COARSEN_ITEMS) // likewise, of a block
+#define COARSEN_TILE             COARSEN_TILE_OF(BLOCK_DIM)
 // Blocks that a multiprocessor can hold, at the most: so many threads, and 16 blocks.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
 #define COARSEN_THREADS 1024
@@ -122,9 +127,18 @@ static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
 #else
 #define COARSEN_THREADS 1536
 #endif
-#define COARSEN_RESIDENT (COARSEN_THREADS / BLOCK_DIM < 16 ? COARSEN_THREADS / BLOCK_DIM : 16)
-#define COARSEN_TILE     (BLOCK_DIM * COARSEN_LENGTH - COARSEN_ITEMS) // likewise, of a block
-#define COARSEN_AT_ONCE  3 // vectors that a thread has in flight
+#define COARSEN_RESIDENT      (COARSEN_THREADS / BLOCK_DIM < 16 ? COARSEN_THREADS / BLOCK_DIM : 16)
+// The same of blocks that have twice the registers, or more.
+#define COARSEN_WIDE_RESIDENT (BLOCK_DIM < 64 ? 16 : 1024 / BLOCK_DIM)
+// Threads of a small block; and so many of these blocks a multiprocessor can hold, at the most.
+#define COARSEN_SMALL         (BLOCK_DIM < 64 ? BLOCK_DIM : 64)
+#define COARSEN_SMALL_RESIDENT                                                                     \
+    (COARSEN_THREADS < 2048                 ? 16                                                   \
+     : COARSEN_THREADS / COARSEN_SMALL < 32 ? COARSEN_THREADS / COARSEN_SMALL                      \
+                                            : 32)
+// Vectors that a thread has in flight; and a thread of a wide block, which has more registers: but bytes take one each.
+#define COARSEN_AT_ONCE      3
+#define COARSEN_WIDE_AT_ONCE (COARSEN_ITEMS > 8 ? COARSEN_AT_ONCE : 8)
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
@@ -591,6 +605,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1)
 }
 
 // ---- Few elements: a block per group of segments -----------------------------------------------------
+// threads: of a block, a constant.
 
 // The last of `count` boundaries, the first of which is at `element` or before it, that is.
 COARSEN_DEVICE size_t COARSEN_(boundary_at)(const COARSEN_OFFSET *offsets, size_t count,
@@ -635,15 +650,15 @@ COARSEN_DEVICE bool COARSEN_(last_of)(unsigned long long *counter, size_t blocks
 }
 
 // Begins to copy the elements from one up to another, a tile or fewer, to shared memory. Where the first one is then.
-COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(copy_elements)(COARSEN_(arrays) arrays, size_t begin,
-                                                           size_t end)
+COARSEN_INLINE const COARSEN_TYPE *COARSEN_(copy_elements)(COARSEN_(arrays) arrays, size_t begin,
+                                                           size_t end, unsigned int threads)
 {
     COARSEN_(vector) *const stage = (COARSEN_(vector) *)coarsen_shared;
     const size_t from = (begin + arrays.skip) / COARSEN_ITEMS * COARSEN_ITEMS; // as in copy_tile
     const size_t stop = arrays.n + arrays.skip;
 #pragma unroll 1
     for (size_t element = from + threadIdx.x * COARSEN_ITEMS; element < end + arrays.skip;
-         element += BLOCK_DIM * COARSEN_ITEMS) {
+         element += threads * COARSEN_ITEMS) {
         const COARSEN_TYPE *const at = arrays.in + (element - arrays.skip);
         COARSEN_(vector) *const to = stage + (element - from) / COARSEN_ITEMS;
         if (element < arrays.skip || element + COARSEN_ITEMS > stop)
@@ -659,10 +674,11 @@ COARSEN_DEVICE const COARSEN_TYPE *COARSEN_(copy_elements)(COARSEN_(arrays) arra
 
 // What a thread has of `length` neighbours, `each` of them. If there are fewer than that, the first threads have none: the
 // identity is one on the left only. index: of the first in its segment.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsigned int length,
-                                                unsigned int each, size_t index)
+COARSEN_INLINE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsigned int length,
+                                                unsigned int each, size_t index,
+                                                unsigned int threads)
 {
-    const unsigned int none = each * BLOCK_DIM - length;
+    const unsigned int none = each * threads - length;
     COARSEN_ACC sum = COARSEN_(identity)();
 #pragma unroll 4
     for (unsigned int i = threadIdx.x * each; i < (threadIdx.x + 1) * each; i++)
@@ -671,71 +687,86 @@ COARSEN_DEVICE COARSEN_ACC COARSEN_(neighbours)(const COARSEN_TYPE *from, unsign
     return sum;
 }
 
+// What all threads of a block have, combined, in all threads.
+COARSEN_INLINE COARSEN_ACC COARSEN_(all_of_block)(COARSEN_ACC sum, unsigned int threads)
+{
+    COARSEN_SHARED(COARSEN_ACC, totals, COARSEN_WARPS);
+    sum = COARSEN_(warp_inclusive)(sum);
+    if (threadIdx.x % 32 == 31)
+        totals[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = totals[0];
+#pragma unroll
+    for (unsigned int w = 1; w < threads / 32; w++)
+        sum = COARSEN_(op)(sum, totals[w]);
+    return sum;
+}
+
 // The elements from one up to another, combined by a block, in all threads, in any order: each thread takes vectors as they
 // come, and the block meets once. 32 bits, as registers are few; a tile, which is no more than a part of the memory per
 // block, has less than 2^32 elements.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(all_in_any_order)(COARSEN_(arrays) arrays, size_t begin,
-                                                      size_t end, size_t index)
+COARSEN_INLINE COARSEN_ACC COARSEN_(all_in_any_order)(COARSEN_(arrays) arrays, size_t begin,
+                                                      size_t end, size_t index,
+                                                      unsigned int threads, unsigned int at_once)
 {
     const COARSEN_TYPE *const from = arrays.in + begin;
     const unsigned int length = (unsigned int)(end - begin);
     const size_t misaligned = -(size_t)from % sizeof(COARSEN_(vector));
     const unsigned int head = (unsigned int)coarsen_min(length, misaligned / sizeof(COARSEN_TYPE));
     const unsigned int vectors = (length - head) / COARSEN_ITEMS;
-    COARSEN_ACC sum = COARSEN_(identity)(), all;
+    COARSEN_ACC sum = COARSEN_(identity)();
     if (threadIdx.x < length - vectors * COARSEN_ITEMS) { // in no vector
         const unsigned int i =
             threadIdx.x < head ? threadIdx.x : threadIdx.x + vectors * COARSEN_ITEMS;
         sum = COARSEN_(lift)(from[i], index + i);
     }
 #pragma unroll 1
-    for (unsigned int v = threadIdx.x; v < vectors; v += COARSEN_AT_ONCE * BLOCK_DIM) {
+    for (unsigned int v = threadIdx.x; v < vectors; v += at_once * threads) {
         const unsigned int first = head + v * COARSEN_ITEMS;
         const COARSEN_(vector) *const next = (const COARSEN_(vector) *)(from + first);
-        COARSEN_(vector) load[COARSEN_AT_ONCE];
+        COARSEN_(vector)
+        load[COARSEN_WIDE_AT_ONCE > COARSEN_AT_ONCE ? COARSEN_WIDE_AT_ONCE : COARSEN_AT_ONCE];
 #pragma unroll
-        for (unsigned int k = 0; k < COARSEN_AT_ONCE; k++)
-            if (v + k * BLOCK_DIM < vectors)
-                load[k] = COARSEN_(load_vector)(next + k * BLOCK_DIM);
+        for (unsigned int k = 0; k < at_once; k++)
+            if (v + k * threads < vectors)
+                load[k] = COARSEN_(load_vector)(next + k * threads);
 #pragma unroll
-        for (unsigned int k = 0; k < COARSEN_AT_ONCE; k++)
-            if (v + k * BLOCK_DIM < vectors)
+        for (unsigned int k = 0; k < at_once; k++)
+            if (v + k * threads < vectors)
 #pragma unroll
                 for (unsigned int j = 0; j < COARSEN_ITEMS; j++)
                     sum = COARSEN_(op)(
                         sum, COARSEN_(lift)(load[k].item[j],
-                                            index + first + k * BLOCK_DIM * COARSEN_ITEMS + j));
+                                            index + first + k * threads * COARSEN_ITEMS + j));
     }
-    COARSEN_(inclusive)(sum, &all);
-    return all;
+    return COARSEN_(all_of_block)(sum, threads);
 }
 
 // The same, in their order. Few are read where they are; many are copied first, tile by tile, as neighbours of a thread are
 // far from those of the next one then.
-COARSEN_DEVICE COARSEN_ACC COARSEN_(all_in_order)(COARSEN_(arrays) arrays, size_t begin, size_t end,
-                                                  size_t index)
+COARSEN_INLINE COARSEN_ACC COARSEN_(all_in_order)(COARSEN_(arrays) arrays, size_t begin, size_t end,
+                                                  size_t index, unsigned int threads)
 {
-    COARSEN_ACC all, some;
-    if (end - begin <= 4 * BLOCK_DIM) {
+    if (end - begin <= 4 * threads) {
         const unsigned int length = (unsigned int)(end - begin);
-        COARSEN_(inclusive)
-        (COARSEN_(neighbours)(arrays.in + begin, length, (length + BLOCK_DIM - 1) / BLOCK_DIM,
-                              index),
-         &all);
-        return all;
+        return COARSEN_(all_of_block)(COARSEN_(neighbours)(arrays.in + begin, length,
+                                                           (length + threads - 1) / threads, index,
+                                                           threads),
+                                      threads);
     }
-    all = COARSEN_(identity)();
+    COARSEN_ACC all = COARSEN_(identity)();
 #pragma unroll 1
-    for (size_t tile = begin; tile < end; tile += COARSEN_TILE) {
-        const unsigned int length = (unsigned int)coarsen_min(end - tile, COARSEN_TILE);
-        const COARSEN_TYPE *const from = COARSEN_(copy_elements)(arrays, tile, tile + length);
+    for (size_t tile = begin; tile < end; tile += COARSEN_TILE_OF(threads)) {
+        const unsigned int length = (unsigned int)coarsen_min(end - tile, COARSEN_TILE_OF(threads));
+        const COARSEN_TYPE *const from =
+            COARSEN_(copy_elements)(arrays, tile, tile + length, threads);
         COARSEN_(copies_wait)(0);
         __syncthreads();
         // An odd number, so that the threads' first ones are in different banks.
-        COARSEN_(inclusive)
-        (COARSEN_(neighbours)(from, length, (length + BLOCK_DIM - 1) / BLOCK_DIM | 1,
-                              index + (tile - begin)),
-         &some);
+        const COARSEN_ACC some = COARSEN_(all_of_block)(
+            COARSEN_(neighbours)(from, length, (length + threads - 1) / threads | 1,
+                                 index + (tile - begin), threads),
+            threads);
         all = COARSEN_(op)(all, some);
     }
     return all;
@@ -755,7 +786,7 @@ COARSEN_DEVICE void COARSEN_(add_group)(COARSEN_(arrays) arrays, const COARSEN_O
     COARSEN_ACC *const warp_sums = sums + BLOCK_DIM;
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
-    const COARSEN_TYPE *const elements = COARSEN_(copy_elements)(arrays, begin, end);
+    const COARSEN_TYPE *const elements = COARSEN_(copy_elements)(arrays, begin, end, BLOCK_DIM);
     // A thread has an odd number of neighbours, so that the threads' first ones are in different banks. It begins at the
     // last head there.
     const unsigned int places = (unsigned int)(end - begin);
@@ -820,12 +851,12 @@ COARSEN_DEVICE void COARSEN_(add_group)(COARSEN_(arrays) arrays, const COARSEN_O
 }
 
 // Which of so many groups has that element; or ~0. Each step leaves one of as many parts as a block has threads.
-COARSEN_DEVICE size_t COARSEN_(group_at)(const COARSEN_OFFSET *offsets, size_t groups, size_t each,
-                                         size_t element)
+COARSEN_INLINE size_t COARSEN_(group_at)(const COARSEN_OFFSET *offsets, size_t groups, size_t each,
+                                         size_t element, unsigned int threads)
 {
     size_t first = 0, step;
     do {
-        step = coarsen_ceil_div(groups, BLOCK_DIM);
+        step = coarsen_ceil_div(groups, threads);
         const size_t place = threadIdx.x * step;
         const size_t before = (size_t)__syncthreads_count(
             place < groups && (size_t)offsets[(first + place) * each] <= element);
@@ -852,13 +883,13 @@ COARSEN_DEVICE unsigned int COARSEN_(multiple_of)(unsigned int groups)
     return blockIdx.x < groups ? 0 : blockIdx.x - groups + 1;
 }
 
-COARSEN_DEVICE size_t COARSEN_(group_of)(COARSEN_(arrays) arrays, unsigned int groups, size_t each,
-                                         size_t tile)
+COARSEN_INLINE size_t COARSEN_(group_of)(COARSEN_(arrays) arrays, unsigned int groups, size_t each,
+                                         size_t tile, unsigned int threads)
 {
     return blockIdx.x < groups
                ? blockIdx.x
                : COARSEN_(group_at)(arrays.offsets, coarsen_ceil_div(arrays.segments, each), each,
-                                    COARSEN_(multiple_of)(groups) * tile);
+                                    COARSEN_(multiple_of)(groups) * tile, threads);
 }
 
 COARSEN_DEVICE COARSEN_(share) COARSEN_(share_of)(COARSEN_(arrays) arrays, size_t group,
@@ -889,15 +920,15 @@ COARSEN_DEVICE COARSEN_(share) COARSEN_(share_of)(COARSEN_(arrays) arrays, size_
 enum { COARSEN_(words_of_cut) = 1 + 2 * COARSEN_(words_of_slot) };
 
 // Puts together what was cut, in the last block of a group.
-COARSEN_DEVICE void COARSEN_(join)(COARSEN_(arrays) arrays, COARSEN_(share) share, size_t tile,
-                                   unsigned long long *scratch)
+COARSEN_INLINE void COARSEN_(join)(COARSEN_(arrays) arrays, COARSEN_(share) share, size_t tile,
+                                   unsigned long long *scratch, unsigned int threads)
 {
     if (!COARSEN_(last_of)(scratch + share.before * COARSEN_(words_of_cut), share.tiles))
         return;
     const COARSEN_OFFSET *const offsets = arrays.offsets + share.first;
     const unsigned int words = COARSEN_(words_of_cut), lane = threadIdx.x % 32;
 #pragma unroll 1
-    for (size_t t = 1 + threadIdx.x / 32; t < share.tiles; t += COARSEN_WARPS) {
+    for (size_t t = 1 + threadIdx.x / 32; t < share.tiles; t += threads / 32) {
         const size_t cut = share.begin + t * tile;
         const size_t s = COARSEN_(boundary_at)(offsets, share.count, cut);
         const size_t at = (size_t)offsets[s], next = (size_t)offsets[s + 1];
@@ -924,43 +955,68 @@ COARSEN_DEVICE void COARSEN_(join)(COARSEN_(arrays) arrays, COARSEN_(share) shar
     }
 }
 
-// A block per segment.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
-    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, unsigned int groups, unsigned int tile_log,
-                         unsigned long long *cuts)
+// A block per segment, of so many threads, each of which has so many vectors in flight.
+COARSEN_INLINE void COARSEN_(add_segment)(COARSEN_(arrays) arrays, unsigned int groups,
+                                          unsigned int tile_log, unsigned long long *cuts,
+                                          unsigned int threads, unsigned int at_once)
 {
     const size_t tile = (size_t)1 << tile_log; // so that the compiler need not divide
     if (arrays.count)
         arrays.segments = *arrays.count;
-    const size_t group = COARSEN_(group_of)(arrays, groups, 1, tile);
+    const size_t group = COARSEN_(group_of)(arrays, groups, 1, tile, threads);
     COARSEN_(share)
     share = COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), 1, tile);
     if (share.tiles == 0)
         return;
     const size_t begin = share.begin + share.tile * tile;
     const size_t end = coarsen_min(begin + tile, share.end);
-    const COARSEN_ACC all = COARSEN_COMMUTES
-                                ? COARSEN_(all_in_any_order)(arrays, begin, end, share.tile * tile)
-                                : COARSEN_(all_in_order)(arrays, begin, end, share.tile * tile);
+    const COARSEN_ACC all =
+        COARSEN_COMMUTES
+            ? COARSEN_(all_in_any_order)(arrays, begin, end, share.tile * tile, threads, at_once)
+            : COARSEN_(all_in_order)(arrays, begin, end, share.tile * tile, threads);
     if (share.tiles == 1) {
         if (threadIdx.x == 0)
             arrays.out[blockIdx.x] = all; // who takes a multiple has no segment of one tile
         return;
     }
-    // Found again, so that the registers are free until here.
-    share = COARSEN_(share_of)(arrays, COARSEN_(group_of)(arrays, groups, 1, tile),
-                               COARSEN_(multiple_of)(groups), 1, tile);
+    // Where registers are few, found again, so that they are free until here.
+    if (at_once <= COARSEN_AT_ONCE)
+        share = COARSEN_(share_of)(arrays, COARSEN_(group_of)(arrays, groups, 1, tile, threads),
+                                   COARSEN_(multiple_of)(groups), 1, tile);
     unsigned long long *const cut =
         cuts + (size_t)(share.before + share.tile) * COARSEN_(words_of_cut) + 1;
     if (threadIdx.x == 0)
         COARSEN_(leave)
     (share.tile + 1 < share.tiles ? cut : cut - COARSEN_(words_of_cut) + COARSEN_(words_of_slot), 1,
      all);
-    COARSEN_(join)(arrays, share, tile, cuts);
+    COARSEN_(join)(arrays, share, tile, cuts, threads);
+}
+
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_RESIDENT)
+    COARSEN_(few_kernel)(COARSEN_(arrays) arrays, unsigned int groups, unsigned int tile_log,
+                         unsigned long long *cuts)
+{
+    COARSEN_(add_segment)(arrays, groups, tile_log, cuts, BLOCK_DIM, COARSEN_AT_ONCE);
+}
+
+// For short segments, so that many are under way at once.
+COARSEN_KERNEL void __launch_bounds__(COARSEN_SMALL, COARSEN_SMALL_RESIDENT)
+    COARSEN_(small_kernel)(COARSEN_(arrays) arrays, unsigned int groups, unsigned int tile_log,
+                           unsigned long long *cuts)
+{
+    COARSEN_(add_segment)(arrays, groups, tile_log, cuts, COARSEN_SMALL, COARSEN_AT_ONCE);
+}
+
+// For so few blocks that each has room for more registers.
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_WIDE_RESIDENT)
+    COARSEN_(wide_kernel)(COARSEN_(arrays) arrays, unsigned int groups, unsigned int tile_log,
+                          unsigned long long *cuts)
+{
+    COARSEN_(add_segment)(arrays, groups, tile_log, cuts, BLOCK_DIM, COARSEN_WIDE_AT_ONCE);
 }
 
 // A block per group of segments.
-COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1024 / BLOCK_DIM)
+COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, COARSEN_WIDE_RESIDENT)
     COARSEN_(group_kernel)(COARSEN_(arrays) arrays, unsigned int groups, size_t each,
                            unsigned long long *cuts)
 {
@@ -970,7 +1026,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1024 / BLOCK_DIM)
         if (each == 0)
             return;
     }
-    const size_t group = COARSEN_(group_of)(arrays, groups, each, COARSEN_TILE);
+    const size_t group = COARSEN_(group_of)(arrays, groups, each, COARSEN_TILE, BLOCK_DIM);
     const COARSEN_(share) share =
         COARSEN_(share_of)(arrays, group, COARSEN_(multiple_of)(groups), each, COARSEN_TILE);
     if (share.tiles == 0)
@@ -984,7 +1040,7 @@ COARSEN_KERNEL void __launch_bounds__(BLOCK_DIM, 1024 / BLOCK_DIM)
      cut - COARSEN_(words_of_cut) + COARSEN_(words_of_slot),
      share.tile + 1 < share.tiles ? cut : NULL);
     if (share.tiles > 1)
-        COARSEN_(join)(arrays, share, COARSEN_TILE, cuts);
+        COARSEN_(join)(arrays, share, COARSEN_TILE, cuts, BLOCK_DIM);
 }
 
 #ifndef __CUDACC_RTC__
@@ -994,10 +1050,16 @@ COARSEN_HOST size_t COARSEN_(few)(cudaError_t *status)
     return COARSEN_FEW_TILES * coarsen_attribute(cudaDevAttrMultiProcessorCount, status);
 }
 
-// Multiples of a tile's size that an array has, at the most.
+// Multiples of a tile's size that any array has, at the most.
 COARSEN_HOST size_t COARSEN_(multiples)(size_t few)
 {
     return COARSEN_FEW_TILES > 0 && COARSEN_FEW_TILES < 32 ? few / COARSEN_FEW_TILES * 32 : few;
+}
+
+// The same of an array of few elements.
+COARSEN_HOST size_t COARSEN_(few_multiples)(size_t n, size_t few)
+{
+    return coarsen_min(n / (COARSEN_TILE / 2), COARSEN_(multiples)(few));
 }
 
 COARSEN_HOST bool COARSEN_(is_few)(size_t n, size_t segments, size_t few)
@@ -1018,10 +1080,27 @@ COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t n, size_t segments)
                          COARSEN_WARPS;
     const size_t bytes = COARSEN_(words_of_cut) * sizeof(unsigned long long);
     if (COARSEN_(is_few)(n, segments, few))
-        return 16 + coarsen_min(n / (COARSEN_TILE / 2), cuts) * bytes;
+        return 16 + COARSEN_(few_multiples)(n, few) * bytes;
     return cuts * bytes +
            COARSEN_(look_back_bytes)(coarsen_min(
                tiles, coarsen_attribute(cudaDevAttrMultiProcessorCount, &status) * (2048 / 32)));
+}
+
+// The size at which blocks of so many threads cut long segments, as a power of 2: a tile, or less, times 2^more. Of many
+// elements blocks need not be so many; and there are no more multiples than `most`.
+COARSEN_HOST unsigned int COARSEN_(cut_log)(size_t n, size_t threads, unsigned int more,
+                                            size_t processors, size_t most)
+{
+    const size_t enough = 4 * processors * (BLOCK_DIM / threads);
+    unsigned int log = 0;
+    while ((size_t)2 << log <= COARSEN_TILE_OF(threads))
+        log++;
+    log += more;
+    for (unsigned int k = 0; k < 3 && (size_t)1 << log < n / enough; k++)
+        log++;
+    while (n >> log > most)
+        log++;
+    return log;
 }
 
 // arrays: what a launcher got.
@@ -1051,40 +1130,54 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
     const size_t few = COARSEN_(few)(&status), cuts = COARSEN_(multiples)(few);
     const size_t room = processors * (2048 / BLOCK_DIM); // for blocks
     const size_t n = arrays.n, segments = arrays.segments, mean = n / segments;
+    const size_t bytes_each = mean * sizeof(*arrays.in);
     const bool is_few = COARSEN_(is_few)(n, segments, few);
-    const size_t bytes_each = (segments <= 8 * room ? 8 : 28) * BLOCK_DIM;
+    const bool may = COARSEN_FEW_TILES > 0 && segments < 0x70000000; // have a block per segment
+    // With less than a vector for each of its threads, those of a small block mostly wait for each other; with more than six,
+    // it takes several rounds where a larger block takes one. And eight waves of small blocks take no longer than a search.
+    const bool is_small = may && segments > room &&
+                          segments <= 8 * processors * coarsen_min(2048 / COARSEN_SMALL, 32) &&
+                          bytes_each >= 16 * COARSEN_SMALL && bytes_each <= 96 * COARSEN_SMALL;
     const bool is_long =
-        COARSEN_FEW_TILES > 0 && segments < 0x70000000 && mean * sizeof(*arrays.in) >= bytes_each;
+        is_small || (may && bytes_each >= (segments <= 8 * room ? 8 : 28) * BLOCK_DIM);
     unsigned long long *const words = (unsigned long long *)scratch;
     if (COARSEN_ITEMS > 1)
         arrays.skip = (size_t)arrays.in % sizeof(COARSEN_(vector)) / sizeof(*arrays.in);
     if (status == cudaSuccess && (is_few || is_long)) {
         const size_t each = is_long || segments <= room ? 1 : coarsen_ceil_div(segments, 2 * few);
         const size_t groups = coarsen_ceil_div(segments, each);
-        // Where a long segment is cut. If most are shorter than a tile, four tiles take no longer than blocks that meet;
-        // and of many elements blocks need not be so many.
-        unsigned int tile_log = 0;
-        while ((size_t)2 << tile_log <= COARSEN_TILE)
-            tile_log++;
-        tile_log += mean <= COARSEN_TILE ? 2 : 0;
-        for (unsigned int k = 0; k < 3 && (size_t)1 << tile_log < n / (4 * processors); k++)
-            tile_log++;
-        while ((size_t)1 << tile_log < coarsen_ceil_div(n, cuts))
-            tile_log++;
+        const size_t most = is_few ? COARSEN_(few_multiples)(n, few) : cuts;
+        const size_t threads = is_small ? COARSEN_SMALL : BLOCK_DIM;
+        // If most segments are shorter than a tile, four tiles take no longer than blocks that meet; nor do they in small
+        // blocks, and in wide ones, which have more on their way. There eight take no longer, if next to none is cut then.
+        const unsigned int more = is_small || mean <= COARSEN_TILE ? 2 : 0;
+        const unsigned int wide_more =
+            mean <= 4 * COARSEN_TILE && n <= 3 * 8 * COARSEN_TILE ? 3 : 2;
+        unsigned int tile_log = COARSEN_(cut_log)(n, BLOCK_DIM, wide_more, processors, most);
+        const bool is_wide =
+            !is_small && groups + (n >> tile_log) <= processors * COARSEN_WIDE_RESIDENT;
+        if (!is_wide)
+            tile_log = COARSEN_(cut_log)(n, threads, more, processors, most);
         const size_t tile = each > 1 ? COARSEN_TILE : (size_t)1 << tile_log;
-        const size_t bytes = COARSEN_ROWS * BLOCK_DIM * sizeof(COARSEN_(vector)) +
-                             (each > 1 ? (BLOCK_DIM + COARSEN_WARPS) * sizeof(COARSEN_ACC) : 0);
-        const void *const kernel =
-            each > 1 ? (const void *)COARSEN_(group_kernel) : (const void *)COARSEN_(few_kernel);
         const size_t multiples = n > 0 ? (n - 1) / tile : 0;
+        const size_t bytes =
+            (each > 1 || !COARSEN_COMMUTES ? COARSEN_ROWS * threads * sizeof(COARSEN_(vector))
+                                           : 0) +
+            (each > 1 ? (BLOCK_DIM + COARSEN_WARPS) * sizeof(COARSEN_ACC) : 0);
+        void (*const kernel)(COARSEN_(arrays), unsigned int, unsigned int, unsigned long long *) =
+            is_wide    ? COARSEN_(wide_kernel)
+            : is_small ? COARSEN_(small_kernel)
+                       : COARSEN_(few_kernel);
         const cudaLaunchConfig_t config =
-            coarsen_launch_config(groups + multiples, BLOCK_DIM, bytes, stream);
-        status = coarsen_let_share(kernel, bytes, COARSEN_WARPS * sizeof(COARSEN_ACC) + 256);
+            coarsen_launch_config(groups + multiples, threads, bytes, stream);
+        status = coarsen_let_share(each > 1 ? (const void *)COARSEN_(group_kernel)
+                                            : (const void *)kernel,
+                                   bytes, COARSEN_WARPS * sizeof(COARSEN_ACC) + 256);
         if (status == cudaSuccess)
             status = each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(group_kernel), arrays,
                                                    (unsigned int)groups, each, words + 2)
-                              : cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays,
-                                                   (unsigned int)groups, tile_log, words + 2);
+                              : cudaLaunchKernelEx(&config, kernel, arrays, (unsigned int)groups,
+                                                   tile_log, words + 2);
         return status;
     }
     if (status == cudaSuccess)
@@ -1141,8 +1234,13 @@ COARSEN_HOST cudaError_t COARSEN_(launch_counted)(const COARSEN_TYPE *in, size_t
 #undef COARSEN_LENGTH
 #undef COARSEN_PLACES
 #undef COARSEN_RUN
+#undef COARSEN_TILE_OF
 #undef COARSEN_TILE
+#undef COARSEN_SMALL
+#undef COARSEN_SMALL_RESIDENT
+#undef COARSEN_WIDE_RESIDENT
 #undef COARSEN_AT_ONCE
+#undef COARSEN_WIDE_AT_ONCE
 #undef COARSEN_THREADS
 #undef COARSEN_RESIDENT
 
