@@ -1164,20 +1164,22 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, void *scratch,
             (each > 1 || !COARSEN_COMMUTES ? COARSEN_ROWS * threads * sizeof(COARSEN_(vector))
                                            : 0) +
             (each > 1 ? (BLOCK_DIM + COARSEN_WARPS) * sizeof(COARSEN_ACC) : 0);
-        void (*const kernel)(COARSEN_(arrays), unsigned int, unsigned int, unsigned long long *) =
-            is_wide    ? COARSEN_(wide_kernel)
-            : is_small ? COARSEN_(small_kernel)
-                       : COARSEN_(few_kernel);
+        const void *const kernel = each > 1   ? (const void *)COARSEN_(group_kernel)
+                                   : is_wide  ? (const void *)COARSEN_(wide_kernel)
+                                   : is_small ? (const void *)COARSEN_(small_kernel)
+                                              : (const void *)COARSEN_(few_kernel);
         const cudaLaunchConfig_t config =
             coarsen_launch_config(groups + multiples, threads, bytes, stream);
-        status = coarsen_let_share(each > 1 ? (const void *)COARSEN_(group_kernel)
-                                            : (const void *)kernel,
-                                   bytes, COARSEN_WARPS * sizeof(COARSEN_ACC) + 256);
+        status = coarsen_let_share(kernel, bytes, COARSEN_WARPS * sizeof(COARSEN_ACC) + 256);
         if (status == cudaSuccess)
-            status = each > 1 ? cudaLaunchKernelEx(&config, COARSEN_(group_kernel), arrays,
-                                                   (unsigned int)groups, each, words + 2)
-                              : cudaLaunchKernelEx(&config, kernel, arrays, (unsigned int)groups,
-                                                   tile_log, words + 2);
+            status = each > 1   ? cudaLaunchKernelEx(&config, COARSEN_(group_kernel), arrays,
+                                                     (unsigned int)groups, each, words + 2)
+                     : is_wide  ? cudaLaunchKernelEx(&config, COARSEN_(wide_kernel), arrays,
+                                                     (unsigned int)groups, tile_log, words + 2)
+                     : is_small ? cudaLaunchKernelEx(&config, COARSEN_(small_kernel), arrays,
+                                                     (unsigned int)groups, tile_log, words + 2)
+                                : cudaLaunchKernelEx(&config, COARSEN_(few_kernel), arrays,
+                                                     (unsigned int)groups, tile_log, words + 2);
         return status;
     }
     if (status == cudaSuccess)
