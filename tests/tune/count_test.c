@@ -344,9 +344,9 @@ int main(void)
                 &(tune_setting){{256, 2}}, 1 << 19, 0.02, "histogram of skewed data");
     test_scaled(COMMAND("matmul", "--n", "256"), matmul, &(tune_setting){{32, 64, 32, 4, 8, 4, 4}},
                 1e7, 0.02, "matmul");
-    // Blocks that take tickets, and wait for one another.
+    // Blocks that take tickets, and wait for one another; and small blocks, each of a segment.
     static const char *const scan[] = {"tuned_kernel", "tuned_short_kernel", NULL};
-    static const char *const sums[] = {"sums_kernel", NULL};
+    static const char *const sums[] = {"sums_kernel", "sums_small_kernel", NULL};
     // The first tiles have fewer to look back at; and a search takes the more steps the more there is.
     test_scaled(COMMAND("scan", "--n", "2^20"), scan, &(tune_setting){{64, 1}}, 1 << 19, 0.06,
                 "scan");
