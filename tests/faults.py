@@ -1515,6 +1515,7 @@ FAULTS = {
         ("lose the rounds that a warp has had", "        round -= (end - first + (1u << each_log) - 1) >> each_log;\n", "        round = threadIdx.x / 32;\n        round += BLOCK_DIM;\n"),
         ("list segments at one place", "of.lists[c][first + (unsigned int)__popc(mine & ((1u << lane) - 1))] = slot;", "of.lists[c][first] = slot;"),
         ("count no chunks of longer segments", "1ULL << 32 | COARSEN_(chunks)(of, slot.count)", "1ULL << 32 | 1"),
+        ("forget the jobs of the lists before the merges", "number -= listed;", ";"),
         ("end the merges a stage early", "if (chunks == 0 || number / chunks >= all_stages)", "if (chunks == 0 || number / chunks + 1 >= all_stages)"),
         ("give a tile's warps one run", "const unsigned int own = t / 32 * 32 * many;", "const unsigned int own = 0 * many;"),
         ("overwrite values that other warps need", f"    {BARRIER} // all are read, and may be overwritten\n", ""),

@@ -214,6 +214,11 @@ static const lengths all_lengths[] = {
                 : s % 12 == 7 ? tile + 1 + bits % tile
                               : (size_t)(bits % (warp + 1) / 4);
      }},
+    {"more than a tile among those of some warps",
+     [](uint64_t bits, size_t s, size_t warp, size_t tile) {
+         return s % 4 == 1 ? 2 * tile + 1 + bits % tile
+                           : (size_t)(warp + 1 + bits % (tile - warp + 1));
+     }},
     {"few long among tiny ones",
      [](uint64_t bits, size_t s, size_t, size_t tile) {
          return s % 120 == 20 ? 4 * tile + 1 + bits % tile : (size_t)(bits % 6);

@@ -493,6 +493,7 @@ COARSEN_INLINE void COARSEN_(merge_tile)(COARSEN_(arrays) arrays, size_t n, unsi
         }
         return;
     }
+
     COARSEN_(run) a = COARSEN_(run_of)(parts[0].at, parts[0].count);
     COARSEN_(run) b = COARSEN_(run_of)(parts[2].at, parts[2].count);
     const COARSEN_TYPE *both = keys;

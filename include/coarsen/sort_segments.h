@@ -1101,11 +1101,12 @@ COARSEN_HOST cudaError_t COARSEN_(start)(COARSEN_(arrays) arrays, COARSEN_(segme
         each = coarsen_ceil_div(of.segments, wave * (waves > least ? waves : least));
     }
     // Blocks of few segments take so many each as make one wave.
-    if (few)
-        for (each = 1;
-             each < threads / 32 &&
-             each * processors * COARSEN_FEW_RESIDENT * COARSEN_FEW_DIM / threads < of.segments;)
+    if (few) {
+        const size_t at_a_time = processors * COARSEN_FEW_RESIDENT * COARSEN_FEW_DIM / threads;
+        each = 1;
+        while (each < threads / 32 && each * at_a_time < of.segments)
             each *= 2;
+    }
     const bool some_longer = few          ? n > most
                              : of.offsets ? n > COARSEN_SHORT
                                           : of.width > COARSEN_SHORT;

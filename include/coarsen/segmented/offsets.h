@@ -136,9 +136,10 @@ static_assert(COARSEN_FEW_TILES >= 0 && COARSEN_FEW_TILES <= 64,
     (COARSEN_THREADS < 2048                 ? 16                                                   \
      : COARSEN_THREADS / COARSEN_SMALL < 32 ? COARSEN_THREADS / COARSEN_SMALL                      \
                                             : 32)
-// Vectors that a thread has in flight; and a thread of a wide block, which has more registers: but bytes take one each.
+// Vectors that a thread has in flight; and a thread of a wide block, which has more registers: but bytes take one each, and
+// elements of more than 16 bytes more than a vector has.
 #define COARSEN_AT_ONCE      3
-#define COARSEN_WIDE_AT_ONCE (COARSEN_ITEMS > 8 ? COARSEN_AT_ONCE : 8)
+#define COARSEN_WIDE_AT_ONCE (COARSEN_ITEMS > 8 || sizeof(COARSEN_TYPE) > 16 ? COARSEN_AT_ONCE : 8)
 #define COARSEN_ALIGN                                                                              \
     (16 % sizeof(COARSEN_ACC) != 0                   ? alignof(COARSEN_ACC)                        \
      : COARSEN_ITEMS * sizeof(COARSEN_ACC) % 16 == 0 ? 16                                          \
