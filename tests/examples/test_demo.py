@@ -150,7 +150,7 @@ def test_a_wrong_rung_is_seen(tmp_path):
     wrong = {
         "Reduction": [("reduce/multiblock.h", "if (i < n)", "if (i + 1 < n)")],
         "Scan": [("scan/brent_kung.h", "if (i < n)", "if (i + 1 < n)")],
-        "Sort": [("merge_sort.h", "if (run >= count)", "if (2 * run >= count)"),  # of many keys, and of few
+        "Sort": [("merge_sort.h", "if (run >= count ||", "if (2 * run >= count ||"),  # of many keys, and of few
                  ("merge_sort.h", "arrays.out[place] = arrays.in[from];", "arrays.out[place] = arrays.in[place];")],
         "The k greatest": [("top_k.h", "if (rank < plan.k) {", "if (rank + 1 < plan.k) {")],
         "Segments": [("segmented/rows.h", "end = r < mine ? width : 0;", "end = r < mine ? width - 1 : 0;"),
