@@ -13,7 +13,7 @@ and whole.h), and prints them, with the same figures for them: first to the time
 and to how many products are slower than 0.93 of cuBLAS because of it; by its slope, and then by changes at random. With
 several files, the last one is not fitted to, but judged by: give it products of another seed. It needs NumPy and SciPy.
 Batches (shapes.py batches) may be among the files. Of halves (s/^f32/f16/), in files of their own, the costs of code
-for sm_90a are fitted likewise.
+for sm_90a are fitted likewise, and of doubles (s/^f32/f64/) those of tiles for tensor cores.
 
 The second fit leaves alone what does not change a choice. So look at the cost of a shape that is seldom chosen (the large
 one, among small products) before you take it over. Those that are left alone give all others their unit.
@@ -42,7 +42,7 @@ def present():
     And the shapes' names; how many tiles of each a multiprocessor has at a time; and how many of the last ones are of
     tall.h."""
     text = HEADER.read_text()
-    shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_little")]
+    shapes = text[text.index("#else\n        COARSEN_ROW(tiny"):text.index("        COARSEN_ROW(tensor_")]
     shapes = re.sub(r"#ifdef COARSEN_M_TRANSPOSED.*?#else", "", shapes, flags=re.S)
     number = r"([\d.e]+)"
     costs, resident = {}, {}
@@ -133,6 +133,87 @@ class Products:
         """Of each product, the plan of least cost."""
         order = np.lexsort((costs, self.of))
         return order[np.unique(self.of[order], return_index=True)[1]]
+
+
+# ---- Doubles, on tensor cores --------------------------------------------------------------------
+
+DOUBLE_REST = {  # and where in the header they are
+    "doubled": r"shape.cost \*= {0}", "add": r"add = wide \? {0}", "add_element": r"add_element = wide \? {0}",
+    "then": r"then = wide \? {0}", "element": r"\s element = wide \? {0}", "tensor_element": r"tensor_element = {0}"}
+
+
+def present_double():
+    """The costs in the header, by name; the names of the shapes for tensor cores; and how many tiles of each a
+    multiprocessor has at a time."""
+    text = HEADER.read_text()
+    number = r"([\d.e]+)"
+    costs, resident = {}, {}
+    for name, *numbers in re.findall(rf"COARSEN_ROW\(tensor_(\w+), {number}, {number}, {number}, (\d+)", text):
+        costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
+        resident[name] = int(numbers[3])
+    costs |= {name: float(re.search(where.format(number), text)[1]) for name, where in DOUBLE_REST.items()}
+    return costs, list(resident), np.array(list(resident.values()), float)
+
+
+class Doubles(Products):
+    """The same of a file of doubles, row after row: of tiles for tensor cores; and of the other tiles, which cost `doubled`
+    times as much as of floats."""
+
+    def __init__(self, path, names, resident):
+        plans, processors = self.read(path)
+        of_floats, float_names, float_resident, _ = present()
+        columns = {what: np.zeros(len(plans)) for what in (
+            "tensor", "plain", "given", "shape", "cost", "begin", "lone", "resident", "area", "whole", "inner", "waves", "depth",
+            "sums", "pack", "element", "singly")}
+        for i, row in enumerate(plans):
+            knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
+            size = {"count": 1} | {key: int(value) for key, value in re.findall(r"\b(\w+)=(\d+)", row["data"])}
+            now = {"cost": knob["cost"]}
+            if "way" not in knob:
+                now["given"] = knob["cost"]  # by narrow.h, flat.h, batched.h or whole.h: left as they are
+            else:
+                shape, area = int(knob["shape"]), knob["rows"] * knob["cols"]
+                tiles = math.ceil(size["rows"] / knob["rows"]) * math.ceil(size["cols"] / knob["cols"]) * size["count"]
+                divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
+                m_line, n_line = size["inner"] + size["pad"], size["cols"] + size["pad"]
+                if size["count"] > 1:  # whose steps count as well
+                    m_line, n_line = m_line | size["rows"] * m_line, n_line | size["inner"] * n_line
+                m_singly, n_singly = ((size["apart"] | line) % 2 != 0 for line in (m_line, n_line))
+                now |= {
+                    "area": area, "inner": size["inner"], "depth": knob["depth"],
+                    "whole": math.ceil(knob["whole"] / processors) if divided == 0 else knob["whole"] // processors,
+                    "waves": WAVES[int(knob["way"] % PACKING_WAYS - 1) % len(WAVES)] if divided else 0,
+                    "sums": divided * knob["parts"] * area / processors}
+                if shape >= len(float_names):
+                    at = shape - len(float_names)
+                    now |= {"tensor": True, "shape": at, "resident": resident[at], "singly": m_singly or n_singly}
+                else:
+                    name = float_names[shape]
+                    now |= {"plain": of_floats[f"{name} cost"], "begin": of_floats[f"{name} begin"],
+                            "lone": of_floats[f"{name} lone"], "resident": float_resident[shape],
+                            "element": n_singly and knob["packed"] == 0,
+                            "pack": (knob["packed"] > 0) * of_floats["pack_launch"] +
+                                    of_floats["pack_element"] * size["inner"] * knob["packed"] / processors}
+            for what, value in now.items():
+                columns[what][i] = value
+        self.column = columns
+
+    def costs(self, by, names):
+        """As NAME_plan_of counts them."""
+        column = self.column
+        shape, tensor = column["shape"].astype(int), column["tensor"] > 0
+        cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
+        cost = np.where(tensor, cost, column["plain"] * by["doubled"])
+        begin, lone = np.where(tensor, begin, column["begin"]), np.where(tensor, lone, column["lone"])
+        slower = np.where(column["element"] > 0, by["element"], np.where(column["singly"] > 0, by["tensor_element"], 1))
+
+        def waves(count, depth):
+            return ((count + lone * np.ceil(count / np.maximum(column["resident"], 1))) * (depth + begin / slower) *
+                    column["area"] * cost * slower)
+
+        total = waves(column["whole"], column["inner"]) + waves(column["waves"], column["depth"])
+        total += (column["waves"] > 0) * (by["add"] + (column["whole"] > 0) * by["then"]) + column["sums"] * by["add_element"]
+        return np.where(column["given"] > 0, column["given"], total + column["pack"])
 
 
 # ---- Halves, beside warp groups ------------------------------------------------------------------
@@ -305,8 +386,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="CSV")
     paths = parser.parse_args().files
-    halves = ",f16," in paths[0].read_text()
-    if halves:
+    halves, doubles = (f",{kind}," in paths[0].read_text() for kind in ("f16", "f64"))
+    if doubles:
+        by, names, resident = present_double()
+        files = [Doubles(path, names, resident) for path in paths]
+    elif halves:
         by, shapes = present_half()
         names = list(shapes)
         files = [Halves(path, shapes) for path in paths]
@@ -326,9 +410,10 @@ def main():
     for i, name in enumerate(names):
         third = "start" if f"{name} start" in now else "lone"
         numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", third))
-        row = "GROUP" if third == "start" else "TALL" if not halves and i >= len(names) - tall else "ROW"
-        print(f"    COARSEN_{row}({name}, {numbers}, ...),")
-    print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in (HALF_REST if halves else REST)))
+        row = "GROUP" if third == "start" else "ROW" if halves or doubles or i < len(names) - tall else "TALL"
+        print(f"    COARSEN_{row}({'tensor_' * doubles}{name}, {numbers}, ...),")
+    rest = HALF_REST if halves else DOUBLE_REST if doubles else REST
+    print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in rest))
     judge("fitted", judged, judged.costs(now, names))
 
 

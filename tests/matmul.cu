@@ -2213,8 +2213,14 @@ int main(void)
     check(TURNED(n_turned_f64_medium, double, false, true));
     check(TURNED(n_turned_f64_small, double, false, true));
     check(TURNED(n_turned_f64_large, double, false, true));
+    check(TURNED(n_turned_f64_tensor_narrow, double, false, true));
+    check(TURNED(n_turned_f64_tensor_flat, double, false, true));
     check(TURNED(n_turned_f64_tensor_little, double, false, true));
+    check(TURNED(n_turned_f64_tensor_small, double, false, true));
+    check(TURNED(n_turned_f64_tensor_slim, double, false, true));
+    check(TURNED(n_turned_f64_tensor_low, double, false, true));
     check(TURNED(n_turned_f64_tensor_square, double, false, true));
+    check(TURNED(n_turned_f64_tensor_wide, double, false, true));
     check(TURNED(n_turned_f64_tensor_large, double, false, true));
     check(TURNED(turned_i32_bare, int, true, true));
     check(TURNED(n_turned_f64_bare, double, false, true));

@@ -73,7 +73,7 @@
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
 // it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fifteen shapes of tiles,
-// or of eighteen where doubles have tensor cores, and of four more, tall.h's, for up to 96 columns of 4 bytes; and the tiles of
+// or of twenty-four where doubles have tensor cores, and of four more, tall.h's, for up to 96 columns of 4 bytes; and the tiles of
 // the last wave may be made in parts of the depth, which fill one to twelve waves, and whose sums are added up in order.
 // That also fills the device where P is small and the depth is great. One of the shapes takes packed operands: a kernel
 // writes M column after column and N row after row first, if they are not so, which costs the less the more each element
@@ -248,10 +248,35 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define COARSEN_SHAPE _tensor_large
 #include "matmul/tensor.h"
 
-#define COARSEN_SHAPE _tensor_square
-#define BM            64
+#define COARSEN_SHAPE  _tensor_wide
+#define BM             64
+#define COARSEN_STAGES 3
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE  _tensor_square
+#define BM             64
+#define BN             64
+#define TM             32
+#define COARSEN_STAGES 3
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_low
+#define BM            32
 #define BN            64
+#define TM            16
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_slim
+#define BM            64
+#define BN            32
 #define TM            32
+#define TN            16
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_small
+#define BM            32
+#define BN            32
+#define TM            16
 #define TN            16
 #include "matmul/tensor.h"
 
@@ -260,7 +285,22 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define BN            32
 #define BK            32
 #define TM            16
-#define TN            16
+#define TN            8
+#include "matmul/tensor.h"
+
+// And for few rows or columns.
+#define COARSEN_SHAPE  _tensor_flat
+#define BM             16
+#define TM             16
+#define COARSEN_STAGES 3
+#include "matmul/tensor.h"
+
+#define COARSEN_SHAPE _tensor_narrow
+#define BM            64
+#define BN            8
+#define BK            32
+#define TM            16
+#define TN            8
 #include "matmul/tensor.h"
 
 // The same in tiles of less depth. They take fewer registers, so that more blocks are at work; and what is left of the
@@ -391,7 +431,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
 // may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 448 of few
-// columns, 125 products of doubles and 575 of halves. But those of the large and the paired shape are set so that these
+// columns, 738 products and batches of doubles, and 575 of halves. But those of the large and the paired shape are set so that these
 // make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
@@ -471,9 +511,15 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_TALL(tall_32, 1.12, 38, 1.24, 5),
         COARSEN_TALL(tall_48, 1.1, 60.4, 0.543, 4),
 #endif
-        COARSEN_ROW(tensor_little, 1.92, 44.5, 0.349, 14, false),
-        COARSEN_ROW(tensor_square, 0.702, 62.6, 0.504, 4, false),
-        COARSEN_ROW(tensor_large, 0.661, 87, 0.0298, 1, false),
+        COARSEN_ROW(tensor_narrow, 3.53, 56.3, 0.401, 2, false),
+        COARSEN_ROW(tensor_flat, 1.36, 40.1, 1.32, 3, false),
+        COARSEN_ROW(tensor_little, 2.3, 48.3, 0.316, 3, false),
+        COARSEN_ROW(tensor_small, 1.47, 31.5, 1.55, 5, false),
+        COARSEN_ROW(tensor_slim, 1.29, 41.1, 0.987, 3, false),
+        COARSEN_ROW(tensor_low, 1.34, 29.5, 1.06, 4, false),
+        COARSEN_ROW(tensor_square, 0.604, 43.7, 1.79, 3, false),
+        COARSEN_ROW(tensor_wide, 0.536, 43.2, 1.35, 2, false),
+        COARSEN_ROW(tensor_large, 0.78, 95.1, 0.03, 1, false),
 #endif
 #undef COARSEN_ROW
 #undef COARSEN_TALL
@@ -489,7 +535,7 @@ enum {
 #else
     COARSEN_(shapes_without_tensor) = 15,
 #endif
-    COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 3,
+    COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9,
     COARSEN_(batched) = COARSEN_(shapes) + 2,
     COARSEN_(whole) = COARSEN_(batched) + 1,
     COARSEN_(whole_shapes) = 2
@@ -640,8 +686,8 @@ COARSEN_HOST COARSEN_(plan)
 {
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors; and
     // then that they wait until the whole tiles are made.
-    // To copy the tiles of N an element at a time, or tall.h's of the long operand, or of 16 bits those of both by words or
-    // elements, makes multiplications so much dearer. If N is turned on its way, that is the more the fewer rows a tile has.
+    // To copy the tiles of N an element at a time, or tall.h's of the long operand, or those of both for tensor cores (of 16
+    // bits, by words or elements), makes multiplications so much dearer. If N is turned on its way, that is the more the fewer rows a tile has.
     // apart: the same where rows of N do not begin at sectors of the cache, of 32 bytes.
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
@@ -659,12 +705,17 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 3.08e5 : 4.14e5, add_element = wide ? 111 : 86.7,
-                 element = wide ? 1.78 : 1.08, tall_element = 1.47,
+    const double add = wide ? 6.03e5 : 4.14e5, add_element = wide ? 129 : 86.7,
+                 element = wide ? 1.17 : 1.08, tall_element = 1.47, tensor_element = 1.15,
                  turned = COARSEN_N_ACROSS && !wide ? 6 : 0, apart = wide ? 1 : 1.05,
-                 then = wide ? 1e6 : 2e6;
-    const double slower = shape.tall ? tall_element : element + turned / (double)shape.rows;
-    const bool by_element = shape.tall ? of.m_unit < 16 : COARSEN_N_ACROSS || of.n_unit < 16;
+                 then = wide ? 6.68e5 : 2e6;
+    const bool tensor = s >= COARSEN_(shapes_without_tensor);
+    const double slower = tensor ? tensor_element
+                          : shape.tall ? tall_element
+                                       : element + turned / (double)shape.rows;
+    const bool by_element = tensor ? of.m_unit < 16 || of.n_unit < 16
+                            : shape.tall ? of.m_unit < 16
+                                         : COARSEN_N_ACROSS || of.n_unit < 16;
     // Shapes that take M as it is stored, take N so too, but copy vectors of it where rows are aligned. Of doubles these
     // have two.
     const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 32);
@@ -672,7 +723,7 @@ COARSEN_HOST COARSEN_(plan)
                                      : by_element && !shape.tall && !wide && !COARSEN_N_ACROSS;
 #endif
     if (sizeof(COARSEN_TYPE) == 8 && s < COARSEN_(shapes_without_tensor))
-        shape.cost *= 2; // half as many multiplications at a time
+        shape.cost *= 2.55; // half as many multiplications at a time, of twice as many bytes
     COARSEN_(plan) plan = {};
     plan.shape = s;
     if (of.count > 1 && way > 0 &&
