@@ -186,7 +186,8 @@ class Doubles(Products):
                     "sums": divided * knob["parts"] * area / processors}
                 if shape >= len(float_names):
                     at = shape - len(float_names)
-                    now |= {"tensor": True, "shape": at, "resident": resident[at], "singly": m_singly or n_singly}
+                    now |= {"tensor": True, "shape": at, "resident": resident[at], "singly": m_singly or n_singly,
+                            "inner": 16 * math.ceil(size["inner"] / 16)}
                 else:
                     name = float_names[shape]
                     now |= {"plain": of_floats[f"{name} cost"], "begin": of_floats[f"{name} begin"],

@@ -511,15 +511,15 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_TALL(tall_32, 1.12, 38, 1.24, 5),
         COARSEN_TALL(tall_48, 1.1, 60.4, 0.543, 4),
 #endif
-        COARSEN_ROW(tensor_narrow, 3.53, 56.3, 0.401, 2, false),
-        COARSEN_ROW(tensor_flat, 1.36, 40.1, 1.32, 3, false),
-        COARSEN_ROW(tensor_little, 2.3, 48.3, 0.316, 3, false),
-        COARSEN_ROW(tensor_small, 1.47, 31.5, 1.55, 5, false),
-        COARSEN_ROW(tensor_slim, 1.29, 41.1, 0.987, 3, false),
-        COARSEN_ROW(tensor_low, 1.34, 29.5, 1.06, 4, false),
-        COARSEN_ROW(tensor_square, 0.604, 43.7, 1.79, 3, false),
-        COARSEN_ROW(tensor_wide, 0.536, 43.2, 1.35, 2, false),
-        COARSEN_ROW(tensor_large, 0.78, 95.1, 0.03, 1, false),
+        COARSEN_ROW(tensor_narrow, 4.04, 44.1, 0.277, 2, false),
+        COARSEN_ROW(tensor_flat, 1.55, 25.3, 1.16, 3, false),
+        COARSEN_ROW(tensor_little, 2.42, 39.3, 0.288, 3, false),
+        COARSEN_ROW(tensor_small, 1.63, 25.8, 1.25, 5, false),
+        COARSEN_ROW(tensor_slim, 1.33, 27.8, 0.996, 3, false),
+        COARSEN_ROW(tensor_low, 1.46, 58.9, 0.796, 4, false),
+        COARSEN_ROW(tensor_square, 0.661, 47, 1.56, 3, false),
+        COARSEN_ROW(tensor_wide, 0.586, 46, 1.2, 2, false),
+        COARSEN_ROW(tensor_large, 0.778, 94.5, 0.0301, 1, false),
 #endif
 #undef COARSEN_ROW
 #undef COARSEN_TALL
@@ -705,10 +705,10 @@ COARSEN_HOST COARSEN_(plan)
 #else
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
-    const double add = wide ? 6.03e5 : 4.14e5, add_element = wide ? 129 : 86.7,
-                 element = wide ? 1.17 : 1.08, tall_element = 1.47, tensor_element = 1.15,
+    const double add = wide ? 6.2e5 : 4.14e5, add_element = wide ? 123 : 86.7,
+                 element = wide ? 5.13 : 1.08, tall_element = 1.47, tensor_element = 1.04,
                  turned = COARSEN_N_ACROSS && !wide ? 6 : 0, apart = wide ? 1 : 1.05,
-                 then = wide ? 6.68e5 : 2e6;
+                 then = wide ? 7.79e5 : 2e6;
     const bool tensor = s >= COARSEN_(shapes_without_tensor);
     const double slower = tensor ? tensor_element
                           : shape.tall ? tall_element
@@ -721,9 +721,11 @@ COARSEN_HOST COARSEN_(plan)
     const bool pack_m = shape.packed && (COARSEN_M_ACROSS || of.m_unit < 32);
     const bool pack_n = shape.packed ? COARSEN_N_ACROSS || of.n_unit < 32
                                      : by_element && !shape.tall && !wide && !COARSEN_N_ACROSS;
+    if (tensor) // multiply a whole step, whatever there is
+        of.inner = 16 * coarsen_ceil_div(of.inner, 16);
+    else if (wide)
+        shape.cost *= 2.3; // half as many multiplications at a time, of twice as many bytes
 #endif
-    if (sizeof(COARSEN_TYPE) == 8 && s < COARSEN_(shapes_without_tensor))
-        shape.cost *= 2.55; // half as many multiplications at a time, of twice as many bytes
     COARSEN_(plan) plan = {};
     plan.shape = s;
     if (of.count > 1 && way > 0 &&
