@@ -18,9 +18,10 @@
 // How a time is taken:
 // - Each entry is verified twice before it is timed, so that what a launch leaves behind for the next is
 //   right too, and once after. A wrong entry is not timed, and the program exits with 1.
-// - The entries of a contest take turns, A B C then C B A, so that a drift hits all of them. A turn is
-//   ten samples, after one that is thrown away: the first launch after another kernel also has to fetch
-//   its instructions, which takes a microsecond.
+// - The entries of a contest take turns, A B C then C B A, so that a drift hits all of them, as where what
+//   they multiply heats the device and slows its clock. A turn is ten samples, or five with --quick, after one
+//   that is thrown away: the first launch after another kernel also has to fetch its instructions, which takes
+//   a microsecond.
 // - Before each launch the L2 cache is flushed. That also keeps the device busy while the host queues
 //   the launch, so the events around it measure the device and not the host. The start event shows
 //   whether the last launch of a turn was queued in time; if not, the turn is thrown away.
@@ -573,7 +574,7 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
 {
     using clock = std::chrono::steady_clock;
     const size_t entries = contest.entries.size();
-    const size_t fewest = quick ? 10 : 30, most = quick ? 50 : 200;
+    const size_t fewest = quick ? 10 : 40, most = quick ? 50 : 200;
     const double budget = quick ? 0.1 : 0.6; // seconds, between the fewest and most samples
 
     const auto need_events = [&](size_t count) {
@@ -594,10 +595,10 @@ inline std::vector<bench::timing> bench::time(const bench_contest &contest)
         round_seconds = std::chrono::duration<double>(clock::now() - start).count();
     }
     const double affordable = budget / round_seconds;
-    const size_t turn = 10;
-    const size_t rounds = turn * (affordable < fewest ? fewest / turn
-                                  : affordable > most ? most / turn
-                                                      : (size_t)affordable / turn);
+    const size_t turn = quick ? 5 : 10, pair = 2 * turn;
+    const size_t rounds = pair * (affordable < fewest ? fewest / pair
+                                  : affordable > most ? most / pair
+                                                      : (size_t)affordable / pair);
 
     need_events(2 * entries * rounds + 2);
     std::vector<char> kept(entries * rounds);
