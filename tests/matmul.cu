@@ -345,6 +345,20 @@ OF_ONE(batched_i32, int)
 #define TN 5
 #include <coarsen/matmul/whole.h>
 
+#define COARSEN_NAME whole_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#include <coarsen/matmul/whole.h>
+
+#define COARSEN_NAME whole_turned_bf16
+#define COARSEN_TYPE __nv_bfloat16
+#define COARSEN_ACC  float
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#define TM 8
+#define TN 4
+#include <coarsen/matmul/whole.h>
+
 #endif
 
 #if TESTED(narrow)
@@ -1124,23 +1138,23 @@ template <class Launch> static void check_batches(const char *name, Launch launc
 
 #if TESTED(whole) || TESTED(matmul) || (TESTED(pipelined) && !defined(TEST_FIRST))
 // Products whose matrices follow one another. launch(of, m, n, beta, p) makes them with an alpha of 2. m_turned, n_turned:
-// stored column after column. All arrays begin `apart` elements after a boundary.
+// stored column after column. All arrays begin `apart` elements after a boundary. A: the type of sums.
 struct stacked {
     size_t count, rows, cols, inner, ldm, ldn, ldp;
 };
 
-template <class T, class Launch>
-static bool right_stacked(const stacked &of, bool m_turned, bool n_turned, size_t apart, T beta,
+template <class T, class A, class Launch>
+static bool right_stacked(const stacked &of, bool m_turned, bool n_turned, size_t apart, A beta,
                           Launch launch)
 {
     const size_t m_lines = of.count * (m_turned ? of.inner : of.rows),
                  n_lines = of.count * (n_turned ? of.cols : of.inner);
     // What is between rows makes every sum that takes it wrong.
-    std::vector<T> m(m_lines * of.ldm, (T)1e6), n(n_lines * of.ldn, (T)1e6),
-        p(of.count * of.rows * of.ldp, (T)-7);
-    if (beta == (T)0) // P is not read
+    std::vector<T> m(m_lines * of.ldm, (T)(A)1e4), n(n_lines * of.ldn, (T)(A)1e4),
+        p(of.count * of.rows * of.ldp, (T)(A)-7);
+    if (beta == (A)0) // P is not read
         for (size_t e = 0; e < of.count * of.rows * of.cols; e++)
-            p[e / of.cols * of.ldp + e % of.cols] = std::numeric_limits<T>::quiet_NaN();
+            p[e / of.cols * of.ldp + e % of.cols] = (T)std::numeric_limits<A>::quiet_NaN();
     const size_t m_width = m_turned ? of.rows : of.inner, n_width = n_turned ? of.inner : of.cols;
     for (size_t e = 0; e < m_lines * m_width; e++)
         m[e / m_width * of.ldm + e % m_width] = small<T>(test_random(1, e));
@@ -1148,7 +1162,7 @@ static bool right_stacked(const stacked &of, bool m_turned, bool n_turned, size_
         n[e / n_width * of.ldn + e % n_width] = small<T>(test_random(2, e));
     const test_array on_m((m.size() + apart) * sizeof(T)), on_n((n.size() + apart) * sizeof(T)),
         on_p((p.size() + apart) * sizeof(T));
-    std::vector<T> got(apart, (T)5), all(apart);
+    std::vector<T> got(apart, (T)(A)5);
     const auto fill = [&](const test_array &on, const std::vector<T> &with) {
         got.resize(apart);
         got.insert(got.end(), with.begin(), with.end());
@@ -1160,26 +1174,26 @@ static bool right_stacked(const stacked &of, bool m_turned, bool n_turned, size_
     for (size_t b = 0; b < of.count; b++)
         for (size_t i = 0; i < of.rows; i++)
             for (size_t j = 0; j < of.cols; j++) {
-                T sum = 0;
+                A sum = 0;
                 for (size_t k = 0; k < of.inner; k++)
-                    sum += (m_turned ? m[(b * of.inner + k) * of.ldm + i]
-                                     : m[(b * of.rows + i) * of.ldm + k]) *
-                           (n_turned ? n[(b * of.cols + j) * of.ldn + k]
-                                     : n[(b * of.inner + k) * of.ldn + j]);
+                    sum += (A)(m_turned ? m[(b * of.inner + k) * of.ldm + i]
+                                        : m[(b * of.rows + i) * of.ldm + k]) *
+                           (A)(n_turned ? n[(b * of.cols + j) * of.ldn + k]
+                                        : n[(b * of.inner + k) * of.ldn + j]);
                 T *const to = &p[(b * of.rows + i) * of.ldp + j];
-                *to = beta == (T)0 ? 2 * sum : 2 * sum + beta * *to;
+                *to = (T)(beta == (A)0 ? 2 * sum : 2 * sum + beta * (A)*to);
             }
     const bool ok = launch(of, (const T *)on_m.get() + apart, (const T *)on_n.get() + apart, beta,
                            (T *)on_p.get() + apart) == cudaSuccess &&
                     cudaDeviceSynchronize() == cudaSuccess;
     got.resize(apart + p.size());
     on_p.read(got.data());
-    all.assign(apart, (T)5);
-    all.insert(all.end(), p.begin(), p.end());
-    return ok && got == all && on_p.intact();
+    p.insert(p.begin(), apart, (T)(A)5);
+    const auto same = [](T a, T b) { return (A)a == (A)b; };
+    return ok && std::equal(p.begin(), p.end(), got.begin(), same) && on_p.intact();
 }
 
-template <class T, class Launch>
+template <class T, class A, class Launch>
 static void check_stacked(const char *name, bool m_turned, bool n_turned, Launch launch)
 {
     bool ok = true;
@@ -1197,50 +1211,50 @@ static void check_stacked(const char *name, bool m_turned, bool n_turned, Launch
                                 (m_turned ? rows : inner) + gap % 2,
                                 (n_turned ? inner : cols) + gap / 2,
                                 cols + gap / 3};
-            ok &= right_stacked<T>(of, m_turned, n_turned, late, kind % 3 == 0 ? (T)0 : (T)-1,
-                                   launch);
+            ok &= right_stacked<T, A>(of, m_turned, n_turned, late, kind % 3 == 0 ? (A)0 : (A)-1,
+                                      launch);
         }
     tap_ok(ok, "%s: products that follow one another, and nothing between them written", name);
 }
 
 // As a batch of matmul.h.
 #define STACKED(name, T, m_turned, n_turned)                                                       \
-    check_stacked<T>(#name "_launch_batch", m_turned, n_turned,                                    \
-                     [](const stacked &of, const T *m, const T *n, T beta, T *p) {                 \
-                         return name##_launch_batch(                                               \
-                             of.count, of.rows, of.cols, of.inner, 2, m, of.ldm,                   \
-                             (m_turned ? of.inner : of.rows) * of.ldm, n, of.ldn,                  \
-                             (n_turned ? of.cols : of.inner) * of.ldn, beta, p, of.ldp,            \
-                             of.rows * of.ldp, 0);                                                 \
-                     })
+    check_stacked<T, name##_acc>(                                                                  \
+        #name "_launch_batch", m_turned, n_turned,                                                 \
+        [](const stacked &of, const T *m, const T *n, name##_acc beta, T *p) {                     \
+            return name##_launch_batch(of.count, of.rows, of.cols, of.inner, 2, m, of.ldm,         \
+                                       (m_turned ? of.inner : of.rows) * of.ldm, n, of.ldn,        \
+                                       (n_turned ? of.cols : of.inner) * of.ldn, beta, p, of.ldp,  \
+                                       of.rows * of.ldp, 0);                                       \
+        })
 #endif
 
 #if TESTED(whole)
 // Divided as it is best, and in each other way that there is room for.
 #define WHOLE_STACKED(name, T, m_turned, n_turned)                                                 \
-    check_stacked<T>(#name, m_turned, n_turned,                                                    \
-                     [](const stacked &of, const T *m, const T *n, T beta, T *p) {                 \
-                         return name##_launch_batch(of.count, of.rows, of.cols, of.inner, 2, m,    \
-                                                    of.ldm, n, of.ldn, beta, p, of.ldp, 0);        \
-                     });                                                                           \
+    check_stacked<T, name##_acc>(                                                                  \
+        #name, m_turned, n_turned,                                                                 \
+        [](const stacked &of, const T *m, const T *n, name##_acc beta, T *p) {                     \
+            return name##_launch_batch(of.count, of.rows, of.cols, of.inner, 2, m, of.ldm, n,      \
+                                       of.ldn, beta, p, of.ldp, 0);                                \
+        });                                                                                        \
     for (unsigned int ways = 0; ways < 4; ways++)                                                  \
-    check_stacked<T>(text_of(#name ", %u at a time, in %u slices", 1 + 2 * ways, 1u << ways),      \
-                     m_turned, n_turned,                                                           \
-                     [=](const stacked &of, const T *m, const T *n, T beta, T *p) {                \
-                         name##_products all = {};                                                 \
-                         all.count = of.count;                                                     \
-                         all.m = m, all.ldm = of.ldm, all.n = n, all.ldn = of.ldn;                 \
-                         all.alpha = 2, all.beta = beta, all.p = p, all.ldp = of.ldp;              \
-                         all.dense = of.ldm == (m_turned ? of.rows : of.inner) &&                  \
-                                     of.ldn == (n_turned ? of.inner : of.cols) &&                  \
-                                     of.ldp == of.cols;                                            \
-                         if (!(name##_divide(&all, of.rows, of.cols, of.inner, 4, 48 << 10) > 0))  \
-                             return cudaErrorNotSupported;                                         \
-                         size_t together = 1 + 2 * ways, slices = (size_t)1 << ways;               \
-                         while (name##_put_together(&all, together, slices) > 48 << 10)            \
-                             together > 1 ? together-- : slices--;                                 \
-                         return name##_launch_divided(all, 0);                                     \
-                     })
+    check_stacked<T, name##_acc>(                                                                  \
+        text_of(#name ", %u at a time, in %u slices", 1 + 2 * ways, 1u << ways), m_turned,         \
+        n_turned, [=](const stacked &of, const T *m, const T *n, name##_acc beta, T *p) {          \
+            name##_products all = {};                                                              \
+            all.count = of.count;                                                                  \
+            all.m = m, all.ldm = of.ldm, all.n = n, all.ldn = of.ldn;                              \
+            all.alpha = 2, all.beta = beta, all.p = p, all.ldp = of.ldp;                           \
+            all.dense = of.ldm == (m_turned ? of.rows : of.inner) &&                               \
+                        of.ldn == (n_turned ? of.inner : of.cols) && of.ldp == of.cols;            \
+            if (!(name##_divide(&all, of.rows, of.cols, of.inner, 4, 48 << 10) > 0))               \
+                return cudaErrorNotSupported;                                                      \
+            size_t together = 1 + 2 * ways, slices = (size_t)1 << ways;                            \
+            while (name##_put_together(&all, together, slices) > 48 << 10)                         \
+                together > 1 ? together-- : slices--;                                              \
+            return name##_launch_divided(all, 0);                                                  \
+        })
 
 static const char *text_of(const char *format, unsigned int a, unsigned int b)
 {
@@ -2083,6 +2097,8 @@ int main(void)
     WHOLE_STACKED(whole_f32, float, false, false);
     WHOLE_STACKED(whole_i32, int, false, false);
     WHOLE_STACKED(whole_turned, double, true, true);
+    WHOLE_STACKED(whole_f16, __half, false, false);
+    WHOLE_STACKED(whole_turned_bf16, __nv_bfloat16, true, true);
 #endif
 #if TESTED(flat)
     check_errors(RUNG(flat_f32, float, 4, 32, 1));
@@ -2139,7 +2155,7 @@ int main(void)
         return matmul_f32_launch_batch_plan(plan, count, rows, cols, inner, alpha, m, ldm, m_step,
                                             n, ldn, n_step, beta, p, ldp, p_step, stream);
     });
-    check_stacked<float>(
+    check_stacked<float, float>(
         "n_turned_f32_by_tall_32", false, true,
         [](const stacked &of, const float *m, const float *n, float beta, float *p) {
             return n_turned_f32_launch_batch_plan(
@@ -2152,6 +2168,8 @@ int main(void)
     STACKED(n_turned_f32, float, false, true);
     check_16<__half>("matmul_f16", matmul_f16_scratch_launch, false, false, 64, 64);
     check_16<__half>("matmul_f16, no scratch", matmul_f16_bare_launch, false, false, 64, 64);
+    STACKED(matmul_f16, __half, false, false);
+    STACKED(turned_bf16, __nv_bfloat16, true, true);
     check_16<__nv_bfloat16>("turned_bf16", turned_bf16_bare_launch, true, true, 64, 64);
     tap_ok(right_16<__half>("matmul_f16", matmul_f16_bare_launch, false, false,
                             shape{300, 1, 777, 0, 0}, 1, 2),

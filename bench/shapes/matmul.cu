@@ -15,7 +15,7 @@
 #ifdef SHAPE_ACC
 #define COARSEN_ACC SHAPE_ACC
 #else
-#define SHAPE_HAS_WHOLE // and flat.h, batched.h
+#define SHAPE_HAS_FLAT // and batched.h
 #endif
 #include <coarsen/matmul.h>
 
@@ -69,7 +69,7 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
                              narrow.threads * (narrow.cols == 1 && narrow.take == 1 ? 4 : 1)),
                     narrow.cols, narrow.parts, narrow.threads, narrow.take));
     }
-#ifdef SHAPE_HAS_WHOLE
+#ifdef SHAPE_HAS_FLAT
     SHAPE(_product_flat_product) flat = SHAPE(_product_flat_of)(of);
     if (flat.rows > 0) {
         SHAPE(_product_flat_divide)(&flat, processors);
@@ -79,18 +79,16 @@ static std::vector<SHAPE(_way)> SHAPE(_plans_of)(const SHAPE(_product_problem) &
             text_of("each=%zu steps=%zu few=%zu parts=%zu across=%u", per_processor(blocks),
                     ceil_div(flat.depth, flat.deep), flat.rows, flat.parts, flat.across));
     }
-#endif
-#ifdef SHAPE_HAS_WHOLE
-    int limit = 0; // of shared memory per block
-    BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (of.count > 1)
         add(SHAPE(_product_plan_batched)(of, processors), "batched=1");
+#endif
+    int limit = 0; // of shared memory per block
+    BENCH_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     for (size_t w = 0; of.count > 1 && w < SHAPE(_product_whole_shapes); w++) {
         SHAPE(_product_plan)
         plan = SHAPE(_product_plan_whole)(of, SHAPE(_product_whole) + w, processors, (size_t)limit);
         add(plan, text_of("together=%zu slices=%zu", plan.parts, plan.slices));
     }
-#endif
     return plans;
 }
 
@@ -157,7 +155,7 @@ SHAPE_CONTEST
 #undef SHAPE_TYPE
 #undef SHAPE_ACC
 #undef SHAPE_NAME
-#undef SHAPE_HAS_WHOLE
+#undef SHAPE_HAS_FLAT
 
 #else
 

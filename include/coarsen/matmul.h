@@ -73,13 +73,13 @@
 // What this adds to its rungs is the choice of the grain. The largest tile of P that a block can make is
 // the best for a large matrix. If there are few tiles, it leaves the device idle: a device makes as many at a time as
 // it has multiprocessors, and the last wave is seldom full. So each launch takes the cheapest of fifteen shapes of tiles,
-// or of twenty-four where doubles have tensor cores, and of four more, tall.h's, for up to 96 columns of 4 bytes; and the tiles of
-// the last wave may be made in parts of the depth, which fill one to twelve waves, and whose sums are added up in order.
-// That also fills the device where P is small and the depth is great. One of the shapes takes packed operands: a kernel
+// or of twenty-four where doubles have tensor cores, and of four more, tall.h's, for up to 96 columns of 4 bytes; and the
+// tiles of the last wave may be made in parts of the depth, which fill one to twelve waves, and whose sums are added up in
+// order. That also fills the device where P is small and the depth is great. One of the shapes takes packed operands: a kernel
 // writes M column after column and N row after row first, if they are not so, which costs the less the more each element
 // is used. For the other shapes it may pack N alone, if the rows of that begin anywhere. Up to eight rows or columns are
 // made without tiles, whole or in parts of the depth, if that costs less. A batch is made in whole tiles; or, of 4 bytes
-// and not transposed, by batched.h; or, if its matrices follow one another, by one of two shapes of whole.h.
+// and not transposed, by batched.h; or, if its matrices follow one another, by one of two shapes of whole.h, also of 16 bits.
 //
 // Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
@@ -382,6 +382,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define TN            4
 #include "matmul/batched.h"
 #endif
+#endif
 
 #define COARSEN_SHAPE _whole_small
 #include "matmul/whole.h"
@@ -390,7 +391,6 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define TM            8
 #define TN            4
 #include "matmul/whole.h"
-#endif
 
 // Which operand narrow.h and tall.h, or flat.h, read once: M, or else N. The former take one whose neighbours in
 // memory are neighbours in depth, and flat.h one whose neighbours are not. If both are so, it takes the one with more rows
@@ -431,8 +431,8 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
 // may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 448 of few
-// columns, 738 products and batches of doubles, and 575 of halves. But those of the large and the paired shape are set so that these
-// make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
+// columns, 738 products and batches of doubles, and 575 of halves. But those of the large and the paired shape are set so
+// that these make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut. tall: whether it is tall.h's, whose
@@ -535,16 +535,18 @@ enum {
 #else
     COARSEN_(shapes_without_tensor) = 15,
 #endif
-    COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9,
-    COARSEN_(batched) = COARSEN_(shapes) + 2,
-    COARSEN_(whole) = COARSEN_(batched) + 1,
-    COARSEN_(whole_shapes) = 2
+    COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9
 };
 #elif defined(COARSEN_PLAIN)
 enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
 #else
 enum { COARSEN_(shapes_without_tensor) = 2, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
 #endif
+enum {
+    COARSEN_(batched) = COARSEN_(shapes) + 2,
+    COARSEN_(whole) = COARSEN_(batched) + 1,
+    COARSEN_(whole_shapes) = 2
+};
 
 // How many of them there are to choose from: whether tensor cores multiply this type says the kernels' code.
 COARSEN_HOST size_t COARSEN_(count_shapes)(cudaError_t *status)
@@ -687,7 +689,8 @@ COARSEN_HOST COARSEN_(plan)
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors; and
     // then that they wait until the whole tiles are made.
     // To copy the tiles of N an element at a time, or tall.h's of the long operand, or those of both for tensor cores (of 16
-    // bits, by words or elements), makes multiplications so much dearer. If N is turned on its way, that is the more the fewer rows a tile has.
+    // bits, by words or elements), makes multiplications so much dearer. If N is turned on its way, that is the more the fewer
+    // rows a tile has.
     // apart: the same where rows of N do not begin at sectors of the cache, of 32 bytes.
     const COARSEN_(plan) none = {};
     COARSEN_(shape) shape = COARSEN_(shape_of)(s);
@@ -904,7 +907,6 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(plan_batched)(COARSEN_(problem) of, size_t 
 }
 #endif
 
-#ifndef COARSEN_IS_16
 // A shape of whole.h.
 typedef struct {
     double (*divide)(COARSEN_(products) *, size_t, size_t, size_t, size_t, size_t);
@@ -933,7 +935,6 @@ COARSEN_HOST COARSEN_(plan)
     plan.parts = products.together, plan.slices = products.slices;
     return plan;
 }
-#endif
 
 // What all tiles cost at the least, with all multiprocessors at work: so that few shapes need a closer look.
 COARSEN_HOST double COARSEN_(least_cost)(COARSEN_(problem) of, COARSEN_(shape) shape,
@@ -989,11 +990,9 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
     if (of.count > 1 && (size_t)COARSEN_(batched_shared_bytes) <= shared_limit)
         COARSEN_(consider)(COARSEN_(plan_batched)(of, processors), &best);
 #endif
-#ifndef COARSEN_IS_16
     for (size_t s = COARSEN_(whole); of.count > 1 && s < COARSEN_(whole) + COARSEN_(whole_shapes);
          s++)
         COARSEN_(consider)(COARSEN_(plan_whole)(of, s, processors, shared_limit), &best);
-#endif
     return best;
 }
 
@@ -1180,7 +1179,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
     if (plan.shape == COARSEN_(shapes) || plan.shape == COARSEN_(shapes) + 1)
         return COARSEN_(launch_strips)(plan, count, rows, cols, inner, alpha, m, ldm, m_step, n,
                                        ldn, n_step, beta, p, ldp, p_step, NULL, stream);
-#ifndef COARSEN_IS_16
     if (plan.shape >= COARSEN_(whole)) {
         COARSEN_(products) of = {};
         of.count = count;
@@ -1192,7 +1190,6 @@ COARSEN_HOST cudaError_t COARSEN_(launch_batch_plan)(COARSEN_(plan) plan, size_t
         of.together = (unsigned int)plan.parts, of.slices = (unsigned int)plan.slices;
         return (*COARSEN_(whole_of)(plan.shape - COARSEN_(whole)).launch)(of, stream);
     }
-#endif
 #ifdef COARSEN_BATCHED
     if (plan.shape == COARSEN_(batched))
         return COARSEN_(batched_launch_batch)(count, rows, cols, inner, alpha, m, ldm, m_step, n,

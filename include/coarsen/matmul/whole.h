@@ -14,15 +14,17 @@
 // | parameter            | default   | meaning                                                             |
 // |----------------------|-----------|---------------------------------------------------------------------|
 // | COARSEN_NAME         | required  | prefix of every name defined here                                   |
-// | COARSEN_TYPE         | required  | number type of 4 or 8 bytes, also of alpha and beta                 |
+// | COARSEN_TYPE         | required  | number type of 4 or 8 bytes; or __half or __nv_bfloat16             |
+// | COARSEN_ACC          | undefined | required for those two: float, the type of sums, alpha and beta     |
 // | TM                   | 4         | rows of P per thread, from 1 to 16; a block has 32 TM threads       |
 // | TN                   | 2         | columns of P per thread, from 1 to 16                               |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column: inner x rows           |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column: cols x inner           |
 // Defines NAME_kernel, what block/copy.h and block/vector.h define, and
-//     cudaError_t NAME_launch_batch(size_t count, size_t rows, size_t cols, size_t inner, COARSEN_TYPE alpha,
+//     cudaError_t NAME_launch_batch(size_t count, size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
 //                                   const COARSEN_TYPE *m, size_t ldm, const COARSEN_TYPE *n, size_t ldn,
-//                                   COARSEN_TYPE beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+//                                   COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp, cudaStream_t stream)
+// COARSEN_ACC is COARSEN_TYPE where you do not define it.
 // `count` products of one shape, whose matrices follow one another: the rows of product b of M begin at m + b rows ldm, and
 // so on; at element alignment. It is the fastest where no element lies between two rows (ldm = inner, ldn = cols,
 // ldp = cols). One product, all of its three matrices, must have room in the shared memory of a block, or the error is
@@ -34,12 +36,11 @@
 // several rows may wait for the same bank.
 // How: a thread's rows, and its columns, are as far apart as there are patches, so that neighbouring threads read and write
 // neighbours. If there are fewer patches than threads, these take slices of the depth, whose sums are added up in order.
+// Two bytes are too few for a copy behind the threads' back: where rows of 16 bits have gaps, each thread has eight elements on
+// its way, and waits.
 // Source: I. Masliah, A. Abdelfattah, A. Haidar, S. Tomov, M. Baboulin, J. Falcou, J. Dongarra, High-Performance
 // Matrix-Matrix Multiplications of Very Small Matrices, Euro-Par 2016, on several products per block.
 
-#if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
-#endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
 #include "../block/copy.h"
@@ -58,8 +59,11 @@
 #endif
 #define COARSEN_THREADS (32 * TM) // per block
 
-static_assert(sizeof(COARSEN_TYPE) == 4 || sizeof(COARSEN_TYPE) == 8,
-              "coarsen/matmul: whole.h takes numbers of 4 or 8 bytes");
+static_assert(
+    (sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4) ||
+        (sizeof(COARSEN_TYPE) == sizeof(COARSEN_ACC) &&
+         (sizeof(COARSEN_ACC) == 4 || sizeof(COARSEN_ACC) == 8)),
+    "coarsen/matmul: whole.h takes numbers of 4 or 8 bytes, or of 2 with COARSEN_ACC float");
 static_assert(TM >= 1 && TM <= 16 && TN >= 1 && TN <= 16,
               "coarsen/matmul: TM and TN must be from 1 to 16");
 
@@ -82,7 +86,7 @@ typedef struct {
     unsigned int rows, cols, inner;
     const COARSEN_TYPE *m, *n;
     size_t ldm, ldn;
-    COARSEN_TYPE alpha, beta;
+    COARSEN_ACC alpha, beta;
     COARSEN_TYPE *p;
     size_t ldp;
     bool dense; // whether no element lies between two rows
@@ -91,6 +95,11 @@ typedef struct {
     // bytes.
     unsigned int together, slices, down, across, m_pitch, n_pitch, sums_step, n_at, p_at;
 } COARSEN_(products);
+
+// The sums for a vector of P.
+typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
+    COARSEN_ACC item[COARSEN_ITEMS];
+} COARSEN_(vector_sums);
 #endif
 
 // An element of lines that follow each other. A thread goes from its first one, number threadIdx.x, to the one that is
@@ -113,6 +122,41 @@ COARSEN_INLINE void COARSEN_SHAPE_(next_element)(COARSEN_SHAPE_(element) * e, un
     e->at += e->on - (carry ? width : 0);
 }
 
+// Starts to copy an element. Two bytes are not copied that way, but there when this returns.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_one)(COARSEN_TYPE *to, const COARSEN_TYPE *from)
+{
+    if (sizeof(COARSEN_TYPE) < 4)
+        *to = *from;
+    else
+        COARSEN_(copy_async)(to, from, sizeof(COARSEN_TYPE));
+}
+
+// The same of lines, element by element. Those of two bytes are on their way eight at a time.
+COARSEN_INLINE void COARSEN_SHAPE_(copy_elements)(COARSEN_TYPE *to, unsigned int pitch,
+                                                  const COARSEN_TYPE *from, size_t ld,
+                                                  unsigned int lines, unsigned int width)
+{
+    COARSEN_SHAPE_(element) e = COARSEN_SHAPE_(first_element)(width);
+    if (sizeof(COARSEN_TYPE) >= 4) {
+#pragma unroll 4
+        for (; e.line < lines; COARSEN_SHAPE_(next_element)(&e, width))
+            COARSEN_SHAPE_(copy_one)(to + e.line * pitch + e.at, from + e.line * ld + e.at);
+        return;
+    }
+    while (e.line < lines) {
+        COARSEN_SHAPE_(element) there = e;
+        COARSEN_TYPE item[8];
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++, COARSEN_SHAPE_(next_element)(&e, width))
+            if (e.line < lines)
+                item[q] = from[e.line * ld + e.at];
+#pragma unroll
+        for (unsigned int q = 0; q < 8; q++, COARSEN_SHAPE_(next_element)(&there, width))
+            if (there.line < lines)
+                to[there.line * pitch + there.at] = item[q];
+    }
+}
+
 // Starts to copy lines to shared memory, where they are `pitch` elements apart. Where the first one goes: as far behind a
 // multiple of 16 bytes as it is in global memory, so that lines without a gap, here and there, are copied by vectors.
 COARSEN_INLINE COARSEN_TYPE *COARSEN_SHAPE_(copy)(unsigned char *area, unsigned int pitch,
@@ -126,38 +170,37 @@ COARSEN_INLINE COARSEN_TYPE *COARSEN_SHAPE_(copy)(unsigned char *area, unsigned 
             COARSEN_(copy_async)(to + parts.head + v * COARSEN_ITEMS, parts.first + v, 16);
         if (threadIdx.x < parts.rest) {
             const size_t i = COARSEN_(rest)(parts, threadIdx.x);
-            COARSEN_(copy_async)(to + i, from + i, sizeof(COARSEN_TYPE));
+            COARSEN_SHAPE_(copy_one)(to + i, from + i);
         }
     } else if (width > 0) {
-        COARSEN_SHAPE_(element) e = COARSEN_SHAPE_(first_element)(width);
-#pragma unroll 4
-        for (; e.line < lines; COARSEN_SHAPE_(next_element)(&e, width))
-            COARSEN_(copy_async)
-        (to + e.line * pitch + e.at, from + e.line * ld + e.at, sizeof(COARSEN_TYPE));
+        COARSEN_SHAPE_(copy_elements)(to, pitch, from, ld, lines, width);
     }
     return to;
 }
 
 // P = alpha sum + beta P, of one element.
-COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, COARSEN_TYPE sum,
+COARSEN_INLINE void COARSEN_SHAPE_(write)(COARSEN_TYPE *to, COARSEN_ACC sum,
                                           const COARSEN_(products) * of)
 {
-    *to = of->beta == (COARSEN_TYPE)0 ? of->alpha * sum : of->alpha * sum + of->beta * *to;
+    *to =
+        (COARSEN_TYPE)(of->beta == (COARSEN_ACC)0 ? of->alpha * sum
+                                                  : of->alpha * sum + of->beta * (COARSEN_ACC)*to);
 }
 
 // The same of a vector: adds up the sums of the slices, in their order.
-COARSEN_INLINE void COARSEN_SHAPE_(write_vector)(COARSEN_(vector) * to, const COARSEN_TYPE *sums,
+COARSEN_INLINE void COARSEN_SHAPE_(write_vector)(COARSEN_(vector) * to, const COARSEN_ACC *sums,
                                                  const COARSEN_(products) * of)
 {
-    COARSEN_(vector) result = {}, sum = *(const COARSEN_(vector) *)sums;
+    COARSEN_(vector) result = {};
+    COARSEN_(vector_sums) sum = *(const COARSEN_(vector_sums) *)sums;
     for (unsigned int slice = 1; slice < of->slices; slice++) {
         sums += of->sums_step;
-        const COARSEN_(vector) more = *(const COARSEN_(vector) *)sums;
+        const COARSEN_(vector_sums) more = *(const COARSEN_(vector_sums) *)sums;
 #pragma unroll
         for (unsigned int e = 0; e < COARSEN_ITEMS; e++)
             sum.item[e] += more.item[e];
     }
-    if (of->beta != (COARSEN_TYPE)0)
+    if (of->beta != (COARSEN_ACC)0)
         result = *to;
 #pragma unroll
     for (unsigned int e = 0; e < COARSEN_ITEMS; e++)
@@ -166,17 +209,17 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_vector)(COARSEN_(vector) * to, const CO
 }
 
 // The same of an element.
-COARSEN_INLINE void COARSEN_SHAPE_(write_element)(COARSEN_TYPE *to, const COARSEN_TYPE *sums,
+COARSEN_INLINE void COARSEN_SHAPE_(write_element)(COARSEN_TYPE *to, const COARSEN_ACC *sums,
                                                   const COARSEN_(products) * of)
 {
-    COARSEN_TYPE sum = *sums;
+    COARSEN_ACC sum = *sums;
     for (unsigned int slice = 1; slice < of->slices; slice++)
         sum += sums[slice * of->sums_step];
     COARSEN_SHAPE_(write)(to, sum, of);
 }
 
 // The same of lines, whose sums follow each other.
-COARSEN_INLINE void COARSEN_SHAPE_(write_lines)(COARSEN_TYPE *to, const COARSEN_TYPE *sums,
+COARSEN_INLINE void COARSEN_SHAPE_(write_lines)(COARSEN_TYPE *to, const COARSEN_ACC *sums,
                                                 unsigned int lines, const COARSEN_(products) * of)
 {
     if (of->ldp == of->cols) {
@@ -201,7 +244,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(write_lines)(COARSEN_TYPE *to, const COARSEN_
 // Makes a patch, of so much of the depth: rows `down` apart, and columns `across` apart, so that neighbouring threads read
 // and write neighbours. Beyond the last row or column that one is read, and nobody writes what comes of it.
 COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_(products) * of, const COARSEN_TYPE *m,
-                                         const COARSEN_TYPE *n, COARSEN_TYPE *p, unsigned int row,
+                                         const COARSEN_TYPE *n, COARSEN_ACC *p, unsigned int row,
                                          unsigned int col, unsigned int first, unsigned int depth)
 {
     // How far the next row of M is, its next depth, and those of N.
@@ -209,7 +252,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_(products) * of, const CO
     const unsigned int m_deep = COARSEN_M_BY_COLUMNS ? of->m_pitch : 1;
     const unsigned int n_col = COARSEN_N_BY_COLUMNS ? of->n_pitch : 1;
     const unsigned int n_deep = COARSEN_N_BY_COLUMNS ? 1 : of->n_pitch;
-    COARSEN_TYPE sum[TM][TN];
+    COARSEN_ACC sum[TM][TN];
     const COARSEN_TYPE *of_m[TM], *of_n[TN];
 #pragma unroll
     for (unsigned int i = 0; i < TM; i++) {
@@ -223,13 +266,13 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(const COARSEN_(products) * of, const CO
         of_n[j] = n + first * n_deep + coarsen_min(col + j * of->across, of->cols - 1) * n_col;
 #pragma unroll 4
     for (unsigned int k = 0; k < depth; k++) {
-        COARSEN_TYPE a[TM], b[TN];
+        COARSEN_ACC a[TM], b[TN];
 #pragma unroll
         for (unsigned int i = 0; i < TM; i++)
-            a[i] = of_m[i][k * m_deep];
+            a[i] = (COARSEN_ACC)of_m[i][k * m_deep];
 #pragma unroll
         for (unsigned int j = 0; j < TN; j++)
-            b[j] = of_n[j][k * n_deep];
+            b[j] = (COARSEN_ACC)of_n[j][k * n_deep];
 #pragma unroll
         for (unsigned int i = 0; i < TM; i++)
 #pragma unroll
@@ -264,7 +307,9 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
         COARSEN_SHAPE_(copy)(shared + of.n_at, of.n_pitch, of.n + first * n_lines * of.ldn, of.ldn,
                              here * n_lines, n_width);
     COARSEN_TYPE *const to = of.p + first * of.rows * of.ldp;
-    COARSEN_TYPE *const sums = (COARSEN_TYPE *)(shared + of.p_at + (size_t)to % 16);
+    // As many sums behind a multiple of 16 bytes as P has elements: so its vectors are vectors here.
+    COARSEN_ACC *const sums =
+        (COARSEN_ACC *)(shared + of.p_at) + (size_t)to % 16 / sizeof(COARSEN_TYPE);
     COARSEN_(copies_end)();
     COARSEN_(copies_wait)(0);
     __syncthreads();
@@ -284,22 +329,27 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
 }
 
 #ifndef __CUDACC_RTC__
-// In how many turns a warp reads an element per lane: as many as lanes want different elements of one bank. Elements are so
-// far apart: of the next product, and of the next patch down and across. One of these two is 0: such patches share an element,
-// which counts for the first one.
+// In how many turns a warp reads an element per lane: as many as lanes want different elements of one bank, or words, if a
+// word has two. Elements are so far apart: of the next product, and of the next patch down and across. One of these two is
+// 0: such patches share an element, which counts for the first one.
 COARSEN_HOST size_t COARSEN_SHAPE_(turns)(const COARSEN_(products) * of, size_t product_step,
                                           size_t down_step, size_t across_step)
 {
-    const size_t banks = 128 / sizeof(COARSEN_TYPE); // of an element each, and lanes at a time
+    const size_t items = sizeof(COARSEN_TYPE) < 4 ? 4 / sizeof(COARSEN_TYPE) : 1; // of a word
+    const size_t banks = 128 / items / sizeof(COARSEN_TYPE); // and lanes at a time
     const size_t patches = (size_t)of->down * of->across;
-    size_t wanted[32] = {}, most = 1;
+    size_t wanted[32] = {}, last[32] = {}, most = 1;
     for (size_t lane = 0; lane < banks; lane++) {
         const size_t down = lane % patches / of->across, across = lane % patches % of->across;
         if ((down > 0 && down_step == 0) || (across > 0 && across_step == 0))
             continue;
         const size_t at = lane / patches * product_step + down * down_step + across * across_step;
-        if (++wanted[at % banks] > most)
-            most = wanted[at % banks];
+        const size_t word = at / items, bank = word % banks;
+        if (items > 1 && wanted[bank] > 0 && last[bank] == word)
+            continue; // another lane's other half
+        last[bank] = word;
+        if (++wanted[bank] > most)
+            most = wanted[bank];
     }
     return most;
 }
@@ -331,10 +381,10 @@ COARSEN_HOST void COARSEN_SHAPE_(lay_out)(COARSEN_(products) * of, size_t *m_tur
     }
 }
 
-// Bytes of shared memory for so many elements, wherever the first one lies.
-COARSEN_HOST size_t COARSEN_SHAPE_(area)(size_t n)
+// Bytes of shared memory for so many elements, or sums, of so many bytes, wherever the first one lies in a vector.
+COARSEN_HOST size_t COARSEN_SHAPE_(area)(size_t n, size_t bytes)
 {
-    return coarsen_ceil_div(n * sizeof(COARSEN_TYPE), 16) * 16 + 16;
+    return coarsen_ceil_div(n * bytes, 16) * 16 + 16 / sizeof(COARSEN_TYPE) * bytes;
 }
 
 // Has a block make so many products, in so many slices of the depth. The bytes of shared memory that it takes.
@@ -343,11 +393,13 @@ COARSEN_HOST size_t COARSEN_SHAPE_(put_together)(COARSEN_(products) * of, size_t
 {
     const size_t m_lines = COARSEN_M_BY_COLUMNS ? of->inner : of->rows;
     const size_t n_lines = COARSEN_N_BY_COLUMNS ? of->cols : of->inner;
-    const size_t n_at = COARSEN_SHAPE_(area)(together * m_lines * of->m_pitch);
-    const size_t p_at = n_at + COARSEN_SHAPE_(area)(together * n_lines * of->n_pitch);
-    const size_t sums = COARSEN_SHAPE_(area)(together * of->rows * of->cols);
+    const size_t n_at =
+        COARSEN_SHAPE_(area)(together * m_lines * of->m_pitch, sizeof(COARSEN_TYPE));
+    const size_t p_at =
+        n_at + COARSEN_SHAPE_(area)(together * n_lines * of->n_pitch, sizeof(COARSEN_TYPE));
+    const size_t sums = COARSEN_SHAPE_(area)(together * of->rows * of->cols, sizeof(COARSEN_ACC));
     of->together = (unsigned int)together, of->slices = (unsigned int)slices;
-    of->sums_step = (unsigned int)(sums / sizeof(COARSEN_TYPE));
+    of->sums_step = (unsigned int)(sums / sizeof(COARSEN_ACC));
     of->n_at = (unsigned int)n_at, of->p_at = (unsigned int)p_at;
     return p_at + slices * sums;
 }
@@ -365,7 +417,9 @@ COARSEN_HOST double COARSEN_SHAPE_(cost)(const COARSEN_(products) * of, size_t t
     // of the depth; and for all its threads to make a patch.
     const double wait = 1.44e5, wait_element = 10, wait_step = 2490, wait_patch = 19900;
     const double together = of->together, rows = of->rows, cols = of->cols, inner = of->inner;
-    const double wide = sizeof(COARSEN_TYPE) / 4.0; // so much more work than with floats
+    const double wide = sizeof(COARSEN_ACC) / 4.0; // so much more work than with floats
+    const double turned =
+        sizeof(COARSEN_TYPE) == sizeof(COARSEN_ACC) ? 1 : 1.3; // into floats, of all
     const size_t patches = (size_t)of->together * of->slices * of->down * of->across;
     const double depth = (double)coarsen_ceil_div(of->inner, of->slices);
     const double reads = turn * (double)turns, multiplies = multiply * TM * TN;
@@ -384,7 +438,7 @@ COARSEN_HOST double COARSEN_SHAPE_(cost)(const COARSEN_(products) * of, size_t t
         wait + together * (inner * (rows + cols) + rows * cols) * wait_element * wide +
         (double)coarsen_ceil_div(patches, COARSEN_THREADS) * (depth * wait_step + wait_patch);
     const size_t blocks = coarsen_ceil_div(coarsen_ceil_div(of->count, of->together), processors);
-    return (double)blocks * work * wide + (double)coarsen_ceil_div(blocks, room) * waits;
+    return turned * ((double)blocks * work * wide + (double)coarsen_ceil_div(blocks, room) * waits);
 }
 
 // Divides a batch of products of so many rows, columns and depth so that it costs least. The cost; or 0 if a product has no
@@ -437,13 +491,13 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_divided)(COARSEN_(products) of, c
 }
 
 COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_batch)(size_t count, size_t rows, size_t cols,
-                                                      size_t inner, COARSEN_TYPE alpha,
+                                                      size_t inner, COARSEN_ACC alpha,
                                                       const COARSEN_TYPE *m, size_t ldm,
                                                       const COARSEN_TYPE *n, size_t ldn,
-                                                      COARSEN_TYPE beta, COARSEN_TYPE *p,
-                                                      size_t ldp, cudaStream_t stream)
+                                                      COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
+                                                      cudaStream_t stream)
 {
-    if (alpha == (COARSEN_TYPE)0)
+    if (alpha == (COARSEN_ACC)0)
         inner = 0;
     if (count == 0 || rows == 0 || cols == 0)
         return cudaSuccess;
