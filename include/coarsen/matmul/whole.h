@@ -137,13 +137,11 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_elements)(COARSEN_TYPE *to, unsigned int
                                                   unsigned int lines, unsigned int width)
 {
     COARSEN_SHAPE_(element) e = COARSEN_SHAPE_(first_element)(width);
-    if (sizeof(COARSEN_TYPE) >= 4) {
+    if (sizeof(COARSEN_TYPE) >= 4)
 #pragma unroll 4
         for (; e.line < lines; COARSEN_SHAPE_(next_element)(&e, width))
             COARSEN_SHAPE_(copy_one)(to + e.line * pitch + e.at, from + e.line * ld + e.at);
-        return;
-    }
-    while (e.line < lines) {
+    while (sizeof(COARSEN_TYPE) < 4 && e.line < lines) {
         COARSEN_SHAPE_(element) there = e;
         COARSEN_TYPE item[8];
 #pragma unroll
