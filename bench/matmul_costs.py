@@ -139,7 +139,7 @@ class Products:
 
 DOUBLE_REST = {  # and where in the header they are
     "doubled": r"shape.cost \*= {0}", "add": r"add = wide \? {0}", "add_element": r"add_element = wide \? {0}",
-    "then": r"then = wide \? {0}", "element": r"\s element = wide \? {0}", "tensor_element": r"tensor_element = {0}"}
+    "then": r"then = wide \? {0}", "double_element": r"double_element = {0}", "tensor_element": r"tensor_element = {0}"}
 
 
 def present_double():
@@ -206,7 +206,7 @@ class Doubles(Products):
         cost, begin, lone = (np.array([by[f"{name} {what}"] for name in names])[shape] for what in ("cost", "begin", "lone"))
         cost = np.where(tensor, cost, column["plain"] * by["doubled"])
         begin, lone = np.where(tensor, begin, column["begin"]), np.where(tensor, lone, column["lone"])
-        slower = np.where(column["element"] > 0, by["element"], np.where(column["singly"] > 0, by["tensor_element"], 1))
+        slower = np.where(column["element"] > 0, by["double_element"], np.where(column["singly"] > 0, by["tensor_element"], 1))
 
         def waves(count, depth):
             return ((count + lone * np.ceil(count / np.maximum(column["resident"], 1))) * (depth + begin / slower) *

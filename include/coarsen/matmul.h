@@ -86,7 +86,8 @@
 // later) has four of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
 // or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
 // memory are neighbours in depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by
-// register_tiled.h, a launch per product of a batch; or, if M or N is transposed, by tensor16.h, which is slow there.
+// register_tiled.h, a launch per product of a batch that whole.h does not make; or, if M or N is transposed, by tensor16.h,
+// which is slow there.
 
 #if defined(BM) || defined(BN) || defined(BK) || defined(TM) || defined(TN) ||                     \
     defined(COARSEN_BM) || defined(COARSEN_BN) || defined(COARSEN_BK) || defined(COARSEN_TM) ||    \
@@ -709,13 +710,16 @@ COARSEN_HOST COARSEN_(plan)
     const size_t depth_unit = 32;
     const bool wide = sizeof(COARSEN_TYPE) == 8;
     const double add = wide ? 6.2e5 : 4.14e5, add_element = wide ? 123 : 86.7,
-                 element = wide ? 5.13 : 1.08, tall_element = 1.47, tensor_element = 1.04,
-                 turned = COARSEN_N_ACROSS && !wide ? 6 : 0, apart = wide ? 1 : 1.05,
-                 then = wide ? 7.79e5 : 2e6;
+                 element = wide ? 1.78 : 1.08, tall_element = 1.47, tensor_element = 1.04,
+                 double_element = 5.13, turned = COARSEN_N_ACROSS && !wide ? 6 : 0,
+                 apart = wide ? 1 : 1.05, then = wide ? 7.79e5 : 2e6;
     const bool tensor = s >= COARSEN_(shapes_without_tensor);
+    // double_element: of doubles in other tiles than tensor cores', beside those.
     const double slower = tensor ? tensor_element
                           : shape.tall ? tall_element
-                                       : element + turned / (double)shape.rows;
+                          : COARSEN_(tensor_large_takes_type)
+                              ? double_element
+                              : element + turned / (double)shape.rows;
     const bool by_element = tensor ? of.m_unit < 16 || of.n_unit < 16
                             : shape.tall ? of.m_unit < 16
                                          : COARSEN_N_ACROSS || of.n_unit < 16;
