@@ -222,11 +222,11 @@ class Doubles(Products):
 HALF_REST = {  # and where in the header they are
     "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = {0}", "join": r"join = {0}",
     "pack_launch": r"launch = groups \? {0}", "pack_element": r"pack_element = groups \? {0}",
-    "words": r"element = words \? {0}", "elements": r"element = words \? [\d.e]+ : {0}", "end": r"\? 0 : {0};"}
+    "element": r": 120, element = {0}", "end": r"\? 0 : {0};"}
 
 
 def present_half():
-    """The costs in the header, by name, and the shapes' names, of which the first has number 2."""
+    """The costs in the header, by name, and the shapes' names, in their order."""
     text = HEADER.read_text()
     number = r"([\d.e]+)"
     rows = text[text.index("// The same beside warp groups"):text.index("#else\n        COARSEN_ROW(tiny")]
@@ -246,40 +246,42 @@ class Halves(Products):
     def __init__(self, path, shapes):
         plans, processors = self.read(path)
         self.shapes = list(shapes)
+        first = sum(group == 0 for group, _ in shapes.values())  # as many are without warp groups
 
         def unit(element):  # bytes, at multiples of which lines begin
             return 2 * ((element | 8) & -(element | 8))
 
         columns = {what: np.zeros(len(plans)) for what in (
             "shape", "cost", "given", "whole", "inner", "waves", "depth", "resident", "area", "group", "lines", "ragged", "divided",
-            "sums", "sliced", "packed", "pack", "words", "elements")}
+            "sums", "sliced", "packed", "pack", "unaligned")}
         for i, row in enumerate(plans):
             knob = {key: float(value) for key, value in (word.split("=") for word in row["knobs"].split())}
             rows_, cols, inner, apart, pad = (int(value) for key, value in re.findall(
                 r"\b(rows|cols|inner|apart|pad)=(\d+)", row["data"]))
+            count = int((re.findall(r"count=(\d+)", row["data"]) or [1])[0])
             units = unit(apart | inner + pad), unit(apart | cols + pad)
             now = {"cost": knob["cost"]}
-            if "way" not in knob:  # by narrow.h
+            if "way" not in knob:  # by narrow.h or whole.h
                 now["given"] = knob["cost"]
             else:
-                group, resident = shapes[self.shapes[int(knob["shape"]) - 2]]
+                group, resident = shapes[self.shapes[int(knob["shape"]) - first]]
                 at_a_time = processors // max(group, 1)
-                tiles = math.ceil(rows_ / knob["rows"]) * math.ceil(cols / knob["cols"])
+                tiles = math.ceil(rows_ / knob["rows"]) * math.ceil(cols / knob["cols"]) * count
                 divided = tiles - knob["whole"] if knob["parts"] > 1 else 0
                 area = knob["rows"] * knob["cols"]
                 way = knob["way"] % HALF_PACKING_WAYS
                 now |= {
-                    "shape": knob["shape"] - 2, "area": area, "resident": resident, "group": group, "divided": divided > 0,
+                    "shape": knob["shape"] - first, "area": area, "resident": resident, "group": group, "divided": divided > 0,
                     "whole": knob["whole"] // at_a_time if divided else math.ceil(tiles / at_a_time), "inner": inner,
                     "waves": HALF_WAVES[int(way - 1) % len(HALF_WAVES)] if divided else 0, "depth": knob["depth"],
                     "sums": divided * knob["parts"] * area / processors, "sliced": knob["slices"] > 0}
                 if knob["slices"]:
                     now |= {"whole": 1, "inner": 64 * math.ceil(math.ceil(inner / 64) / knob["slices"])}
                 if knob["packed"]:
-                    now |= {"packed": True, "pack": (8 * math.ceil(inner / 8) * rows_ * (units[0] < 16) +
-                                                     8 * math.ceil(cols / 8) * inner * (units[1] < 16)) / processors}
+                    now |= {"packed": True, "pack": (64 * math.ceil(inner / 64) * rows_ * (units[0] < 16) +
+                                                     64 * math.ceil(cols / 64) * inner * (units[1] < 16)) / processors}
                 elif group == 0:
-                    now |= {"words": 4 <= min(units) < 16, "elements": min(units) < 4}
+                    now |= {"unaligned": min(units) < 16}
                 if group:
                     high = knob["rows"] / group
                     now |= {"lines": high + knob["cols"], "ragged": units[1] < 16,
@@ -294,8 +296,8 @@ class Halves(Products):
         shape = column["shape"].astype(int)
         cost, begin, lone, start = (np.array([by.get(f"{name} {what}", 0) for name in names])[shape]
                                     for what in ("cost", "begin", "lone", "start"))
-        slower = np.where(column["words"] > 0, by["words"], np.where(column["elements"] > 0, by["elements"], 1))
-        cost, begin = cost * slower, begin / slower
+        cost = np.where(column["unaligned"] > 0, cost * by["element"], cost)
+        begin = np.where(column["unaligned"] > 0, begin / by["element"], begin)
         begin = np.where(column["group"] > 0, (begin + column["ragged"] * by["end"]) * column["lines"] /
                          np.maximum(column["area"], 1), begin)
 

@@ -603,7 +603,8 @@ template <class T> static void check_full_slot(const slots<T> &s)
 #endif
 
 // Three tiles of 64 elements of so many bytes, turned over: one is used while the next is on its way.
-// The elements after the first n are not there, and of element n half is, if it has more than 4 bytes.
+// The elements after the first n are not there, and of element n half is, and half a word. Of 16 bytes, every other one is
+// copied by way of the L1 cache.
 template <unsigned int BYTES, bool EARLY>
 static __global__ void turn_over(const unsigned char *in, unsigned char *out, unsigned int n)
 {
@@ -612,10 +613,11 @@ static __global__ void turn_over(const unsigned char *in, unsigned char *out, un
     for (unsigned int stage = 0; stage < 3; stage++) {
         unsigned char *const to = (unsigned char *)stages[stage] + t * BYTES;
         const unsigned int i = stage * 64 + t;
-        TILE(copy_part_async, to, in + (size_t)i * BYTES, BYTES,
-             i < n    ? BYTES
-             : i == n ? BYTES / 8 * 4
-                      : 0);
+        const unsigned int there = i < n ? BYTES : i == n ? BYTES / 8 * 4 + 2 : 0;
+        if (BYTES == 16 && t % 2 == 0)
+            TILE(copy_near_async, to, in + (size_t)i * BYTES, there);
+        else
+            TILE(copy_part_async, to, in + (size_t)i * BYTES, BYTES, there);
         TILE(copies_end);
     }
     for (unsigned int stage = 0; stage < 3; stage++) {
@@ -658,7 +660,7 @@ template <unsigned int BYTES, bool EARLY = false> static void check_copy(void)
         for (size_t i = 0; i < all; i++)
             x[i] = (unsigned char)(test_random(BYTES, i) | 1);
         // At its end, where there is nothing to read; and as near to the alignment as it may be.
-        const size_t there = n < 192 ? n * BYTES + BYTES / 8 * 4 : n * BYTES; // bytes
+        const size_t there = n < 192 ? n * BYTES + BYTES / 8 * 4 + 2 : n * BYTES; // bytes
         const test_array in(there, BYTES), out(all);
         in.fill(x.data());
         const cudaLaunchConfig_t config = config_of(dim3(1), dim3(64));
@@ -695,18 +697,21 @@ template <unsigned int BYTES, bool EARLY = false> static void check_copy(void)
 #include <coarsen/block/shift.h>
 
 // Thread t: the words that begin t bytes behind the first.
-template <unsigned int COUNT>
+template <unsigned int COUNT, bool APART>
 static __global__ void shift_kernel(const unsigned int *in, unsigned int *out)
 {
     unsigned int words[COUNT + 4];
     for (unsigned int i = 0; i < COUNT + 4; i++)
         words[i] = in[i];
-    bytes_shift(words, COUNT, threadIdx.x);
+    if (APART)
+        bytes_shift_apart(words, COUNT, threadIdx.x);
+    else
+        bytes_shift(words, COUNT, threadIdx.x);
     for (unsigned int i = 0; i < COUNT; i++)
         out[threadIdx.x * COUNT + i] = words[i];
 }
 
-template <unsigned int COUNT> static void check_shift(void)
+template <unsigned int COUNT, bool APART> static void check_shift(void)
 {
     unsigned int words[COUNT + 4];
     std::vector<unsigned int> want(16 * COUNT);
@@ -719,10 +724,11 @@ template <unsigned int COUNT> static void check_shift(void)
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
     config.blockDim = dim3(16);
-    CHECK(cudaLaunchKernelEx(&config, shift_kernel<COUNT>, (const unsigned int *)in.get(),
+    CHECK(cudaLaunchKernelEx(&config, (shift_kernel<COUNT, APART>), (const unsigned int *)in.get(),
                              (unsigned int *)out.get()));
     CHECK(cudaDeviceSynchronize());
-    tap_ok(out.holds(want) && out.intact(), "shift: %u words, 0 to 15 bytes behind another", COUNT);
+    tap_ok(out.holds(want) && out.intact(), "shift%s: %u words, 0 to 15 bytes behind another",
+           APART ? "_apart" : "", COUNT);
 }
 
 // Lane l: words l COUNT and on, to there.
@@ -1245,9 +1251,12 @@ int main(void)
 #endif
 #endif
 #if TESTED(shift)
-    check_shift<1>();
-    check_shift<4>();
-    check_shift<12>();
+    check_shift<1, false>();
+    check_shift<1, true>();
+    check_shift<4, false>();
+    check_shift<4, true>();
+    check_shift<12, false>();
+    check_shift<12, true>();
     check_write_shifted<4, 1>();
     check_write_shifted<4, 2>();
     check_write_shifted<4, 4>();

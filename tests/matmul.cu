@@ -399,6 +399,38 @@ OF_ONE(batched_i32, int)
 #define COARSEN_N_TRANSPOSED
 #include <coarsen/matmul/tensor16.h>
 
+// Lines of two pieces and of four.
+#define COARSEN_NAME slim_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#define BM           64
+#define BN           16
+#define TM           16
+#define TN           16
+#include <coarsen/matmul/tensor16.h>
+
+#define COARSEN_NAME   low_f16_turned
+#define COARSEN_TYPE   __half
+#define COARSEN_ACC    float
+#define BM             16
+#define BN             64
+#define TM             16
+#define TN             16
+#define COARSEN_STAGES 4
+#define COARSEN_M_TRANSPOSED
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/tensor16.h>
+
+#define COARSEN_NAME little_f16
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#define BM           32
+#define BN           32
+#define BK           32
+#define TM           16
+#define TN           16
+#include <coarsen/matmul/tensor16.h>
+
 #ifndef TEST_FIRST
 #define COARSEN_NAME tensor_bf16
 #define COARSEN_TYPE __nv_bfloat16
@@ -763,6 +795,7 @@ BY_SHAPE(turned_i32, tall_16, int)
     }
 #if TESTED(tensor16) || TESTED(launch)
 PARTS(tensor_f16, __half, float, 8)
+PARTS(little_f16, __half, float, 8)
 #endif
 #if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
 PARTS(group_f16, __half, float, 64)
@@ -1498,7 +1531,7 @@ static matmul_f16_plan group_plan(size_t rows, size_t cols, size_t inner, unsign
 
 static void check_group_plans(void)
 {
-    const size_t groups = 4, wide = 5, small = 7; // the first shape of groups, and others
+    const size_t groups = 2 * matmul_f16_shapes_of_warps, wide = groups + 1, small = groups + 3;
     const matmul_f16_plan much = group_plan(4096, 4096, 4096, 16, 0),
                           few = group_plan(128, 200, 904, 16, 0),
                           batch = group_plan(16, 16, 2000, 16, SIZE_MAX, 5),
@@ -1549,10 +1582,10 @@ static void check_plans_16(void)
         size_t rows, cols, inner, bytes, shape;
         bool parts;
     } cases[] = {{40, 30, 20, 0, 0, false},
-                 {60, 50, 1000, SIZE_MAX, 0, true},
-                 {60, 50, 1000, 100000, 0, false}, // too little for the parts
-                 {4096, 4096, 4096, SIZE_MAX, 1, false},
-                 {16384, 64, 4096, 0, 0, false}};
+                 {60, 50, 1000, SIZE_MAX, 1, true},
+                 {60, 50, 1000, 10000, 1, false}, // too little for the parts
+                 {4096, 4096, 4096, SIZE_MAX, 5, false},
+                 {16384, 64, 4096, 0, 3, false}};
     bool ok = true;
     for (const auto &c : cases) {
         cudaError_t status = cudaSuccess;
@@ -2114,6 +2147,9 @@ int main(void)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
     check_16<__half>("tensor_f16_parts", tensor_f16_parts_launch, false, false, 64, 64);
+    check_16<__half>("slim_f16", slim_f16_launch, false, false, 64, 16);
+    check_16<__half>("low_f16_turned", low_f16_turned_launch, true, true, 16, 64);
+    check_16<__half>("little_f16_parts", little_f16_parts_launch, false, false, 32, 32);
 #ifndef TEST_FIRST
     check_16<__nv_bfloat16>("tensor_bf16", tensor_bf16_launch, false, false, 128, 256);
 #endif

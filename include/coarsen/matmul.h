@@ -81,7 +81,8 @@
 // made without tiles, whole or in parts of the depth, if that costs less. A batch is made in whole tiles; or, of 4 bytes
 // and not transposed, by batched.h; or, if its matrices follow one another, by one of two shapes of whole.h, also of 16 bits.
 //
-// Elements of 16 bits have two shapes of tensor16.h to choose from, and are packed first where rows begin anywhere.
+// Elements of 16 bits have six shapes of tensor16.h to choose from, and are packed first where rows begin anywhere and are
+// used often.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
 // later) has four of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
 // or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
@@ -109,9 +110,42 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
                                          "__half and __nv_bfloat16 need COARSEN_ACC float");
 #endif
 #ifdef COARSEN_IS_16
+// For little work, and for few rows or columns.
+#define COARSEN_SHAPE  _little
+#define BM             32
+#define BN             32
+#define TM             16
+#define TN             16
+#define BK             32
+#define COARSEN_STAGES 4
+#include "matmul/tensor16.h"
+
+#define COARSEN_SHAPE _low
+#define BM            16
+#define BN            64
+#define TM            16
+#define TN            16
+#include "matmul/tensor16.h"
+
+#define COARSEN_SHAPE _slim
+#define BM            64
+#define BN            16
+#define TM            16
+#define TN            16
+#include "matmul/tensor16.h"
+
 #define COARSEN_SHAPE  _square
 #define BM             64
 #define BN             64
+#define TM             32
+#define TN             32
+#define COARSEN_STAGES 3
+#include "matmul/tensor16.h"
+
+#define COARSEN_SHAPE  _shallow
+#define BM             64
+#define BN             64
+#define BK             32
 #define TM             32
 #define TN             32
 #define COARSEN_STAGES 4
@@ -431,9 +465,9 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // as so much more depth. resident: so many tiles a multiprocessor makes at a time, which hide each other's waiting, but for
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
-// may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, tensor16.h and warpgroup.h likewise, to 448 of few
-// columns, 738 products and batches of doubles, and 575 of halves. But those of the large and the paired shape are set so
-// that these make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
+// may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, warpgroup.h and tensor16.h likewise, to 448 of few
+// columns, 738 products and batches of doubles, and 575 and 300 of halves. But those of the large and the paired shape are
+// set so that these make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
 // step, then; start: what else a launch costs. slices: into so many the depth may be cut. tall: whether it is tall.h's, whose
@@ -476,11 +510,19 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
 #define COARSEN_GROUP(shape, cost, begin, start, group, slices)                                    \
     COARSEN_ROW_OF(shape##_, cost, begin, 0, 1, false, start, group, slices, false)
 #ifdef COARSEN_IS_16
-        COARSEN_ROW(square, 0.08, 125, 4.14, 3, false),
-        COARSEN_ROW(large, 0.113, 98.3, 0.09, 1, false),
+        COARSEN_ROW(little, 0.45, 92, 2.9, 6, false),
+        COARSEN_ROW(low, 0.289, 192, 2.85, 5, false),
+        COARSEN_ROW(slim, 0.398, 183, 1.89, 5, false),
+        COARSEN_ROW(square, 0.0967, 219, 3.26, 3, false),
+        COARSEN_ROW(shallow, 0.214, 85.7, 2.86, 4, false),
+        COARSEN_ROW(large, 0.131, 166, 0.0897, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(square, 0.294, 64.4, 2.65, 3, false),
-        COARSEN_ROW(large, 0.174, 106, 0.442, 1, false),
+        COARSEN_ROW(little, 0.78, 53.3, 2.66, 6, false),
+        COARSEN_ROW(low, 0.68, 97.9, 2.14, 5, false),
+        COARSEN_ROW(slim, 0.732, 106, 1.96, 5, false),
+        COARSEN_ROW(square, 0.202, 123, 2.77, 3, false),
+        COARSEN_ROW(shallow, 0.374, 55.5, 2.34, 4, false),
+        COARSEN_ROW(large, 0.163, 112, 0.417, 1, false),
         COARSEN_GROUP(group_large, 10.5, 386, 1.13e5, 2, 0),
         COARSEN_GROUP(group_wide, 10.5, 244, 1.87e5, 2, 0),
         COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
@@ -539,9 +581,9 @@ enum {
     COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9
 };
 #elif defined(COARSEN_PLAIN)
-enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 16 };
 #else
-enum { COARSEN_(shapes_without_tensor) = 2, COARSEN_(shapes_of_warps) = 2, COARSEN_(shapes) = 8 };
+enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 16 };
 #endif
 enum {
     COARSEN_(batched) = COARSEN_(shapes) + 2,
@@ -690,7 +732,7 @@ COARSEN_HOST COARSEN_(plan)
     // To add up parts costs as many multiplications, and so many more per element of a part, over all multiprocessors; and
     // then that they wait until the whole tiles are made.
     // To copy the tiles of N an element at a time, or tall.h's of the long operand, or those of both for tensor cores (of 16
-    // bits, by words or elements), makes multiplications so much dearer. If N is turned on its way, that is the more the fewer
+    // bits, to shift them), makes multiplications so much dearer. If N is turned on its way, that is the more the fewer
     // rows a tile has.
     // apart: the same where rows of N do not begin at sectors of the cache, of 32 bytes.
     const COARSEN_(plan) none = {};
@@ -699,9 +741,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const bool words = of.m_unit >= 4 && of.n_unit >= 4;
-    const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120,
-                 element = words ? 1.68 : 2.78, then = 1e6;
+    const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120, element = 2.07,
+                 then = 1e6;
     const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
@@ -1003,8 +1044,8 @@ COARSEN_HOST COARSEN_(plan) COARSEN_(make_plan)(COARSEN_(problem) of, cudaError_
 COARSEN_HOST size_t COARSEN_(scratch_bytes)(size_t rows, size_t cols, size_t inner)
 {
     size_t most = 0;
-    const unsigned int units[] = {32, 16, sizeof(COARSEN_TYPE), 4}; // by which plans differ
-    const size_t kinds = sizeof(COARSEN_TYPE) < 4 ? 4 : 3;
+    const unsigned int units[] = {32, 16, sizeof(COARSEN_TYPE)}; // by which plans differ
+    const size_t kinds = 3;
     const bool narrow = rows == 1 || cols == 1; // whose plans differ by how neighbours lie, too
     for (size_t u = 0; u < kinds * kinds * (narrow ? 2 : 1); u++) {
         const COARSEN_(problem) of = {1,

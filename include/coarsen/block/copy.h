@@ -19,12 +19,14 @@
 //     void NAME_copy_line_async(void *to, const void *from)   16 bytes, and the rest of their 128 begins to come to the
 //                                                L2 cache, for others that read it soon
 //     void NAME_copy_part_async(void *to, const void *from, unsigned int bytes, unsigned int there)
+//     void NAME_copy_near_async(void *to, const void *from, unsigned int there)   the same, of 16 bytes, by way of the
+//                                                L1 cache, for what many blocks read
 //     void NAME_copies_end(void)                 closes a group of copies
 //     void NAME_copies_wait(unsigned int few)    waits until at most so many of the calling thread's
 //                                                groups, the last ones, are not done; 0 to 7, a constant
 //     void NAME_prefetch(const void *from)       begins to bring what is there near, to the L2 cache
 // to is in shared memory, from in global memory, both aligned to bytes: 4, 8 or 16. Of them
-// NAME_copy_part_async reads the first `there`, a multiple of 4, and writes zeros for the others; if
+// NAME_copy_part_async reads the first `there`, a multiple of 2, and writes zeros for the others; if
 // none is there, from may point anywhere. Until the wait, what is at to is unknown. Below compute
 // capability 8.0 the copy is done at once.
 // Source: PTX ISA, cp.async.
@@ -34,6 +36,9 @@
 #ifndef COARSEN_MADE_COPY
 #define COARSEN_MADE_COPY
 
+typedef struct COARSEN_ALIGNED(2) COARSEN_MAY_ALIAS {
+    unsigned short word;
+} COARSEN_(words_half);
 typedef struct COARSEN_ALIGNED(4) COARSEN_MAY_ALIAS {
     unsigned int word[1];
 } COARSEN_(words_1);
@@ -82,6 +87,11 @@ COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsign
         COARSEN_COPY("ca.shared.global", "8, %2", "l"(from), "r"(there));
     else
         COARSEN_COPY("ca.shared.global", "4, %2", "l"(from), "r"(there));
+}
+
+COARSEN_DEVICE void COARSEN_(copy_near_async)(void *to, const void *from, unsigned int there)
+{
+    COARSEN_COPY("ca.shared.global", "16, %2", "l"(from), "r"(there));
 }
 #undef COARSEN_COPY
 
@@ -138,7 +148,14 @@ COARSEN_DEVICE void COARSEN_(copy_part_async)(void *to, const void *from, unsign
     COARSEN_PIPELINE(memcpy_async(to, from, bytes, bytes - there));
     for (unsigned int w = 0; w < bytes / 4; w++)
         ((COARSEN_(words_1) *)to)[w].word[0] =
-            4 * w < there ? ((const COARSEN_(words_1) *)from)[w].word[0] : 0;
+            4 * w + 4 <= there   ? ((const COARSEN_(words_1) *)from)[w].word[0]
+            : 4 * w + 2 == there ? ((const COARSEN_(words_half) *)from)[2 * w].word
+                                 : 0;
+}
+
+COARSEN_DEVICE void COARSEN_(copy_near_async)(void *to, const void *from, unsigned int there)
+{
+    COARSEN_(copy_part_async)(to, from, 16, there);
 }
 
 COARSEN_DEVICE void COARSEN_(copies_end)(void)

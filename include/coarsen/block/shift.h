@@ -18,6 +18,8 @@
 //     void NAME_shift(unsigned int *words, unsigned int count, unsigned int after)
 //                                        words 0 to count - 1 become those that begin `after` bytes
 //                                        behind word 0: 0 to 15, best the same for the whole warp
+//     void NAME_shift_apart(unsigned int *words, unsigned int count, unsigned int after)
+//                                        the same without a branch, for lanes whose `after` differ
 //     void NAME_write_shifted(unsigned int *words, unsigned int count, void *to, unsigned int unit)
 //                                        writes what the lanes of a warp have from word 4 on, one
 //                                        lane's behind the other's, the calling one's to `to`. That
@@ -60,6 +62,25 @@ COARSEN_INLINE void COARSEN_(shift)(unsigned int *words, unsigned int count, uns
     }
 }
 
+// The whole words of `after` bytes, of words 0 to count, without a branch.
+COARSEN_INLINE void COARSEN_(shift_words)(unsigned int *words, unsigned int count,
+                                          unsigned int after)
+{
+#pragma unroll
+    for (unsigned int w = 0; w < count + 2; w++)
+        words[w] = after & 8 ? words[w + 2] : words[w];
+#pragma unroll
+    for (unsigned int w = 0; w < count + 1; w++)
+        words[w] = after & 4 ? words[w + 1] : words[w];
+}
+
+COARSEN_INLINE void COARSEN_(shift_apart)(unsigned int *words, unsigned int count,
+                                          unsigned int after)
+{
+    COARSEN_(shift_words)(words, count, after);
+    COARSEN_(shift_by)(words, count, 0, after % 4);
+}
+
 typedef struct COARSEN_ALIGNED(16) COARSEN_MAY_ALIAS {
     unsigned int word[4];
 } COARSEN_(four_words);
@@ -100,14 +121,10 @@ COARSEN_INLINE void COARSEN_(write_shifted)(unsigned int *words, unsigned int co
 #pragma unroll
     for (unsigned int w = unit == 8 ? 2 : 0; w < 4; w++)
         words[w] = __shfl_up_sync(0xffffffff, words[count + w], 1);
-#pragma unroll
-    for (unsigned int w = 0; unit >= 4 && w < count + 2; w++)
-        words[w] = after & 8 ? words[w + 2] : words[w];
-#pragma unroll
-    for (unsigned int w = 0; unit >= 4 && w < count; w++)
-        words[w] = after & 4 ? words[w + 1] : words[w];
     if (unit < 4)
         COARSEN_(shift)(words, count, after);
+    else
+        COARSEN_(shift_words)(words, count, after);
 #pragma unroll
     for (unsigned int v = 0; v < count; v += 4) {
         const COARSEN_(four_words) four = {{words[v], words[v + 1], words[v + 2], words[v + 3]}};

@@ -199,7 +199,10 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool is_part, size_t rows, size_t cols,
                                          COARSEN_ACC beta, COARSEN_TYPE *__restrict__ p, size_t ldp,
                                          COARSEN_(work) work);
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+#ifndef COARSEN_RESIDENT // blocks that a multiprocessor is to have registers for
+#define COARSEN_RESIDENT 1
+#endif
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_RESIDENT)
     COARSEN_SHAPE_(kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                            const COARSEN_TYPE *__restrict__ m, size_t ldm,
                            const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_ACC beta,
@@ -208,7 +211,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(make)(false, rows, cols, inner, alpha, m, ldm, n, ldn, beta, p, ldp, work);
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_RESIDENT)
     COARSEN_SHAPE_(part_kernel)(size_t rows, size_t cols, size_t inner, COARSEN_ACC alpha,
                                 const COARSEN_TYPE *__restrict__ m, size_t ldm,
                                 const COARSEN_TYPE *__restrict__ n, size_t ldn, COARSEN_(work) work)
@@ -216,7 +219,7 @@ COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS)
     COARSEN_SHAPE_(make)
     (true, rows, cols, inner, alpha, m, ldm, n, ldn, (COARSEN_ACC)0, NULL, BN, work);
 }
-
+#undef COARSEN_RESIDENT
 #endif
 
 #ifndef __CUDACC_RTC__
