@@ -222,7 +222,7 @@ class Doubles(Products):
 HALF_REST = {  # and where in the header they are
     "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = {0}", "join": r"join = {0}",
     "pack_launch": r"launch = groups \? {0}", "pack_element": r"pack_element = groups \? {0}",
-    "element": r": 120, element = {0}", "end": r"\? 0 : {0};"}
+    "element": r"element = groups \? {0}", "end": r"\? 0 : {0};"}
 
 
 def present_half():

@@ -1456,6 +1456,72 @@ static void check_16(const char *name, Launch launch, bool m_turned, bool n_turn
            (double)as_float(sum[0]), (double)as_float(want));
 }
 
+#if TESTED(tensor16) || TESTED(launch)
+// Matrices that end where their memory does, and between whose rows, and before the first, nothing was ever written: a device
+// that checks memory tells if any of that is read. And row 4 of M begins with NaN, which stays in row 4.
+template <class T, class Launch>
+static void check_bare_16(const char *name, Launch launch, bool m_turned, bool n_turned)
+{
+    const shape shapes[] = {{1, 1, 1, 0, 0},    {67, 9, 70, 0, 0},  {70, 12, 67, 3, 1},
+                            {5, 77, 130, 0, 5}, {18, 140, 3, 2, 3}, {140, 3, 2, 0, 0},
+                            {66, 66, 66, 1, 0}, {64, 64, 128, 5, 0}};
+    bool ok = true;
+    for (const shape &s : shapes) {
+        struct bare {
+            size_t lines, length, ld, offset;
+            T *all;
+            std::vector<float> x;
+            bare(size_t line_count, size_t line_length, const shape &of, unsigned int seed,
+                 size_t nan_line = SIZE_MAX, size_t nan_at = SIZE_MAX)
+                : lines(line_count), length(line_length), ld(line_length + of.pad),
+                  offset(of.offset), all(NULL), x(line_count * line_length)
+            {
+                CHECK(cudaMalloc((void **)&all, ((lines - 1) * ld + length + offset) * sizeof(T)));
+                std::vector<T> line(length);
+                for (size_t l = 0; l < lines; l++) {
+                    for (size_t i = 0; i < length; i++) {
+                        x[l * length + i] = (float)((l * 7 + i * 5 + seed) % 3) - 1;
+                        if (l == nan_line && i == nan_at)
+                            x[l * length + i] = NAN;
+                        line[i] = (T)x[l * length + i];
+                    }
+                    CHECK(cudaMemcpy(data() + l * ld, line.data(), length * sizeof(T),
+                                     cudaMemcpyHostToDevice));
+                }
+            }
+            ~bare()
+            {
+                CHECK(cudaFree(all));
+            }
+            T *data() const
+            {
+                return all + offset;
+            }
+        };
+        const bare m(m_turned ? s.inner : s.rows, m_turned ? s.rows : s.inner, s, 1,
+                     m_turned ? 0 : 4, m_turned ? 4 : 0),
+            n(n_turned ? s.cols : s.inner, n_turned ? s.inner : s.cols, s, 2),
+            p(s.rows, s.cols, s, 0);
+        CHECK(launch(s.rows, s.cols, s.inner, 1, m.data(), m.ld, n.data(), n.ld, 0, p.data(), p.ld,
+                     0));
+        CHECK(cudaDeviceSynchronize());
+        std::vector<T> line(s.cols);
+        for (size_t i = 0; i < s.rows; i++) {
+            CHECK(cudaMemcpy(line.data(), p.data() + i * p.ld, s.cols * sizeof(T),
+                             cudaMemcpyDeviceToHost));
+            for (size_t j = 0; j < s.cols; j++) {
+                float sum = 0;
+                for (size_t k = 0; k < s.inner; k++)
+                    sum += m.x[m_turned ? k * s.rows + i : i * s.inner + k] *
+                           n.x[n_turned ? j * s.inner + k : k * s.cols + j];
+                ok &= std::isnan(sum) ? std::isnan(as_float(line[j])) : as_float(line[j]) == sum;
+            }
+        }
+    }
+    tap_ok(ok, "%s: right in memory that holds nothing else", name);
+}
+#endif
+
 #if TESTED(warpgroup) || TESTED(box) || TESTED(launch)
 // Products of a batch by clusters of two blocks: one after the other, with one N, line by line between each other, some
 // elements further each, and with lines that begin anywhere. What is no operand's is NaN.
@@ -2147,6 +2213,10 @@ int main(void)
     check_16<__half>("tensor_f16", tensor_f16_launch, false, false, 64, 64);
     check_16<__nv_bfloat16>("tensor_bf16_turned", tensor_bf16_turned_launch, true, true, 64, 128);
     check_16<__half>("tensor_f16_parts", tensor_f16_parts_launch, false, false, 64, 64);
+    check_bare_16<__half>("tensor_f16", tensor_f16_launch, false, false);
+    check_bare_16<__half>("slim_f16", slim_f16_launch, false, false);
+    check_bare_16<__half>("low_f16_turned", low_f16_turned_launch, true, true);
+    check_bare_16<__half>("little_f16", little_f16_launch, false, false);
     check_16<__half>("slim_f16", slim_f16_launch, false, false, 64, 16);
     check_16<__half>("low_f16_turned", low_f16_turned_launch, true, true, 16, 64);
     check_16<__half>("little_f16_parts", little_f16_parts_launch, false, false, 32, 32);

@@ -41,7 +41,7 @@
 // twelve tiles per multiprocessor. As much as M takes is enough where the rows of N begin at multiples of 32 bytes and
 // neither is transposed: N is then read where it is. It may be any fewer, or NULL and 0: then less is packed, up to 13%
 // slower (4096 x 4096, N transposed), and fewer tiles are divided along the depth, which can be much slower where P is
-// small. Of 16 bits, M and N are packed where their rows begin anywhere: without scratch that is six times slower (4095 x
+// small. Of 16 bits, M and N are packed where their rows begin anywhere: without scratch that is three times slower (4095 x
 // 4095).
 // A batch is `count` products of one shape; the matrices of each begin so many elements after those of the one before.
 // m_step and n_step may be 0. It needs no scratch. Small products are the fastest where the matrices of each operand follow one
@@ -517,12 +517,12 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(shallow, 0.214, 85.7, 2.86, 4, false),
         COARSEN_ROW(large, 0.131, 166, 0.0897, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(little, 0.78, 53.3, 2.66, 6, false),
-        COARSEN_ROW(low, 0.68, 97.9, 2.14, 5, false),
-        COARSEN_ROW(slim, 0.732, 106, 1.96, 5, false),
-        COARSEN_ROW(square, 0.202, 123, 2.77, 3, false),
-        COARSEN_ROW(shallow, 0.374, 55.5, 2.34, 4, false),
-        COARSEN_ROW(large, 0.163, 112, 0.417, 1, false),
+        COARSEN_ROW(little, 0.791, 59.3, 2.03, 6, false),
+        COARSEN_ROW(low, 0.623, 116, 1.81, 5, false),
+        COARSEN_ROW(slim, 0.753, 105, 1.68, 5, false),
+        COARSEN_ROW(square, 0.19, 128, 3.29, 3, false),
+        COARSEN_ROW(shallow, 0.382, 61.4, 2.01, 4, false),
+        COARSEN_ROW(large, 0.166, 118, 0.398, 1, false),
         COARSEN_GROUP(group_large, 10.5, 386, 1.13e5, 2, 0),
         COARSEN_GROUP(group_wide, 10.5, 244, 1.87e5, 2, 0),
         COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
@@ -741,8 +741,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 1.06e6 : 4.1e5, add_element = groups ? 310 : 120, element = 2.07,
-                 then = 1e6;
+    const double add = groups ? 9.43e5 : 4.1e5, add_element = groups ? 248 : 120,
+                 element = groups ? 2.44 : 2.05, then = 1e6;
     const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;

@@ -565,7 +565,7 @@ typedef struct {
     COARSEN_SHAPE_(operand) m, n;
     unsigned int rows, cols; // what is left of the matrices, up to a tile
     size_t inner;            // the depth that is left to copy
-    bool one_of_m, one_of_n; // whether M has no other rows, or N no other columns
+    bool reused_m, reused_n; // whether all blocks, or very many, copy the same of M, or of N
 } COARSEN_SHAPE_(source);
 
 // How many lines of a tile of so much depth are there, and how many elements of each.
@@ -636,11 +636,11 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_all_around)(COARSEN_SHAPE_(surroundings)
         const COARSEN_SHAPE_(there) there = COARSEN_SHAPE_(there_of)(from, from->inner);
         const unsigned int of_m = COARSEN_M_LENGTH / COARSEN_ITEMS; // pieces
         const unsigned int of_n = COARSEN_N_LENGTH / COARSEN_ITEMS;
-        // What all blocks copy comes by way of the L1 cache: else they queue for the same few lines of the L2 cache.
+        // That comes by way of the L1 cache: else they queue for the same few lines of the L2 cache.
         COARSEN_SHAPE_(copy_tile)
-        (to->m, &from->m, COARSEN_M_LINES, of_m, there.lines_m, there.length_m, from->one_of_m);
+        (to->m, &from->m, COARSEN_M_LINES, of_m, there.lines_m, there.length_m, from->reused_m);
         COARSEN_SHAPE_(copy_tile)
-        (to->n, &from->n, COARSEN_N_LINES, of_n, there.lines_n, there.length_n, from->one_of_n);
+        (to->n, &from->n, COARSEN_N_LINES, of_n, there.lines_n, there.length_n, from->reused_n);
         COARSEN_SHAPE_(next_tiles)(from);
     }
     COARSEN_(copies_end)();
@@ -813,7 +813,9 @@ COARSEN_INLINE void COARSEN_SHAPE_(make_of)(bool bfloat, bool is_part, size_t ro
     source.rows = (unsigned int)coarsen_min(rows - row_start, BM);
     source.cols = (unsigned int)coarsen_min(cols - col_start, BN);
     source.inner = is_part ? coarsen_min(inner - k, work.depth) : inner;
-    source.one_of_m = rows <= BM, source.one_of_n = cols <= BN;
+    const size_t little = 8192, many = 64; // elements that the L1 cache has room for, and blocks
+    source.reused_m = rows <= BM || (rows * inner <= little && cols >= many * BN);
+    source.reused_n = cols <= BN || (cols * inner <= little && rows >= many * BM);
 
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int row = warp / (BN / TN) * TM, col = warp % (BN / TN) * TN;
