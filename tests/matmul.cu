@@ -1599,7 +1599,7 @@ static void check_group_plans(void)
 {
     const size_t groups = 2 * matmul_f16_shapes_of_warps, wide = groups + 1, small = groups + 3;
     const matmul_f16_plan much = group_plan(4096, 4096, 4096, 16, 0),
-                          few = group_plan(128, 200, 904, 16, 0),
+                          few = group_plan(128, 200, 2000, 16, 0),
                           batch = group_plan(16, 16, 2000, 16, SIZE_MAX, 5),
                           little = group_plan(256, 200, 64, 16, 0);
     tap_ok(much.shape == groups && much.slices == 0 && few.shape == small && few.slices > 1 &&

@@ -485,18 +485,23 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_edge)(COARSEN_(vector) * to,
 {
     const unsigned int last = of->length / COARSEN_ITEMS;
     const bool starts = COARSEN_SHAPE_(cut)(of, 0) > 0, ends = last > 0 && of->ends > 0;
+    const bool few = TM * TN > 1024; // registers: cut vectors don't wait for copies to begin
     COARSEN_SHAPE_(cuts) first_cuts, last_cuts;
     if (starts)
         COARSEN_SHAPE_(load_cuts)(&first_cuts, from, of, 0);
+    if (few && starts)
+        COARSEN_SHAPE_(store_cuts)(to, &first_cuts, of, 0);
     if (ends)
         COARSEN_SHAPE_(load_cuts)(&last_cuts, from, of, last);
+    if (few && ends)
+        COARSEN_SHAPE_(store_cuts)(to, &last_cuts, of, last);
     if (reused)
         COARSEN_SHAPE_(copy_around)(to, from, of, true);
     else
         COARSEN_SHAPE_(copy_around)(to, from, of, false);
-    if (starts)
+    if (!few && starts)
         COARSEN_SHAPE_(store_cuts)(to, &first_cuts, of, 0);
-    if (ends)
+    if (!few && ends)
         COARSEN_SHAPE_(store_cuts)(to, &last_cuts, of, last);
 }
 
