@@ -1649,7 +1649,7 @@ static void check_plans_16(void)
         bool parts;
     } cases[] = {{40, 30, 20, 0, 0, false},
                  {60, 50, 1000, SIZE_MAX, 1, true},
-                 {60, 50, 1000, 10000, 1, false}, // too little for the parts
+                 {60, 50, 1000, 20000, 1, false}, // too little for the parts
                  {4096, 4096, 4096, SIZE_MAX, 5, false},
                  {16384, 64, 4096, 0, 3, false}};
     bool ok = true;
