@@ -288,8 +288,8 @@ COARSEN_INLINE void COARSEN_(multiply_pairs)(COARSEN_UNUSED bool bfloat, float *
 
 // Where the tiles of M, or of N, come from.
 typedef struct {
-    const COARSEN_TYPE
-        *next; // what this thread copies first of the next tile, or the vector around it
+    // What this thread copies first of the next tile, or the vector where that begins.
+    const COARSEN_TYPE *next;
     size_t ld;
     // Where lines begin anywhere: how many bytes behind a vector this thread's pieces begin.
     unsigned int after;
@@ -354,9 +354,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_vectors)(COARSEN_(vector) * to,
 typedef struct {
     unsigned int line, abreast, each; // the first line, and how many
     unsigned int piece, pieces;
-    unsigned int there; // lines that are there: a mask
-    unsigned int
-        length; // of a line that is there, with what is before the first piece in its vector
+    unsigned int there;  // lines that are there: a mask
+    unsigned int length; // of a line, with what its first vector has before it
     // Some of a line's first vector, or of its last one, is not to be read: masks.
     unsigned int starts, ends;
 } COARSEN_SHAPE_(edge);
