@@ -466,7 +466,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
 // may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, warpgroup.h and tensor16.h likewise, to 448 of few
-// columns, 738 products and batches of doubles, and 575 and 300 of halves. But those of the large and the paired shape are
+// columns, 738 products and batches of doubles, and 575 and 400 of halves. But those of the large and the paired shape are
 // set so that these make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a

@@ -78,9 +78,11 @@
 
 #define COARSEN_THREADS ((BM / TM) * (BN / TN) * 32)
 #define COARSEN_DEEP    16 // depth of a multiplication
-// Blocks that a multiprocessor has registers for.
+// Blocks that a multiprocessor has registers for. (It has no room for more than 16, so of one warp it is not said.)
 #define COARSEN_RESIDENT                                                                           \
-    (COARSEN_THREADS > 256 || TM * TN > 1024 ? 1 : (TM * TN > 512 ? 512 : 640) / COARSEN_THREADS)
+    (COARSEN_THREADS < 64 || COARSEN_THREADS > 256 || TM * TN > 1024                               \
+         ? 1                                                                                       \
+         : (TM * TN > 512 ? 512 : 640) / COARSEN_THREADS)
 #define COARSEN_EACH ((BM + BN) * BK / 8 / COARSEN_THREADS) // pieces of a thread
 #ifdef COARSEN_M_TRANSPOSED
 #define COARSEN_M_LINES  BK
@@ -600,6 +602,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(next_tile)(COARSEN_SHAPE_(operand) * from, bo
     from->end += across || from->joined ? 0 : step;
 }
 
+// The same of both.
 COARSEN_INLINE void COARSEN_SHAPE_(next_tiles)(COARSEN_SHAPE_(source) * from)
 {
     COARSEN_SHAPE_(next_tile)(&from->m, COARSEN_ACROSS_M);
@@ -640,7 +643,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_all_around)(COARSEN_SHAPE_(surroundings)
         const COARSEN_SHAPE_(there) there = COARSEN_SHAPE_(there_of)(from, from->inner);
         const unsigned int of_m = COARSEN_M_LENGTH / COARSEN_ITEMS; // pieces
         const unsigned int of_n = COARSEN_N_LENGTH / COARSEN_ITEMS;
-        // That comes by way of the L1 cache: else they queue for the same few lines of the L2 cache.
+        // What very many blocks copy comes by way of the L1 cache: else they queue for the same few lines of the L2 cache.
         COARSEN_SHAPE_(copy_tile)
         (to->m, &from->m, COARSEN_M_LINES, of_m, there.lines_m, there.length_m, from->reused_m);
         COARSEN_SHAPE_(copy_tile)
@@ -751,7 +754,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(add_up)(bool bfloat, float (*sum)[TN / 8][4],
     }
 }
 
-// The same where lines begin anywhere.
+// The same where lines begin anywhere. The operands of one step are loaded at a time: registers are few, and blocks more.
 COARSEN_INLINE void COARSEN_SHAPE_(add_up_shifted)(bool bfloat, float (*sum)[TN / 8][4],
                                                    COARSEN_SHAPE_(shared) * shared,
                                                    COARSEN_SHAPE_(source) source, unsigned int row,
