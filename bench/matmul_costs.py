@@ -219,10 +219,11 @@ class Doubles(Products):
 
 # ---- Halves, beside warp groups ------------------------------------------------------------------
 
+GROUP_RESIDENT = {"group_large": 1, "group_wide": 1, "group_square": 2, "group_small": 2, "group_low": 2, "group_little": 3}
 HALF_REST = {  # and where in the header they are
-    "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = {0}", "join": r"join = {0}",
+    "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = groups \? {0}", "join": r"join = {0}",
     "pack_launch": r"launch = groups \? {0}", "pack_element": r"pack_element = groups \? {0}",
-    "element": r"element = groups \? {0}", "end": r"\? 0 : {0};"}
+    "element": r"\belement = groups \? {0}", "end": r"\? 0 : {0};"}
 
 
 def present_half():
@@ -231,11 +232,12 @@ def present_half():
     number = r"([\d.e]+)"
     rows = text[text.index("// The same beside warp groups"):text.index("#else\n        COARSEN_ROW(tiny")]
     costs, shapes = {}, {}
-    for name, *numbers in re.findall(rf"COARSEN_(?:ROW|GROUP)\((\w+), {number}, {number}, {number}, (\d+)", rows):
-        group = name.startswith("group")
-        third = "start" if group else "lone"
-        costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", third), numbers)}
-        shapes[name] = (int(numbers[3]), 1) if group else (0, int(numbers[3]))  # multiprocessors that make a tile; tiles
+    for name, *numbers in re.findall(rf"COARSEN_ROW\((\w+), {number}, {number}, {number}, (\d+)", rows):
+        costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone"), numbers)}
+        shapes[name] = 0, int(numbers[3])  # multiprocessors that make a tile; tiles of one at a time
+    for name, *numbers in re.findall(rf"COARSEN_GROUP\((\w+), {number}, {number}, {number}, {number}, (\d+)", rows):
+        costs |= {f"{name} {what}": float(x) for what, x in zip(("cost", "begin", "lone", "start"), numbers)}
+        shapes[name] = int(numbers[4]), GROUP_RESIDENT[name]
     costs |= {name: float(re.search(where.format(number), text)[1]) for name, where in HALF_REST.items()}
     return costs, shapes
 
@@ -276,7 +278,8 @@ class Halves(Products):
                     "waves": HALF_WAVES[int(way - 1) % len(HALF_WAVES)] if divided else 0, "depth": knob["depth"],
                     "sums": divided * knob["parts"] * area / processors, "sliced": knob["slices"] > 0}
                 if knob["slices"]:
-                    now |= {"whole": 1, "inner": 64 * math.ceil(math.ceil(inner / 64) / knob["slices"])}
+                    now |= {"whole": math.ceil(tiles * knob["slices"] / at_a_time),
+                            "inner": 64 * math.ceil(math.ceil(inner / 64) / knob["slices"])}
                 if knob["packed"]:
                     now |= {"packed": True, "pack": (64 * math.ceil(inner / 64) * rows_ * (units[0] < 16) +
                                                      64 * math.ceil(cols / 64) * inner * (units[1] < 16)) / processors}
@@ -411,9 +414,9 @@ def main():
     now = fit(fitted, by, names)
     print("\nfitted:")
     for i, name in enumerate(names):
-        third = "start" if f"{name} start" in now else "lone"
-        numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", third))
-        row = "GROUP" if third == "start" else "ROW" if halves or doubles or i < len(names) - tall else "TALL"
+        group = f"{name} start" in now
+        numbers = ", ".join(f"{now[f'{name} {what}']:.3g}" for what in ("cost", "begin", "lone", "start")[:4 if group else 3])
+        row = "GROUP" if group else "ROW" if halves or doubles or i < len(names) - tall else "TALL"
         print(f"    COARSEN_{row}({'tensor_' * doubles}{name}, {numbers}, ...),")
     rest = HALF_REST if halves else DOUBLE_REST if doubles else REST
     print("    " + ", ".join(f"{name} = {now[name]:.3g}" for name in rest))

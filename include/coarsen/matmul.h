@@ -84,7 +84,7 @@
 // Elements of 16 bits have six shapes of tensor16.h to choose from, and are packed first where rows begin anywhere and are
 // used often.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
-// later) has four of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
+// later) has six of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
 // or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
 // memory are neighbours in depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch that whole.h does not make; or, if M or N is transposed, by tensor16.h,
@@ -117,7 +117,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define TM             16
 #define TN             16
 #define BK             32
-#define COARSEN_STAGES 4
+#define COARSEN_STAGES 8
 #include "matmul/tensor16.h"
 
 #define COARSEN_SHAPE _low
@@ -159,21 +159,28 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define COARSEN_SHAPE _group_large
 #include "matmul/warpgroup.h"
 
-#define COARSEN_SHAPE  _group_wide
-#define BN             192
-#define COARSEN_STAGES 5
+#define COARSEN_SHAPE _group_wide
+#define BN            192
 #include "matmul/warpgroup.h"
 
-#define COARSEN_SHAPE  _group_square
-#define BM             128
-#define BN             128
-#define COARSEN_STAGES 6
+#define COARSEN_SHAPE _group_square
+#define BM            128
+#define BN            128
 #include "matmul/warpgroup.h"
 
-#define COARSEN_SHAPE  _group_small
-#define BM             128
-#define BN             64
-#define COARSEN_STAGES 7
+#define COARSEN_SHAPE _group_small
+#define BM            128
+#define BN            64
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE _group_low
+#define BM            64
+#define BN            128
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE _group_little
+#define BM            64
+#define BN            64
 #include "matmul/warpgroup.h"
 
 #define COARSEN_SHAPE _narrow
@@ -466,7 +473,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 // that of `lone` tiles.
 // Fitted to the times of 1520 products and batches of floats on an H200, of which 1439 were random, each by all plans that
 // may be good (bench/matmul_costs.py), and those of tall.h, tensor.h, warpgroup.h and tensor16.h likewise, to 448 of few
-// columns, 738 products and batches of doubles, and 575 and 400 of halves. But those of the large and the paired shape are
+// columns, 738 products and batches of doubles, and 575 and 970 of halves. But those of the large and the paired shape are
 // set so that these make 2048 x 2048 and 16384 x 64 x 4096: they are seldom the best for random products.
 // packed: whether it takes M only column after column and N only row after row. group: if not 0, so many multiprocessors
 // make a tile together, and only of operands whose lines begin at multiples of 16 bytes; cost: of a row or column of a
@@ -507,8 +514,9 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
     COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, packed, 0, 0, 0, false)
 #define COARSEN_TALL(shape, cost, begin, lone, resident)                                           \
     COARSEN_ROW_OF(shape##_, cost, begin, lone, resident, false, 0, 0, 0, true)
-#define COARSEN_GROUP(shape, cost, begin, start, group, slices)                                    \
-    COARSEN_ROW_OF(shape##_, cost, begin, 0, 1, false, start, group, slices, false)
+#define COARSEN_GROUP(shape, cost, begin, lone, start, group, slices)                              \
+    COARSEN_ROW_OF(shape##_, cost, begin, lone, COARSEN_(shape##_resident), false, start, group,   \
+                   slices, false)
 #ifdef COARSEN_IS_16
         COARSEN_ROW(little, 0.45, 92, 2.9, 6, false),
         COARSEN_ROW(low, 0.289, 192, 2.85, 5, false),
@@ -517,16 +525,18 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(shallow, 0.214, 85.7, 2.86, 4, false),
         COARSEN_ROW(large, 0.131, 166, 0.0897, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(little, 0.791, 59.3, 2.03, 6, false),
-        COARSEN_ROW(low, 0.623, 116, 1.81, 5, false),
-        COARSEN_ROW(slim, 0.753, 105, 1.68, 5, false),
-        COARSEN_ROW(square, 0.19, 128, 3.29, 3, false),
-        COARSEN_ROW(shallow, 0.382, 61.4, 2.01, 4, false),
-        COARSEN_ROW(large, 0.166, 118, 0.398, 1, false),
-        COARSEN_GROUP(group_large, 10.5, 386, 1.13e5, 2, 0),
-        COARSEN_GROUP(group_wide, 10.5, 244, 1.87e5, 2, 0),
-        COARSEN_GROUP(group_square, 11.9, 91.5, 3.43e5, 1, 0),
-        COARSEN_GROUP(group_small, 9.37, 108, 5.31e5, 1, 8),
+        COARSEN_ROW(little, 0.551, 105, 2.29, 6, false),
+        COARSEN_ROW(low, 0.31, 143, 3.43, 5, false),
+        COARSEN_ROW(slim, 0.307, 139, 4.75, 5, false),
+        COARSEN_ROW(square, 0.0939, 184, 4.06, 3, false),
+        COARSEN_ROW(shallow, 0.184, 86.3, 3.08, 4, false),
+        COARSEN_ROW(large, 0.0916, 193, 0.347, 1, false),
+        COARSEN_GROUP(group_large, 5.59, 321, 0, 3.31e5, 2, 0),
+        COARSEN_GROUP(group_wide, 5.01, 236, 0, 5.98e5, 2, 0),
+        COARSEN_GROUP(group_square, 5.28, 95.2, 0.0641, 5.83e5, 1, 0),
+        COARSEN_GROUP(group_small, 8.43, 183, 0.0795, 5.15e5, 1, 8),
+        COARSEN_GROUP(group_low, 4.03, 225, 0.269, 4.15e5, 1, 0),
+        COARSEN_GROUP(group_little, 6.15, 86.3, 0.0578, 5.7e5, 1, 4),
 #else
         COARSEN_ROW(tiny, 2.18, 59.4, 1.09, 7, false),
         COARSEN_ROW(thin, 1.68, 78.8, 0.572, 1, false),
@@ -581,9 +591,9 @@ enum {
     COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9
 };
 #elif defined(COARSEN_PLAIN)
-enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 16 };
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 18 };
 #else
-enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 16 };
+enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 18 };
 #endif
 enum {
     COARSEN_(batched) = COARSEN_(shapes) + 2,
@@ -663,8 +673,8 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps);
-    const double launch = groups ? 2.15e6 : (double)COARSEN_(pack_launch),
-                 pack_element = groups ? 39.9 : 15;
+    const double launch = groups ? 1.57e6 : (double)COARSEN_(pack_launch),
+                 pack_element = groups ? 40.3 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double launch = (double)COARSEN_(pack_launch), pack_element = 95;
@@ -741,8 +751,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 9.43e5 : 4.1e5, add_element = groups ? 248 : 120,
-                 element = groups ? 2.44 : 2.05, then = 1e6;
+    const double add = groups ? 9.23e5 : 4.1e5, add_element = groups ? 119 : 120,
+                 element = groups ? 3.45 : 2.05, then = groups ? 5.25e5 : 1e6;
     const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
@@ -805,7 +815,7 @@ COARSEN_HOST COARSEN_(plan)
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
         // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
-        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 197;
+        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 23.7;
         shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
         plan.cost += shape.start;
     }
@@ -816,14 +826,15 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= COARSEN_(ways_of_clusters)) {
-        const double join = 1.14e6; // multiplications that it costs to add up slices
+        const double join = 4.54e5; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - COARSEN_(ways_of_clusters));
         const size_t steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.
-        const size_t room = slices > 2 ? at_a_time - at_a_time / 4 : at_a_time;
+        const size_t room = (slices > 2 ? at_a_time - at_a_time / 4 : at_a_time) * shape.resident;
         if (slices > shape.slices || slices > steps || tiles > room / slices)
             return none;
-        plan.cost += COARSEN_(cost)(shape, 1, 64 * coarsen_ceil_div(steps, slices)) + join;
+        const size_t waves = coarsen_ceil_div(tiles * slices, at_a_time);
+        plan.cost += COARSEN_(cost)(shape, waves, 64 * coarsen_ceil_div(steps, slices)) + join;
         plan.whole = tiles, plan.parts = 1, plan.depth = of.inner, plan.slices = slices;
         plan.scratch_bytes = plan.pack_bytes;
         return plan;

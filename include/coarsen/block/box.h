@@ -8,7 +8,7 @@
 //
 //     // on the host
 //     //     tile_map map;
-//     //     status = tile_describe(&map, false, in, 1000, 500, 1000, 1, 0);
+//     //     status = tile_describe(&map, false, 64, in, 1000, 500, 1000, 1, 0);
 //     // in a kernel, whose parameter the map is: const __grid_constant__ tile_map map
 //     //     if (threadIdx.x == 0)
 //     //         tile_open(&gate, 1);
@@ -27,9 +27,10 @@
 //     NAME_gate             in shared memory
 //     NAME_box_bytes        of shared memory that a box takes
 //     bool NAME_has_engine(cudaError_t *status)    whether the code that this device runs uses its engine; host
-//     cudaError_t NAME_describe(NAME_map *map, bool bfloat, const void *first, size_t length, size_t lines, size_t ld,
-//                               size_t count, size_t step)
-//                                                `count` matrices of `lines` lines of `length` elements; host
+//     cudaError_t NAME_describe(NAME_map *map, bool bfloat, unsigned int high, const void *first, size_t length,
+//                               size_t lines, size_t ld, size_t count, size_t step)
+//                                                `count` matrices of `lines` lines of `length` elements, and boxes of
+//                                                `high` lines, 8 to 256; host
 //     unsigned int NAME_rank(void), NAME_ranks(void)    which block of its cluster this one is, and of how many
 //     bool NAME_elected(void)                    in one lane, the same each time, of a warp all of whose lanes call: the
 //                                                compiler then needs no loop over lanes to begin a copy
@@ -47,9 +48,14 @@
 //                                                one thread starts to copy the box of matrix z that begins with element
 //                                                x of line y. ranks: to these blocks of the cluster, a bit each, to
 //                                                the same place and gate; or 0: to this one
-// A box has 64 elements of each of 64 lines, with zeros for what lies outside of the matrix. Line l has 128 bytes at 128 l,
-// in pieces of 16 bytes: piece c is at the place of piece c ^ l % 8, so that neither lines nor pieces are all in the same
-// banks. A box begins at a multiple of 1024 bytes of shared memory.
+//     void NAME_put_box(const NAME_map *map, unsigned int x, unsigned int y, unsigned int z, const void *from)
+//                                                one thread starts to copy a box back, but for what lies outside of the
+//                                                matrix. Those who wrote it have called NAME_publish
+//     void NAME_puts_wait(bool one)              until all that it put was read from shared memory, or all but the last
+// A box has 64 elements of each of 64 lines, or of as many as the map says, with zeros for what lies outside of the matrix.
+// Line l has 128 bytes at 128 l, in pieces of 16 bytes: piece c is at the place of piece c ^ l % 8, so that neither lines nor
+// pieces are all in the same banks. A box begins at a multiple of 1024 bytes of shared memory. It is put back in whole pieces:
+// of lines whose length is no multiple of 8 also what lies behind them.
 // The engine needs code for compute capability 9.0 with its own features: -gencode arch=compute_90a,code=sm_90a. Elsewhere
 // NAME_has_engine says no, NAME_describe returns cudaErrorNotSupported, nothing may be copied, and a cluster is a block. So it
 // is with clang, and on the host before CUDA 12.5. Matrices must begin at multiples of 16
@@ -256,6 +262,29 @@ COARSEN_INLINE void COARSEN_(copy_box)(COARSEN_UNUSED void *to,
 #endif
 }
 
+COARSEN_INLINE void COARSEN_(put_box)(COARSEN_UNUSED const COARSEN_(map) * map,
+                                      COARSEN_UNUSED unsigned int x, COARSEN_UNUSED unsigned int y,
+                                      COARSEN_UNUSED unsigned int z,
+                                      COARSEN_UNUSED const void *from)
+{
+#if COARSEN_HAS_ENGINE
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
+                 "\n\tcp.async.bulk.commit_group;" ::"l"(map),
+                 "r"((unsigned int)__cvta_generic_to_shared(from)), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+#endif
+}
+
+COARSEN_INLINE void COARSEN_(puts_wait)(COARSEN_UNUSED bool one)
+{
+#if COARSEN_HAS_ENGINE
+    if (one)
+        asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+}
+
 #ifndef __CUDACC_RTC__
 COARSEN_HOST bool COARSEN_(has_engine)(cudaError_t *status)
 {
@@ -287,6 +316,7 @@ COARSEN_HOST COARSEN_(encode) COARSEN_(find_encode)(void)
 
 COARSEN_HOST cudaError_t COARSEN_(describe)(COARSEN_UNUSED COARSEN_(map) * map,
                                             COARSEN_UNUSED bool bfloat,
+                                            COARSEN_UNUSED unsigned int high,
                                             COARSEN_UNUSED const void *first,
                                             COARSEN_UNUSED size_t length,
                                             COARSEN_UNUSED size_t lines, COARSEN_UNUSED size_t ld,
@@ -308,7 +338,7 @@ COARSEN_HOST cudaError_t COARSEN_(describe)(COARSEN_UNUSED COARSEN_(map) * map,
         return cudaErrorNotSupported;
     const unsigned long long sizes[3] = {length, lines, step > 0 ? count : 1};
     const unsigned long long steps[2] = {ld * 2, (step > 0 ? step : ld) * 2}; // bytes
-    const unsigned int box[3] = {64, 64, 1}, each[3] = {1, 1, 1};
+    const unsigned int box[3] = {64, high, 1}, each[3] = {1, 1, 1};
     return (*encode)(map, bfloat ? as_bfloat16 : as_float16, rank, first, sizes, steps, box, each,
                      not_interleaved, swizzle_128, fetch_128, zeros) == 0
                ? cudaSuccess

@@ -34,8 +34,9 @@
 // column. Results go to P by way of shared memory, too, so that neighbouring lanes write neighbours.
 // Where rows of M or N begin anywhere, the aligned vectors around each are copied. When they have come, each thread makes
 // pieces of them, a shift by as many bytes for all of its lines, as these are a multiple of 8 lines apart. Nothing outside of
-// a matrix is read, nor anything between its rows: where a vector would reach there, its elements come one by one, some per
-// thread.
+// a matrix is read, nor anything between its rows: of a row's last vector its own bytes are copied, and elements of a vector
+// that begins before a row, or ends after the matrix, come one by one, some per thread. (compute-sanitizer takes a copy of
+// fewer bytes for one of 16: so its initcheck may name what lies between rows, if nothing was ever written there.)
 // Price paid: COARSEN_STAGES tiles of shared memory, 144 KiB by default, and 152 for rows that begin anywhere; for them,
 // pieces are written twice to shared memory and read once more, and blocks meet twice per step.
 // Source: PTX ISA, mma and ldmatrix; A. Kerr et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
@@ -295,11 +296,12 @@ typedef struct {
     size_t ld;
     // Where lines begin anywhere: how many bytes behind a vector this thread's pieces begin.
     unsigned int after;
-    // What may be read around its first line: all of the matrix, if that is joined, or else that line. It lacks `missing`
-    // elements of the line's first vector, and ends at `end`.
+    // Whether no element lies between lines.
     bool joined;
+    // So many elements of its first line's first vector are not to be read: before the matrix, or if lines are not joined,
+    // before the line.
     unsigned int missing;
-    const COARSEN_TYPE *end;
+    const COARSEN_TYPE *end; // of the matrix
 } COARSEN_SHAPE_(operand);
 
 // From where this thread copies tiles of a matrix of so many lines of `length` elements. The first tile begins `at` elements
@@ -319,7 +321,7 @@ COARSEN_INLINE COARSEN_SHAPE_(operand)
     from.joined = ld == length;
     const size_t start = from.joined ? line * ld + at : at;
     from.missing = before > start ? before - (unsigned int)start : 0;
-    from.end = matrix + (from.joined ? lines * ld : line * ld + length);
+    from.end = matrix + (lines > 0 ? (lines - 1) * ld + length : 0);
     return from;
 }
 
@@ -376,13 +378,12 @@ COARSEN_INLINE COARSEN_SHAPE_(edge)
     const unsigned int there = (lines_there + of.abreast - 1 - of.line) / of.abreast;
     of.there = there > 0 ? 0xffffffff >> (32 - there) : 0;
     of.starts = from->missing == 0 ? 0 : from->joined ? 1 : all;
-    // Lines that are joined are cut where the matrix ends: of this thread's lines the last one, as the one before is at least 8
-    // elements away.
-    const unsigned int last = from->joined && there > 0 ? there - 1 : 0;
+    // Of this thread's lines the last one, as the one before is at least 8 elements away.
+    const unsigned int last = there > 0 ? there - 1 : 0;
     const COARSEN_TYPE *const behind = from->next + last * of.abreast * from->ld +
                                        COARSEN_ITEMS * coarsen_ceil_div(of.length, COARSEN_ITEMS) -
                                        of.piece * COARSEN_ITEMS;
-    of.ends = behind > from->end ? of.there & (from->joined ? 1u << last : all) : 0;
+    of.ends = behind > from->end ? of.there & 1u << last : 0;
     return of;
 }
 
@@ -523,7 +524,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_inside)(COARSEN_(vector) * to,
         if (e + piece < lines / abreast)
             COARSEN_SHAPE_(copy_vector)
     (to + (e + piece) * abreast * (pieces + 1) + (pieces - piece),
-     from->next + (e + piece) * abreast * from->ld + (pieces - piece) * COARSEN_ITEMS, 16, reused);
+     from->next + (e + piece) * abreast * from->ld + (pieces - piece) * COARSEN_ITEMS, from->after,
+     reused);
 }
 
 // Starts to copy the vectors around a tile of so many lines of so many pieces, of which the first lines, and the first
@@ -538,7 +540,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(copy_tile)(COARSEN_(vector) * to,
     const COARSEN_SHAPE_(operand) *const from = &here;
     here.ld = COARSEN_(anew)(here.ld);
     const unsigned int abreast = COARSEN_THREADS / pieces;
-    const size_t down = from->joined ? (lines - abreast) * from->ld : 0;
+    const size_t down = (lines - abreast) * from->ld;
     const unsigned int along = (pieces + 1 - threadIdx.x % pieces) * COARSEN_ITEMS;
     if (lines_there < lines || length_there < pieces * COARSEN_ITEMS || from->missing > 0 ||
         from->next + down + along > from->end) {
@@ -599,7 +601,6 @@ COARSEN_INLINE void COARSEN_SHAPE_(next_tile)(COARSEN_SHAPE_(operand) * from, bo
     const size_t step = across ? BK : BK * from->ld;
     from->next += step;
     from->missing = across || from->joined ? 0 : from->missing;
-    from->end += across || from->joined ? 0 : step;
 }
 
 // The same of both.

@@ -15,9 +15,9 @@
 // | COARSEN_NAME         | required  | prefix of every name defined here                             |
 // | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
 // | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
-// | BM                   | 256       | rows of P per cluster: 128 of each of its one or two blocks   |
+// | BM                   | 256       | rows of P per block: 64 or 128; or 256, of a cluster of two   |
 // | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                   |
-// | COARSEN_STAGES       | 4         | tiles of M and N per block, from 2 to 8                       |
+// | COARSEN_STAGES       | 16        | at most so many tiles of M and N per block, from 2 to 16      |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column                   |
 // Defines the same names as pipelined.h. Arguments, errors and determinism are as of tensor16.h. It is for code that is
@@ -31,12 +31,16 @@
 // two blocks of a cluster, one below the other, each bring half of the columns of N for both.
 // How: one thread copies, in few instructions per step, and the other warps multiply. Each stage has two gates
 // (block/box.h): one opens when its tiles have come, the other when all warps that read them are done. Blocks stay, and go
-// from tile to tile of P, so that the first tiles of M and N of the next one come while results are written. No 64 rows or
-// columns are brought or multiplied that a tile has not. With BM 128 and BN 64, the blocks of a cluster may share the depth
-// of a tile: each leaves its sums in the shared memory of the block that adds them up, in order.
-// Price paid: COARSEN_STAGES tiles of shared memory, 192 KiB by default and 9 KiB beside them, so one block per multiprocessor,
-// and nothing is multiplied while its results are written. Where a block may not have as much, the launch returns
-// cudaErrorInvalidValue: take fewer stages or columns. To begin takes longer than by tensor16.h.
+// from tile to tile of P, so that the first tiles of M and N of the next one come while results are written. To find out where
+// a tile is takes divisions: each lane does it for another one. No 64 rows or columns are brought or multiplied that a tile has
+// not. Results go to P as boxes, too, which the engine copies while the warp goes on; where rows of P begin anywhere, or have a
+// number of columns that is no multiple of 8, lanes write them.
+// A block has as many stages as there is room for. Of tiles of up to 128 rows a multiprocessor has two or three blocks, if
+// there are as many tiles: while one writes results another one multiplies. With BM up to 128 and BN 64, the blocks of a
+// cluster may share the depth of a tile: each leaves its sums in the shared memory of the block that adds them up, in order.
+// Price paid: all of the shared memory, and with BM 256 a block per multiprocessor, in which nothing is multiplied while
+// results are written. Where a block may not have two stages, the launch returns cudaErrorInvalidValue: take fewer rows or
+// columns. To begin takes longer than by tensor16.h.
 // Source: PTX ISA, wgmma; V. Thakkar et al., CUTLASS 3, 2023, on warps that copy for others.
 
 #if defined(COARSEN_NAME) && !defined(COARSEN_ACC)
@@ -60,22 +64,24 @@
 #define BN 256
 #endif
 #ifndef COARSEN_STAGES
-#define COARSEN_STAGES 4
-#elif COARSEN_STAGES < 2 || COARSEN_STAGES > 8
-#error "coarsen/matmul: COARSEN_STAGES must be from 2 to 8"
+#define COARSEN_STAGES 16
+#elif COARSEN_STAGES < 2 || COARSEN_STAGES > 16
+#error "coarsen/matmul: of warpgroup.h, COARSEN_STAGES must be from 2 to 16"
 #endif
 
-#define BK              64
-#define COARSEN_RANKS   (BM / COARSEN_ROWS) // blocks of a cluster
-#define COARSEN_ROWS    128                 // of P per block
-#define COARSEN_GROUPS  2                   // warp groups that multiply, 64 rows each
-// The warp that copies has a group, too: groups give each other registers.
-#define COARSEN_THREADS (128 * (COARSEN_GROUPS + 1))
-#if BM == 128 && BN == 64
+#define BK             64
+#define COARSEN_ROWS   (BM < 128 ? BM : 128) // of P per block
+#define COARSEN_RANKS  (BM / COARSEN_ROWS)   // blocks of a cluster
+#define COARSEN_GROUPS (COARSEN_ROWS / 64)   // warp groups that multiply, 64 rows each
+#if BM <= 128 && BN == 64
 #define COARSEN_SLICED 1 // the depth may be, among the blocks of a cluster
 #else
 #define COARSEN_SLICED 0
 #endif
+#define COARSEN_PUTS     (BM == 256 && BN == 256 ? 2 : 1) // strips of P per warp that are on their way
+// Blocks that a multiprocessor has registers for. One that has all of them gives each group its share.
+#define COARSEN_RESIDENT (BM == 256 ? 1 : BM == 64 && BN == 64 ? 3 : 2)
+#define COARSEN_THREADS  (128 * COARSEN_GROUPS + (COARSEN_RESIDENT > 1 ? 32 : 128))
 #ifdef COARSEN_M_TRANSPOSED
 #define COARSEN_ACROSS_M 0
 #else
@@ -89,8 +95,10 @@
 
 static_assert(sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4,
               "coarsen/matmul: warpgroup.h multiplies __half or __nv_bfloat16, and adds up floats");
-static_assert((BM == 128 || BM == 256) && (BN == 64 || BN == 128 || BN == 192 || BN == 256),
-              "coarsen/matmul: of warpgroup.h, BM must be 128 or 256, and BN 64, 128, 192 or 256");
+static_assert((BM == 64 || BM == 128 || BM == 256) &&
+                  (BN == 64 || BN == 128 || BN == 192 || BN == 256),
+              "coarsen/matmul: of warpgroup.h, BM must be 64, 128 or 256, and BN 64, 128, 192 or "
+              "256");
 
 #define COARSEN_STAYS
 #include "launch.h"
@@ -114,16 +122,41 @@ COARSEN_HOST bool COARSEN_(engine_takes)(COARSEN_(stored) of)
 }
 #endif
 
+#ifndef __CUDACC_RTC__
+// How many stages of a block fit in shared memory beside other bytes, up to `most`, if a multiprocessor has `*resident` blocks.
+// Where not even two fit, it shall have fewer blocks.
+COARSEN_HOST unsigned int COARSEN_(count_stages)(size_t *resident, size_t other_bytes,
+                                                 size_t stage_bytes, size_t most,
+                                                 cudaError_t *status)
+{
+    const size_t limit = coarsen_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, status);
+    const size_t all = *status != cudaSuccess
+                           ? 0
+                           : coarsen_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, status);
+    for (; *status == cudaSuccess && *resident > 0; --*resident) {
+        const size_t each = all / *resident - 1024; // which the system has of each block's
+        const size_t room = coarsen_min(each, limit);
+        const size_t stages = room > other_bytes ? (room - other_bytes) / stage_bytes : 0;
+        if (stages >= 2)
+            return (unsigned int)coarsen_min(stages, most);
+    }
+    *status = *status == cudaSuccess ? cudaErrorInvalidValue : *status;
+    return 0;
+}
+#endif
+
 // What there is to do. The first `whole` tiles of P of each product, and of the others `parts` parts of the depth.
 typedef struct {
-    COARSEN_(map) map_of_m, map_of_n;
+    COARSEN_(map) map_of_m, map_of_n, map_of_p;
     COARSEN_(stored) m, n;
     COARSEN_TYPE *p;
     size_t rows, cols, inner, ldp;
     unsigned int count, tiles, whole, parts;
+    unsigned int stages; // of a block
     COARSEN_ACC alpha, beta;
     COARSEN_(work) work;
     bool by_engine; // copies boxes; or else threads do
+    bool put_boxes; // so does it those of P
 } COARSEN_(task);
 
 // A warp copies a box as the engine does, from line y, element x on.
@@ -287,25 +320,8 @@ COARSEN_INLINE unsigned int COARSEN_(to_pair)(COARSEN_TYPE low, COARSEN_TYPE hig
     return bits[0] | (unsigned int)bits[1] << 16;
 }
 
-// Four neighbouring lanes turn the 4 x 4 pairs that they have: lane q gets pair q of each.
-COARSEN_INLINE void COARSEN_(exchange)(COARSEN_(row_piece) * piece)
-{
-#pragma unroll
-    for (unsigned int far = 1; far < 4; far *= 2)
-#pragma unroll
-        for (unsigned int q = 0; q < 4; q++)
-            if ((q & far) == 0) {
-                unsigned int *const low = &piece->pair[q], *const high = &piece->pair[q + far];
-                const bool is_high = threadIdx.x & far;
-                const unsigned int got =
-                    __shfl_xor_sync(0xffffffff, is_high ? *low : *high, (int)far);
-                *low = is_high ? got : *low;
-                *high = is_high ? *high : got;
-            }
-}
-
-// What a warp writes to P at a time: of 16 rows and 64 columns, so many that are there. In pieces[i][j] each lane has
-// columns lane % 4 * 8 + 32 j on of row lane / 4 + 8 i. vectors: all rows begin at multiples of 16 bytes.
+// What a warp writes to P at a time: of 16 rows and 64 columns, so many that are there. vectors: all rows begin at multiples of
+// 16 bytes.
 typedef struct {
     COARSEN_TYPE *p;
     size_t ldp;
@@ -313,16 +329,15 @@ typedef struct {
     bool vectors;
 } COARSEN_(strip);
 
-// 8 rows of a strip in shared memory, on their way from or to rows that begin anywhere, so that neighbouring lanes take
-// neighbours. The halves of every other row change places: pieces that are moved at the same time are in different banks.
+// A strip in shared memory, as a box.
 typedef struct {
-    COARSEN_(row_piece) piece[8][8];
+    COARSEN_(row_piece) piece[16][8];
 } COARSEN_(patch);
 
 COARSEN_INLINE COARSEN_(row_piece) *
     COARSEN_(in_patch)(COARSEN_(patch) * patch, unsigned int row, unsigned int piece)
 {
-    return &patch->piece[row][piece ^ row % 2 * 4];
+    return &patch->piece[row][piece ^ row % 8];
 }
 
 COARSEN_INLINE unsigned short *COARSEN_(item_in_patch)(COARSEN_(patch) * patch, unsigned int row,
@@ -331,72 +346,53 @@ COARSEN_INLINE unsigned short *COARSEN_(item_in_patch)(COARSEN_(patch) * patch, 
     return (unsigned short *)COARSEN_(in_patch)(patch, row, col / 8) + col % 8;
 }
 
-// The same where rows begin anywhere: of 8 rows.
-COARSEN_INLINE void COARSEN_(read_rows)(COARSEN_(row_piece) * pieces, COARSEN_(patch) * patch,
-                                        const COARSEN_(strip) * strip, unsigned int first)
+// A warp's lanes bring a strip of P to a patch, and zeros in the place of what is not there.
+COARSEN_INLINE void COARSEN_(read_strip)(COARSEN_(patch) * patch, const COARSEN_(strip) * strip)
 {
-    const unsigned int lane = threadIdx.x % 32;
-    const unsigned short *from = (const unsigned short *)(strip->p + first * strip->ldp);
-#pragma unroll
-    for (unsigned int row = 0; row < 8; row++, from += strip->ldp)
-#pragma unroll
-        for (unsigned int right = 0; right < 64; right += 32) {
-            const unsigned int col = right + lane;
-            const bool there = first + row < strip->rows && col < strip->cols;
-            *COARSEN_(item_in_patch)(patch, row, col) = there ? from[col] : (unsigned short)0;
-        }
-    __syncwarp();
-#pragma unroll
-    for (unsigned int j = 0; j < 2; j++)
-        pieces[j] = *COARSEN_(in_patch)(patch, lane / 4, lane % 4 + 4 * j);
-    __syncwarp();
-}
-
-COARSEN_INLINE void COARSEN_(read_strip)(COARSEN_(row_piece) (*pieces)[2], COARSEN_(patch) * patch,
-                                         const COARSEN_(strip) * strip)
-{
-    const unsigned int lane = threadIdx.x % 32;
-    if (!strip->vectors) {
-        COARSEN_(read_rows)(pieces[0], patch, strip, 0);
-        COARSEN_(read_rows)(pieces[1], patch, strip, 8);
-        return;
+    const unsigned int lane = threadIdx.x % 32, across = strip->vectors ? 8 : 1;
+#pragma unroll 1
+    for (unsigned int at = lane * across; at < 16 * 64; at += 32 * across) {
+        const unsigned int row = at / 64, col = at % 64;
+        const COARSEN_TYPE *const from = strip->p + row * strip->ldp + col;
+        if (strip->vectors && row < strip->rows && col + 8 <= strip->cols)
+            *COARSEN_(in_patch)(patch, row, col / 8) = *(const COARSEN_(row_piece) *)from;
+        else
+#pragma unroll 1
+            for (unsigned int q = 0; q < across; q++) {
+                const bool there = row < strip->rows && col + q < strip->cols;
+                *COARSEN_(item_in_patch)(patch, row, col + q) =
+                    there ? ((const unsigned short *)from)[q] : (unsigned short)0;
+            }
     }
-#pragma unroll
-    for (unsigned int i = 0; i < 2; i++)
-#pragma unroll
-        for (unsigned int j = 0; j < 2; j++) {
-            const unsigned int row = lane / 4 + 8 * i, col = 8 * (lane % 4 + 4 * j);
-            const COARSEN_TYPE *const from = strip->p + row * strip->ldp + col;
-            const COARSEN_(row_piece) none = {};
-            pieces[i][j] = none;
-            if (row < strip->rows && col + 8 <= strip->cols)
-                pieces[i][j] = *(const COARSEN_(row_piece) *)from;
-            else if (row < strip->rows)
-#pragma unroll
-                for (unsigned int q = 0; q < 8; q++)
-                    if (col + q < strip->cols)
-                        pieces[i][j].pair[q / 2] |= (unsigned int)((const unsigned short *)from)[q]
-                                                    << q % 2 * 16;
-        }
 }
 
-// Two neighbours per lane, from a multiple of 4 bytes on: from column -1 on, where a row begins between two.
-COARSEN_INLINE void COARSEN_(write_rows)(const COARSEN_(row_piece) * pieces,
-                                         COARSEN_(patch) * patch, const COARSEN_(strip) * strip,
-                                         unsigned int first)
+// Or write it back. Vectors are aligned; or else each lane takes two neighbours, from a multiple of 4 bytes on: from column -1
+// on, where a row begins between two.
+COARSEN_INLINE void COARSEN_(write_vectors)(COARSEN_(patch) * patch, const COARSEN_(strip) * strip)
+{
+    const unsigned int piece = threadIdx.x % 8, col = 8 * piece;
+#pragma unroll
+    for (unsigned int row = threadIdx.x % 32 / 8; row < 16; row += 4) {
+        COARSEN_TYPE *const to = strip->p + row * strip->ldp + col;
+        if (row < strip->rows && col + 8 <= strip->cols)
+            *(COARSEN_(row_piece) *)to = *COARSEN_(in_patch)(patch, row, piece);
+        else if (row < strip->rows)
+#pragma unroll 1
+            for (unsigned int q = 0; col + q < strip->cols; q++)
+                ((unsigned short *)to)[q] = *COARSEN_(item_in_patch)(patch, row, col + q);
+    }
+}
+
+COARSEN_INLINE void COARSEN_(write_words)(COARSEN_(patch) * patch, const COARSEN_(strip) * strip)
 {
     const unsigned int lane = threadIdx.x % 32;
-#pragma unroll
-    for (unsigned int j = 0; j < 2; j++)
-        *COARSEN_(in_patch)(patch, lane / 4, lane % 4 + 4 * j) = pieces[j];
-    __syncwarp();
-    unsigned short *to = (unsigned short *)(strip->p + first * strip->ldp);
-#pragma unroll
-    for (unsigned int row = 0; row < 8; row++, to += strip->ldp) {
+    unsigned short *to = (unsigned short *)strip->p;
+#pragma unroll 8
+    for (unsigned int row = 0; row < 16; row++, to += strip->ldp) {
         const unsigned int odd = (size_t)to / 2 % 2, col = 2 * lane - odd;
         const unsigned int low = *COARSEN_(item_in_patch)(patch, row, col % 64);
         const unsigned int high = *COARSEN_(item_in_patch)(patch, row, (col + 1) % 64);
-        if (first + row >= strip->rows)
+        if (row >= strip->rows)
             continue;
         if (col < strip->cols && col + 1 < strip->cols)
             ((COARSEN_(word) *)(to + col))->both = low | high << 16;
@@ -408,43 +404,23 @@ COARSEN_INLINE void COARSEN_(write_rows)(const COARSEN_(row_piece) * pieces,
                 to[63] = (unsigned short)low;
         }
     }
-    __syncwarp();
 }
 
-COARSEN_INLINE void COARSEN_(write_strip)(COARSEN_(row_piece) (*pieces)[2], COARSEN_(patch) * patch,
-                                          const COARSEN_(strip) * strip)
+// Stores four matrices of 8 x 8 elements, side by side, in a patch: of each a lane has two neighbours.
+COARSEN_INLINE void COARSEN_(store_matrices)(COARSEN_(patch) * patch, const unsigned int *pairs,
+                                             unsigned int row, unsigned int piece)
 {
     const unsigned int lane = threadIdx.x % 32;
-    if (!strip->vectors) {
-        COARSEN_(write_rows)(pieces[0], patch, strip, 0);
-        COARSEN_(write_rows)(pieces[1], patch, strip, 8);
-        return;
-    }
-#pragma unroll
-    for (unsigned int i = 0; i < 2; i++)
-#pragma unroll
-        for (unsigned int j = 0; j < 2; j++) {
-            const unsigned int row = lane / 4 + 8 * i, col = 8 * (lane % 4 + 4 * j);
-            COARSEN_TYPE *const to = strip->p + row * strip->ldp + col;
-            if (row < strip->rows && col + 8 <= strip->cols)
-                *(COARSEN_(row_piece) *)to = pieces[i][j];
-            else if (row < strip->rows)
-#pragma unroll
-                for (unsigned int q = 0; q < 8; q++)
-                    if (col + q < strip->cols)
-                        ((unsigned short *)to)[q] =
-                            (unsigned short)(pieces[i][j].pair[q / 2] >> q % 2 * 16);
-        }
-}
-
-// A group gives registers back, or takes more: of 168 per thread 56 stay, or they are 224.
-COARSEN_INLINE void COARSEN_(keep_registers)(COARSEN_UNUSED bool more)
-{
 #if COARSEN_HAS_ENGINE
-    if (more)
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-    else
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    const COARSEN_(row_piece) *const to =
+        COARSEN_(in_patch)(patch, row + lane % 8, piece + lane / 8);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     (unsigned int)__cvta_generic_to_shared(to)),
+                 "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                 : "memory");
+#else
+    for (unsigned int q = 0; q < 4; q++)
+        COARSEN_(in_patch)(patch, row + lane / 4, piece + q)->pair[lane % 4] = pairs[q];
 #endif
 }
 
@@ -468,23 +444,46 @@ typedef struct {
     COARSEN_(vector) n[BN / 64][64 * 8];
 } COARSEN_SHAPE_(tiles);
 
-// What a block has in shared memory. full: the tiles of a stage have come. empty: they are not needed any more.
+// What a block has in shared memory, from a multiple of 1024 bytes on: patches, the stages, their gates, and if the depth is
+// sliced, sums of strips, of each slice.
 typedef struct {
-    COARSEN_SHAPE_(tiles) stages[COARSEN_STAGES];
-    COARSEN_(patch) patches[COARSEN_GROUPS * 4];
-#if COARSEN_SLICED
-    float4 slices[COARSEN_GROUPS * 4][BN / 8][32]; // sums of strips, of each slice
-#endif
-    COARSEN_(gate) full[COARSEN_STAGES], empty[COARSEN_STAGES];
-} COARSEN_SHAPE_(shared);
+    COARSEN_(patch) of_warp[COARSEN_GROUPS * 4][COARSEN_PUTS];
+} COARSEN_SHAPE_(patches);
+
+typedef struct {
+    float4 of_strip[COARSEN_GROUPS * 4][BN / 8][32];
+} COARSEN_SHAPE_(slices);
+
+// full: the tiles of a stage have come. empty: they are not needed any more.
+typedef struct {
+    COARSEN_SHAPE_(tiles) * stages;
+    COARSEN_(gate) * full, *empty;
+    unsigned int count;
+} COARSEN_SHAPE_(ring);
 
 enum {
     COARSEN_SHAPE_(tile_rows) = BM,
     COARSEN_SHAPE_(tile_cols) = BN,
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
-    COARSEN_SHAPE_(shared_bytes) =
-        sizeof(COARSEN_SHAPE_(shared)) + 1024 // to begin at a multiple of that
+    COARSEN_SHAPE_(resident) = COARSEN_RESIDENT,
+    COARSEN_SHAPE_(stage_bytes) = sizeof(COARSEN_SHAPE_(tiles)) + 2 * sizeof(COARSEN_(gate)),
+    // Without stages: and to begin at a multiple of 1024.
+    COARSEN_SHAPE_(other_bytes) = sizeof(COARSEN_SHAPE_(patches)) + 1024 - 128,
+    COARSEN_SHAPE_(shared_bytes) = COARSEN_SHAPE_(other_bytes) + 2 * COARSEN_SHAPE_(stage_bytes)
 };
+
+// A group gives registers back, or takes more.
+COARSEN_INLINE void COARSEN_SHAPE_(keep_registers)(COARSEN_UNUSED bool more)
+{
+#if COARSEN_HAS_ENGINE
+    if (COARSEN_RESIDENT > 1)
+        return;
+    if (more)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    else
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+#endif
+}
 
 // What a cluster does next: a tile of P of product `batch`, from `k` up to `end` in depth.
 typedef struct {
@@ -493,19 +492,46 @@ typedef struct {
     COARSEN_ACC *sums; // of a part; or NULL
 } COARSEN_SHAPE_(item);
 
-COARSEN_INLINE COARSEN_SHAPE_(item)
-    COARSEN_SHAPE_(item_of)(const COARSEN_(task) * task, unsigned int i, bool sliced)
+// Where that is, in tiles. To find out takes long: so each lane does it for another one of the next 32 items.
+typedef struct {
+    unsigned int batch, row, col;
+    unsigned int part, slice; // which of all parts, and which of its tile's; or `none`
+} COARSEN_SHAPE_(spot);
+
+COARSEN_INLINE COARSEN_SHAPE_(spot)
+    COARSEN_SHAPE_(spot_of)(const COARSEN_(task) * task, unsigned int i, unsigned int items,
+                            unsigned int turns)
 {
-    COARSEN_SHAPE_(item) item;
+    i = (i < items ? i : items - 1) / turns; // there may be fewer than lanes
+    const unsigned int none = 0xffffffff;
+    COARSEN_SHAPE_(spot) spot = {0, 0, 0, none, none};
     const unsigned int rest = task->tiles - task->whole, each = task->whole + rest * task->parts;
-    item.batch = task->count == 1 ? 0 : i / each;
-    i -= item.batch * each;
-    item.k = 0, item.end = task->inner, item.sums = NULL;
+    spot.batch = task->count == 1 ? 0 : i / each;
+    i -= spot.batch * each;
     unsigned int tile = i;
     if (i >= task->whole) {
-        const unsigned int part = i - task->whole;
-        tile = task->whole + part % rest;
-        item.k = part / rest * task->work.depth;
+        spot.part = i - task->whole, spot.slice = spot.part / rest;
+        tile = task->whole + spot.part % rest;
+    }
+    size_t row, col;
+    COARSEN_(place_tile)(tile, BM, BN, task->rows, task->cols, &row, &col);
+    spot.row = (unsigned int)(row / BM), spot.col = (unsigned int)(col / BN);
+    return spot;
+}
+
+// The item that is at the place which a lane has found.
+COARSEN_INLINE COARSEN_SHAPE_(item)
+    COARSEN_SHAPE_(item_of)(const COARSEN_(task) * task, const COARSEN_SHAPE_(spot) * spots,
+                            unsigned int lane, bool sliced)
+{
+    COARSEN_SHAPE_(item) item;
+    item.batch = __shfl_sync(0xffffffff, spots->batch, (int)lane);
+    item.row = (size_t)BM * __shfl_sync(0xffffffff, spots->row, (int)lane);
+    item.col = (size_t)BN * __shfl_sync(0xffffffff, spots->col, (int)lane);
+    item.k = 0, item.end = task->inner, item.sums = NULL;
+    const unsigned int part = __shfl_sync(0xffffffff, spots->part, (int)lane);
+    if (part != 0xffffffff) {
+        item.k = __shfl_sync(0xffffffff, spots->slice, (int)lane) * task->work.depth;
         item.end = coarsen_min(task->inner, item.k + task->work.depth);
         item.sums = task->work.sums + (size_t)part * (BM * BN);
     }
@@ -514,7 +540,6 @@ COARSEN_INLINE COARSEN_SHAPE_(item)
         item.k = steps * COARSEN_(rank)() / ranks * BK;
         item.end = coarsen_min(item.end, steps * (COARSEN_(rank)() + 1) / ranks * BK);
     }
-    COARSEN_(place_tile)(tile, BM, BN, task->rows, task->cols, &item.row, &item.col);
     return item;
 }
 
@@ -523,15 +548,16 @@ typedef struct {
     unsigned int stage, turn;
 } COARSEN_SHAPE_(place_in_ring);
 
-COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place)
+COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place,
+                                          unsigned int stages)
 {
-    if (++place->stage == COARSEN_STAGES)
+    if (++place->stage == stages)
         place->stage = 0, place->turn ^= 1;
 }
 
 // A warp brings the tiles of M and N of all steps of an item, for rows of so manyth block of a cluster. If the engine copies,
 // only the lane that is elected goes on in the ring.
-COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
+COARSEN_INLINE void COARSEN_SHAPE_(bring)(const COARSEN_SHAPE_(ring) * ring,
                                           const COARSEN_(task) * task,
                                           const COARSEN_SHAPE_(item) * item,
                                           COARSEN_SHAPE_(place_in_ring) * place, unsigned int rank)
@@ -549,10 +575,10 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
         if (COARSEN_(elected)())
 #pragma unroll 1
             for (unsigned int k = (unsigned int)item->k; k < end;
-                 k += BK, COARSEN_SHAPE_(go_on)(place)) {
-                COARSEN_SHAPE_(tiles) *const to = &shared->stages[place->stage];
-                COARSEN_(gate) *const full = &shared->full[place->stage];
-                COARSEN_(wait)(&shared->empty[place->stage], place->turn ^ 1);
+                 k += BK, COARSEN_SHAPE_(go_on)(place, ring->count)) {
+                COARSEN_SHAPE_(tiles) *const to = &ring->stages[place->stage];
+                COARSEN_(gate) *const full = &ring->full[place->stage];
+                COARSEN_(wait)(&ring->empty[place->stage], place->turn ^ 1);
                 COARSEN_(expect)(full, bytes);
 #pragma unroll
                 for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
@@ -572,9 +598,9 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
         return;
     }
 #pragma unroll 1
-    for (size_t k = item->k; k < item->end; k += BK, COARSEN_SHAPE_(go_on)(place)) {
-        COARSEN_SHAPE_(tiles) *const to = &shared->stages[place->stage];
-        COARSEN_(wait)(&shared->empty[place->stage], place->turn ^ 1);
+    for (size_t k = item->k; k < item->end; k += BK, COARSEN_SHAPE_(go_on)(place, ring->count)) {
+        COARSEN_SHAPE_(tiles) *const to = &ring->stages[place->stage];
+        COARSEN_(wait)(&ring->empty[place->stage], place->turn ^ 1);
 #pragma unroll 1
         for (unsigned int b = 0; b < boxes_of_m; b++)
             COARSEN_(copy_by_threads)
@@ -588,7 +614,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(COARSEN_SHAPE_(shared) * shared,
         COARSEN_(publish)();
         __syncwarp();
         if (threadIdx.x % 32 == 0)
-            COARSEN_(arrive)(&shared->full[place->stage], COARSEN_(rank)());
+            COARSEN_(arrive)(&ring->full[place->stage], COARSEN_(rank)());
     }
 }
 
@@ -638,7 +664,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(multiply)(bool bfloat, unsigned int cols, flo
 // Adds up the products of so many steps of 64 of depth. Of no columns, it lets the stages pass. The arguments up to `cols`
 // are constants.
 COARSEN_INLINE void COARSEN_SHAPE_(add_up)(bool bfloat, unsigned int cols, float (*sum)[4],
-                                           COARSEN_SHAPE_(shared) * shared,
+                                           const COARSEN_SHAPE_(ring) * ring,
                                            COARSEN_SHAPE_(place_in_ring) * place, size_t steps,
                                            unsigned int sharing)
 {
@@ -646,28 +672,29 @@ COARSEN_INLINE void COARSEN_SHAPE_(add_up)(bool bfloat, unsigned int cols, float
     const unsigned int to = sharing > 1 ? lane : rank; // whom a lane tells that a stage is free
     unsigned int before = 0;
 #pragma unroll 1
-    for (size_t step = 0; step < steps; step++, COARSEN_SHAPE_(go_on)(place)) {
-        COARSEN_(wait)(&shared->full[place->stage], place->turn);
+    for (size_t step = 0; step < steps; step++, COARSEN_SHAPE_(go_on)(place, ring->count)) {
+        COARSEN_(wait)(&ring->full[place->stage], place->turn);
         if (cols > 0)
-            COARSEN_SHAPE_(multiply)(bfloat, cols, sum, &shared->stages[place->stage]);
+            COARSEN_SHAPE_(multiply)(bfloat, cols, sum, &ring->stages[place->stage]);
         COARSEN_(multiply_wait)(true); // for those before
         if (step > 0 && lane < sharing)
-            COARSEN_(arrive)(&shared->empty[before], to);
+            COARSEN_(arrive)(&ring->empty[before], to);
         before = place->stage;
     }
     COARSEN_(multiply_wait)(false);
     if (steps > 0 && lane < sharing)
-        COARSEN_(arrive)(&shared->empty[before], to);
+        COARSEN_(arrive)(&ring->empty[before], to);
 }
 
 // A warp writes a strip of what was made, from so many rows and columns of the tile on.
-COARSEN_INLINE void COARSEN_SHAPE_(finish)(const float (*sum)[4], COARSEN_(patch) * patch,
-                                           const COARSEN_(task) * task,
+COARSEN_INLINE void COARSEN_SHAPE_(finish)(const float (*sum)[4], COARSEN_(patch) * patches,
+                                           unsigned int *turn, const COARSEN_(task) * task,
                                            const COARSEN_SHAPE_(item) * item, unsigned int down,
                                            unsigned int right)
 {
     const COARSEN_ACC alpha = task->alpha, beta = task->beta;
     const size_t row = item->row + down, col = item->col + right;
+    const unsigned int lane = threadIdx.x % 32;
     if (row >= task->rows || col >= task->cols)
         return;
     COARSEN_(strip) strip;
@@ -676,48 +703,66 @@ COARSEN_INLINE void COARSEN_SHAPE_(finish)(const float (*sum)[4], COARSEN_(patch
     strip.rows = (unsigned int)coarsen_min(task->rows - row, 16);
     strip.cols = (unsigned int)coarsen_min(task->cols - col, 64);
     strip.vectors = ((size_t)strip.p | strip.ldp * 2) % 16 == 0;
-    COARSEN_(row_piece) pieces[2][2];
-    if (beta == (COARSEN_ACC)0) {
+    COARSEN_(patch) *const patch = patches + *turn;
+    *turn = (*turn + 1) % COARSEN_PUTS;
+    if (task->put_boxes && COARSEN_(elected)())
+        COARSEN_(puts_wait)(COARSEN_PUTS > 1);
+    __syncwarp(); // the patch is free
+    if (beta != (COARSEN_ACC)0)
+        COARSEN_(read_strip)(patch, &strip);
+    __syncwarp();
 #pragma unroll
-        for (unsigned int e = 0; e < 16; e++) {
-            const unsigned int i = e / 8, j = e / 4 % 2, q = e % 4;
-            const float *const of = &sum[4 * j + q][2 * i];
-            pieces[i][j].pair[q] =
-                COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0]), (COARSEN_TYPE)(alpha * of[1]));
-        }
-    } else {
-        COARSEN_(read_strip)(pieces, patch, &strip);
+    for (unsigned int e = 0; e < 4; e++) {
+        const unsigned int i = e / 2, j = e % 2 * 4;
+        unsigned int pairs[4];
+        if (beta == (COARSEN_ACC)0)
 #pragma unroll
-        for (unsigned int e = 0; e < 16; e++) {
-            const unsigned int i = e / 8, j = e / 4 % 2, q = e % 4;
-            const float *const of = &sum[4 * j + q][2 * i];
-            unsigned int *const pair = &pieces[i][j].pair[q];
-            if (q == 0)
-                COARSEN_(exchange)(&pieces[i][j]);
-            const COARSEN_ACC low = (COARSEN_ACC)COARSEN_(of_pair)(*pair, 0);
-            const COARSEN_ACC high = (COARSEN_ACC)COARSEN_(of_pair)(*pair, 1);
-            *pair = COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0] + beta * low),
-                                      (COARSEN_TYPE)(alpha * of[1] + beta * high));
-        }
+            for (unsigned int q = 0; q < 4; q++) {
+                const float *const of = &sum[j + q][2 * i];
+                pairs[q] =
+                    COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0]), (COARSEN_TYPE)(alpha * of[1]));
+            }
+        else
+#pragma unroll
+            for (unsigned int q = 0; q < 4; q++) {
+                const float *const of = &sum[j + q][2 * i];
+                const unsigned int before =
+                    COARSEN_(in_patch)(patch, 8 * i + lane / 4, j + q)->pair[lane % 4];
+                const COARSEN_ACC low = (COARSEN_ACC)COARSEN_(of_pair)(before, 0);
+                const COARSEN_ACC high = (COARSEN_ACC)COARSEN_(of_pair)(before, 1);
+                pairs[q] = COARSEN_(to_pair)((COARSEN_TYPE)(alpha * of[0] + beta * low),
+                                             (COARSEN_TYPE)(alpha * of[1] + beta * high));
+            }
+        COARSEN_(store_matrices)(patch, pairs, 8 * i, j);
     }
-#pragma unroll
-    for (unsigned int e = 0; e < 4; e++)
-        COARSEN_(exchange)(&pieces[e / 2][e % 2]);
-    COARSEN_(write_strip)(pieces, patch, &strip);
+    if (task->put_boxes) {
+        COARSEN_(publish)();
+        __syncwarp();
+        if (COARSEN_(elected)())
+            COARSEN_(put_box)
+        (&task->map_of_p, (unsigned int)col, (unsigned int)row,
+         task->work.p_step > 0 ? item->batch : 0, patch);
+        return;
+    }
+    __syncwarp();
+    if (strip.vectors)
+        COARSEN_(write_vectors)(patch, &strip);
+    else
+        COARSEN_(write_words)(patch, &strip);
 }
 
 #if COARSEN_SLICED
 // The blocks of a cluster have made the same tile, each in its part of the depth. Each adds up, in order, some of the
 // strips, whose sums the others leave in its shared memory. Returns the strip that this warp has then, or more than there
 // are.
-COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_(shared) * shared)
+COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_(slices) * slices)
 {
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
 #pragma unroll
     for (unsigned int j = 0; j < BN / 8; j++)
         COARSEN_(store_to)
-    (&shared->slices[warp / ranks * ranks + rank][j][lane],
+    (&slices->of_strip[warp / ranks * ranks + rank][j][lane],
      make_float4(sum[j][0], sum[j][1], sum[j][2], sum[j][3]), warp % ranks);
     COARSEN_(meet)();
     if (warp >= COARSEN_GROUPS * 4 / ranks)
@@ -729,7 +774,7 @@ COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_
     for (unsigned int r = 0; r < ranks; r++)
 #pragma unroll
         for (unsigned int j = 0; j < BN / 8; j++) {
-            const float4 part = shared->slices[warp * ranks + r][j][lane];
+            const float4 part = slices->of_strip[warp * ranks + r][j][lane];
             sum[j][0] += part.x, sum[j][1] += part.y;
             sum[j][2] += part.z, sum[j][3] += part.w;
         }
@@ -754,8 +799,15 @@ COARSEN_INLINE void COARSEN_SHAPE_(leave)(float (*sum)[4], COARSEN_ACC alpha, CO
 
 COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * task)
 {
-    COARSEN_SHAPE_(shared) *const shared =
-        (COARSEN_SHAPE_(shared) *)((char *)coarsen_shared + (-(size_t)coarsen_shared & 1023));
+    COARSEN_SHAPE_(patches) *const patches =
+        (COARSEN_SHAPE_(patches) *)((char *)coarsen_shared + (-(size_t)coarsen_shared & 1023));
+    COARSEN_SHAPE_(ring) all;
+    const COARSEN_SHAPE_(ring) *const ring = &all;
+    all.count = task->stages, all.stages = (COARSEN_SHAPE_(tiles) *)(patches + 1);
+    all.full = (COARSEN_(gate) *)(all.stages + all.count), all.empty = all.full + all.count;
+#if COARSEN_SLICED
+    COARSEN_SHAPE_(slices) *const slices = (COARSEN_SHAPE_(slices) *)(all.empty + all.count);
+#endif
     // A cluster's blocks make a tile of P together. Where there are no clusters, a block does the work of each in turn.
     const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
     const bool sliced = COARSEN_SLICED && ranks > 1;
@@ -766,38 +818,46 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     // From lane 0, so that the compiler knows that all lanes have the same.
     const unsigned int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     if (threadIdx.x == 0)
-        for (unsigned int s = 0; s < COARSEN_STAGES; s++) {
-            COARSEN_(open)(&shared->full[s], 1);
-            COARSEN_(open)(&shared->empty[s], COARSEN_GROUPS * 4 * sharing);
+        for (unsigned int s = 0; s < all.count; s++) {
+            COARSEN_(open)(&ring->full[s], 1);
+            COARSEN_(open)(&ring->empty[s], COARSEN_GROUPS * 4 * sharing);
         }
-    if (task->by_engine && threadIdx.x == COARSEN_THREADS - 128)
+    if (task->by_engine && threadIdx.x == 128 * COARSEN_GROUPS)
         COARSEN_(prefetch_map)(&task->map_of_m), COARSEN_(prefetch_map)(&task->map_of_n);
+    if (task->put_boxes && threadIdx.x == 0)
+        COARSEN_(prefetch_map)(&task->map_of_p);
     COARSEN_(opened)();
     COARSEN_(follow)();
 
     const unsigned int rest = task->tiles - task->whole;
     const unsigned int items = (task->whole + rest * task->parts) * task->count * turns;
+    const unsigned int lane = threadIdx.x % 32;
+    unsigned int turn = 0; // of the lanes
+    COARSEN_SHAPE_(spot) spots = {};
     COARSEN_SHAPE_(place_in_ring) place = {0, 0};
     if (warp >= COARSEN_GROUPS * 4) {
-        COARSEN_(keep_registers)(false);
+        COARSEN_SHAPE_(keep_registers)(false);
 #pragma unroll 1
-        for (unsigned int i = first; i < items; i += clusters) {
-            const COARSEN_SHAPE_(item) item =
-                COARSEN_SHAPE_(item_of)(task, turns > 1 ? i / 2 : i, sliced);
+        for (unsigned int i = first; i < items; i += clusters, turn = (turn + 1) % 32) {
+            if (turn == 0)
+                spots = COARSEN_SHAPE_(spot_of)(task, i + lane * clusters, items, turns);
+            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, &spots, turn, sliced);
             if (warp == COARSEN_GROUPS * 4)
                 COARSEN_SHAPE_(bring)
-            (shared, task, &item, &place, turns > 1 ? i % 2 : sliced ? 0 : rank);
+            (ring, task, &item, &place, turns > 1 ? i % 2 : sliced ? 0 : rank);
 #if COARSEN_SLICED
             if (sliced)
                 COARSEN_(meet)(); // as in join
 #endif
         }
     } else {
-        COARSEN_(keep_registers)(true);
+        unsigned int patch = 0; // the next one
+        COARSEN_SHAPE_(keep_registers)(true);
 #pragma unroll 1
-        for (unsigned int i = first; i < items; i += clusters) {
-            const COARSEN_SHAPE_(item) item =
-                COARSEN_SHAPE_(item_of)(task, turns > 1 ? i / 2 : i, sliced);
+        for (unsigned int i = first; i < items; i += clusters, turn = (turn + 1) % 32) {
+            if (turn == 0)
+                spots = COARSEN_SHAPE_(spot_of)(task, i + lane * clusters, items, turns);
+            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, &spots, turn, sliced);
             const unsigned int mine = turns > 1 ? i % 2 : sliced ? 0 : rank;
             const size_t steps = item.k < item.end ? coarsen_ceil_div(item.end - item.k, BK) : 0;
             const size_t row = item.row + mine * COARSEN_ROWS + warp / 4 * 64;
@@ -805,25 +865,25 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
                 row < task->rows ? COARSEN_(boxes)(item.col, task->cols, BN) : 0;
             float sum[BN / 8][4] = {};
             if (boxes == BN / 64)
-                COARSEN_SHAPE_(add_up)(bfloat, BN, sum, shared, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, BN, sum, ring, &place, steps, sharing);
             else if (boxes == 0)
-                COARSEN_SHAPE_(add_up)(bfloat, 0, sum, shared, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 0, sum, ring, &place, steps, sharing);
 #if BN > 64
             else if (boxes == 1)
-                COARSEN_SHAPE_(add_up)(bfloat, 64, sum, shared, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 64, sum, ring, &place, steps, sharing);
 #endif
 #if BN > 128
             else if (boxes == 2)
-                COARSEN_SHAPE_(add_up)(bfloat, 128, sum, shared, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 128, sum, ring, &place, steps, sharing);
 #endif
 #if BN > 192
             else
-                COARSEN_SHAPE_(add_up)(bfloat, 192, sum, shared, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 192, sum, ring, &place, steps, sharing);
 #endif
             unsigned int strip = warp;
 #if COARSEN_SLICED
             if (sliced)
-                strip = COARSEN_SHAPE_(join)(sum, shared);
+                strip = COARSEN_SHAPE_(join)(sum, slices);
 #endif
             if (item.sums != NULL)
                 COARSEN_SHAPE_(leave)(sum, task->alpha, item.sums, mine);
@@ -831,15 +891,17 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
 #pragma unroll
                 for (unsigned int col = 0; col < BN; col += 64)
                     COARSEN_SHAPE_(finish)
-            (sum + col / 8, &shared->patches[warp], task, &item, mine * COARSEN_ROWS + strip * 16,
-             col);
+            (sum + col / 8, patches->of_warp[warp], &patch, task, &item,
+             mine * COARSEN_ROWS + strip * 16, col);
         }
+        if (task->put_boxes && COARSEN_(elected)())
+            COARSEN_(puts_wait)(false);
     }
     if (sharing > 1)
         COARSEN_(meet)(); // nobody leaves while others may write to its shared memory
 }
 
-COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, 1)
+COARSEN_KERNEL void __launch_bounds__(COARSEN_THREADS, COARSEN_RESIDENT)
     COARSEN_SHAPE_(kernel)(const COARSEN_GRID_CONSTANT COARSEN_(task) task)
 {
     if (COARSEN_(is_bfloat)())
@@ -854,7 +916,6 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     size_t ldm, const COARSEN_TYPE *n, size_t ldn, COARSEN_ACC beta, COARSEN_TYPE *p, size_t ldp,
     size_t whole, size_t parts, COARSEN_(work) work, cudaStream_t stream)
 {
-    const size_t shared_bytes = COARSEN_SHAPE_(shared_bytes);
     COARSEN_(task) task = {};
     size_t tiles = 0;
     cudaError_t status =
@@ -877,22 +938,38 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
     task.by_engine =
         has_engine && inner > 0 && COARSEN_(engine_takes)(task.m) && COARSEN_(engine_takes)(task.n);
     if (status == cudaSuccess && task.by_engine)
-        status = COARSEN_(describe)(&task.map_of_m, COARSEN_(is_bfloat)(), m, task.m.length,
+        status = COARSEN_(describe)(&task.map_of_m, COARSEN_(is_bfloat)(), 64, m, task.m.length,
                                     task.m.lines, ldm, count, work.m_step);
     if (status == cudaSuccess && task.by_engine)
-        status = COARSEN_(describe)(&task.map_of_n, COARSEN_(is_bfloat)(), n, task.n.length,
+        status = COARSEN_(describe)(&task.map_of_n, COARSEN_(is_bfloat)(), 64, n, task.n.length,
                                     task.n.lines, ldn, count, work.n_step);
+    const COARSEN_(stored) stored_p = {p, ldp, cols, rows, work.p_step};
+    // It writes whole pieces of 16 bytes: also what lies between two rows.
+    task.put_boxes = task.by_engine && cols % 8 == 0 && COARSEN_(engine_takes)(stored_p);
+    if (status == cudaSuccess && task.put_boxes)
+        status = COARSEN_(describe)(&task.map_of_p, COARSEN_(is_bfloat)(), 16, p, cols, rows, ldp,
+                                    count, work.p_step);
     const size_t processors =
         status != cudaSuccess ? 0 : coarsen_attribute(cudaDevAttrMultiProcessorCount, &status);
+    // Blocks that stay, as many as there is room for; or if the depth is sliced, a cluster per tile.
+    const bool sliced = task.by_engine && COARSEN_SLICED && work.slices > 1;
+    const size_t ranks = sliced ? work.slices : COARSEN_RANKS;
+    const size_t items = (task.whole + rest * parts) * count;
+    const size_t other_bytes =
+        COARSEN_SHAPE_(other_bytes) + (sliced ? sizeof(COARSEN_SHAPE_(slices)) : 0);
+    // Clusters of more than two blocks leave some multiprocessors out.
+    const size_t used = ranks > 2 ? processors - processors / 4 : processors;
+    size_t resident = used == 0 ? 1 : coarsen_ceil_div(items * ranks, used);
+    resident = coarsen_min(resident, COARSEN_RESIDENT);
+    if (status == cudaSuccess)
+        task.stages = COARSEN_(count_stages)(&resident, other_bytes, COARSEN_SHAPE_(stage_bytes),
+                                             COARSEN_STAGES, &status);
+    const size_t shared_bytes = other_bytes + task.stages * COARSEN_SHAPE_(stage_bytes);
     if (status == cudaSuccess)
         status = coarsen_let_share((const void *)COARSEN_SHAPE_(kernel), shared_bytes, 0);
     if (status != cudaSuccess)
         return status;
-    // Blocks that stay, as many as there is room for; or if the depth is sliced, a cluster per tile.
-    const bool sliced = task.by_engine && COARSEN_SLICED && work.slices > 1;
-    const size_t ranks = sliced ? work.slices : COARSEN_RANKS;
-    const size_t room = processors > ranks ? processors / ranks : 1;
-    const size_t items = (task.whole + rest * parts) * count;
+    const size_t room = processors > ranks ? processors * resident / ranks : 1;
     cudaLaunchConfig_t config = coarsen_launch_config(
         (sliced ? items : coarsen_min(items, room)) * ranks, COARSEN_THREADS, shared_bytes, stream);
     cudaLaunchAttribute attributes[2];
@@ -921,8 +998,10 @@ COARSEN_HOST cudaError_t COARSEN_SHAPE_(launch_work)(
 #undef COARSEN_RANKS
 #undef COARSEN_ROWS
 #undef COARSEN_GROUPS
-#undef COARSEN_THREADS
 #undef COARSEN_SLICED
+#undef COARSEN_PUTS
+#undef COARSEN_RESIDENT
+#undef COARSEN_THREADS
 #undef COARSEN_SHAPE_
 #undef COARSEN_SHAPE // and the knobs: the next shape sets its own
 #undef BM
