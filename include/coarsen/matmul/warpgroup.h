@@ -66,7 +66,7 @@
 #ifndef COARSEN_STAGES
 #define COARSEN_STAGES 16
 #elif COARSEN_STAGES < 2 || COARSEN_STAGES > 16
-#error "coarsen/matmul: of warpgroup.h, COARSEN_STAGES must be from 2 to 16"
+#error "coarsen/matmul: COARSEN_STAGES must be from 2 to 16"
 #endif
 
 #define BK             64
