@@ -399,7 +399,7 @@ FAULTS = {
         ("lose column 0 of a ragged row", "            to[0] = (unsigned short)high;\n", ""),
         ("lose column 63 of a ragged row", "                to[63] = (unsigned short)low;\n", "                ;\n"),
         ("write a strip before others' pieces are there", "    __syncwarp();\n    if (strip.vectors)", "    if (strip.vectors)"),
-        ("read past the last column", "const bool there = row < strip->rows && col + q < strip->cols;", "const bool there = row < strip->rows;"),
+        ("read past the last column", "const bool there = row < strip->rows && col < strip->cols;", "const bool there = row < strip->rows;"),
         ("forget the products of a batch", "task->p + item->batch * task->work.p_step", "task->p"),
         ("forget M of a batch", "task->m.first + item->batch * task->m.step", "task->m.first"),
         ("forget N of a batch", "task->n.first + item->batch * task->n.step", "task->n.first"),

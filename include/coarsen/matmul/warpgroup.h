@@ -78,10 +78,11 @@
 #else
 #define COARSEN_SLICED 0
 #endif
-#define COARSEN_PUTS     (BM == 256 && BN == 256 ? 2 : 1) // strips of P per warp that are on their way
+#define COARSEN_PUTS (BM == 256 && BN == 256 ? 2 : 1) // strips of P per warp that are on their way
 // Blocks that a multiprocessor has registers for. One that has all of them gives each group its share.
-#define COARSEN_RESIDENT (BM == 256 ? 1 : BM == 64 && BN == 64 ? 3 : 2)
-#define COARSEN_THREADS  (128 * COARSEN_GROUPS + (COARSEN_RESIDENT > 1 ? 32 : 128))
+#define COARSEN_RESIDENT                                                                           \
+    (BM == 256 || COARSEN_ROWS * BN > 128 * 128 ? 1 : COARSEN_ROWS * BN > 64 * 64 ? 2 : 3)
+#define COARSEN_THREADS (128 * COARSEN_GROUPS + (COARSEN_RESIDENT > 1 ? 32 : 128))
 #ifdef COARSEN_M_TRANSPOSED
 #define COARSEN_ACROSS_M 0
 #else
@@ -349,20 +350,24 @@ COARSEN_INLINE unsigned short *COARSEN_(item_in_patch)(COARSEN_(patch) * patch, 
 // A warp's lanes bring a strip of P to a patch, and zeros in the place of what is not there.
 COARSEN_INLINE void COARSEN_(read_strip)(COARSEN_(patch) * patch, const COARSEN_(strip) * strip)
 {
-    const unsigned int lane = threadIdx.x % 32, across = strip->vectors ? 8 : 1;
-#pragma unroll 1
-    for (unsigned int at = lane * across; at < 16 * 64; at += 32 * across) {
+    const unsigned int lane = threadIdx.x % 32;
+    if (strip->vectors && strip->rows == 16 && strip->cols == 64) {
+        COARSEN_(row_piece) some[4]; // on their way at the same time
+#pragma unroll
+        for (unsigned int e = 0; e < 4; e++)
+            some[e] = *(const COARSEN_(row_piece) *)(strip->p + (lane / 8 + 4 * e) * strip->ldp +
+                                                     lane % 8 * 8);
+#pragma unroll
+        for (unsigned int e = 0; e < 4; e++)
+            *COARSEN_(in_patch)(patch, lane / 8 + 4 * e, lane % 8) = some[e];
+        return;
+    }
+#pragma unroll 4
+    for (unsigned int at = lane; at < 16 * 64; at += 32) {
         const unsigned int row = at / 64, col = at % 64;
-        const COARSEN_TYPE *const from = strip->p + row * strip->ldp + col;
-        if (strip->vectors && row < strip->rows && col + 8 <= strip->cols)
-            *COARSEN_(in_patch)(patch, row, col / 8) = *(const COARSEN_(row_piece) *)from;
-        else
-#pragma unroll 1
-            for (unsigned int q = 0; q < across; q++) {
-                const bool there = row < strip->rows && col + q < strip->cols;
-                *COARSEN_(item_in_patch)(patch, row, col + q) =
-                    there ? ((const unsigned short *)from)[q] : (unsigned short)0;
-            }
+        const bool there = row < strip->rows && col < strip->cols;
+        *COARSEN_(item_in_patch)(patch, row, col) =
+            there ? ((const unsigned short *)strip->p)[row * strip->ldp + col] : (unsigned short)0;
     }
 }
 
@@ -467,7 +472,7 @@ enum {
     COARSEN_SHAPE_(threads) = COARSEN_THREADS,
     COARSEN_SHAPE_(resident) = COARSEN_RESIDENT,
     COARSEN_SHAPE_(stage_bytes) = sizeof(COARSEN_SHAPE_(tiles)) + 2 * sizeof(COARSEN_(gate)),
-    // Without stages: and to begin at a multiple of 1024.
+    // Without stages; and to begin at a multiple of 1024. What a block has begins at one of 128 at least.
     COARSEN_SHAPE_(other_bytes) = sizeof(COARSEN_SHAPE_(patches)) + 1024 - 128,
     COARSEN_SHAPE_(shared_bytes) = COARSEN_SHAPE_(other_bytes) + 2 * COARSEN_SHAPE_(stage_bytes)
 };
