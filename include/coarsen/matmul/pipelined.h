@@ -54,7 +54,7 @@
 // et al., CUTLASS: Fast Linear Algebra in CUDA C++, 2017.
 
 #if defined(COARSEN_ACC) && !defined(COARSEN_DEPTH)
-#error "coarsen/matmul: COARSEN_ACC goes with tensor16.h, register_tiled.h and the rungs before it"
+#error "coarsen/matmul: COARSEN_ACC goes with matmul.h, which chooses a rung that takes it"
 #endif
 #define COARSEN_BEGIN COARSEN_PATTERN_MATMUL
 #include "../base.h"
