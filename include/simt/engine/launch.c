@@ -420,8 +420,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return; // something has happened meanwhile
     uintptr_t a = (uintptr_t)info->si_addr,
               pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-    if (number == SIGURG && t->next_step) // the signal may come in the engine
+    if (number == SIGURG && t->next_step) { // the signal may come in the engine
+        if (!t->path || t->next_step == t->path->steps[t->lane])
+            return; // which has just forgotten all steps: the next signal comes soon
         pc = (uintptr_t)t->next_step[-1].address - 1;
+    }
     if (number == SIGURG)
         fault(t, SIMT_DEADLOCK, pc + 1, 0, 0, NULL,
               "wait by a volatile or atomic read: the compiler needn't repeat a plain one; if the "
