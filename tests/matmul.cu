@@ -467,6 +467,12 @@ OF_ONE(batched_i32, int)
 #include <coarsen/matmul/warpgroup.h>
 
 #ifndef TEST_FIRST
+#define COARSEN_NAME group_f16_flat
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#define BM           128
+#include <coarsen/matmul/warpgroup.h>
+
 #define COARSEN_NAME group_bf16
 #define COARSEN_TYPE __nv_bfloat16
 #define COARSEN_ACC  float
@@ -2291,6 +2297,9 @@ int main(void)
                             shape{300, 136, 1000, 0, 0}, 1, 2),
            "group_f16_slices_8: right in deep slices");
 #ifndef TEST_FIRST
+    tap_ok(right_16<__half>("group_f16_flat", group_f16_flat_launch, false, false,
+                            shape{140, 300, 100, 0, 0}, 1, 2),
+           "group_f16_flat: right in tiles of 128 x 256");
     check_16<__nv_bfloat16>("group_bf16", group_bf16_launch, false, false, 256, 256);
 #endif
 #endif

@@ -35,10 +35,10 @@
 // a tile is takes divisions: each lane does it for another one. No 64 rows or columns are brought or multiplied that a tile has
 // not. Results go to P as boxes, too, which the engine copies while the warp goes on; where rows of P begin anywhere, or have a
 // number of columns that is no multiple of 8, lanes write them.
-// A block has as many stages as there is room for. Of tiles of up to 128 rows a multiprocessor has two or three blocks, if
+// A block has as many stages as there is room for. Of tiles of up to 128 x 128 a multiprocessor has two or three blocks, if
 // there are as many tiles: while one writes results another one multiplies. With BM up to 128 and BN 64, the blocks of a
 // cluster may share the depth of a tile: each leaves its sums in the shared memory of the block that adds them up, in order.
-// Price paid: all of the shared memory, and with BM 256 a block per multiprocessor, in which nothing is multiplied while
+// Price paid: all of the shared memory; and of other tiles a multiprocessor has one block, in which nothing is multiplied while
 // results are written. Where a block may not have two stages, the launch returns cudaErrorInvalidValue: take fewer rows or
 // columns. To begin takes longer than by tensor16.h.
 // Source: PTX ISA, wgmma; V. Thakkar et al., CUTLASS 3, 2023, on warps that copy for others.
