@@ -157,9 +157,9 @@
 #define COARSEN_CLAMPED            2 // beyond the edge are cells like those at it
 #define COARSEN_PERIODIC           3 // beyond the edge are those at the other end
 
-// Whether #if knows the value of a knob (a constexpr, an enumerator or a misspelt name is 0 to it), and the
+// Whether #if knows the value of a knob (a constexpr, an enumerator, a misspelt name or nothing at all is 0 to it), and the
 // value means the same where the knob is divided and multiplied by: 1 + 2 would not.
-#define COARSEN_NUMBER(knob)       (knob + 0 != 0 && 2147483647 / knob == 2147483647 / (knob))
+#define COARSEN_NUMBER(knob)       (knob + 0 != 0 && 2147483647 / knob + 0 == 2147483647 / (knob + 0))
 
 #endif // COARSEN_BASE_H
 
@@ -235,6 +235,8 @@
 #if COARSEN_PATTERN != COARSEN_PATTERN_BLOCK && COARSEN_PATTERN != COARSEN_PATTERN_IMAGE &&        \
     !defined(COARSEN_TYPE)
 #error "coarsen: define COARSEN_TYPE, the element type, before the include"
+#elif COARSEN_PATTERN == COARSEN_PATTERN_IMAGE && defined(COARSEN_TYPE)
+#error "coarsen: an image has bytes: it takes no COARSEN_TYPE"
 #endif
 
 // ---- Opening: parameters of other patterns. They would do nothing here, and stay for the next inclusion. ----

@@ -41,7 +41,7 @@ CASES = {
         "TILE_WIDTH", "COARSEN_TILE_WIDTH", "COARSE_FACTOR", "COARSEN_COARSE_FACTOR")],
 }
 # What is no number to #if, or another one where it is divided by.
-NO_NUMBER = ["0", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
+NO_NUMBER = ["0", "", "float", "kThreads", "32 + 64", "1 << 8", "2 * 8", "8 - 4"]
 OPERATOR = {"REDUCE", "SCAN", "SEGSCAN", "RUNS", "SEGMENTED", "FUSE"}
 BLOCKS = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "HISTOGRAM", "IMAGE", "STENCIL"}  # take BLOCK_DIM
 FACTOR = OPERATOR | {"SELECT", "MERGE", "SORT", "MERGESORT", "MAP", "IMAGE", "MATMUL", "STENCIL"}  # take COARSE_FACTOR
@@ -62,6 +62,7 @@ def numbers(name, values=NO_NUMBER):
 BASE = {
     "define COARSEN_NAME": (EVERY, [{"COARSEN_NAME": None}]),
     "define COARSEN_TYPE": (EVERY - {"BLOCK", "IMAGE"}, [{"COARSEN_TYPE": None}]),
+    "an image has bytes": ({"IMAGE"}, [{"COARSEN_TYPE": "float"}]),
     "BLOCK_DIM and COARSEN_BLOCK_DIM": (BLOCKS, both("BLOCK_DIM")),
     "BLOCK_DIM must be a number": (BLOCKS, numbers("BLOCK_DIM")),
     "BLOCK_DIM must be a multiple": (BLOCKS, numbers("BLOCK_DIM", ["-32", "16", "33", "1056"])),
@@ -316,6 +317,9 @@ def test_wrong_type():
         # A name has no value for #if, and would be 0.
         ("coarsen/segmented.h", "COARSEN_AXIS must be a number for #if", {"COARSEN_AXIS": "one"}),
         ("coarsen/moments.h", "COARSEN_TYPE must be float or double", {"COARSEN_TYPE": "int"}),
+        *[(header, "keys must have an alignment of 16 bytes or less", {"COARSEN_TYPE": "wide"})
+          for header in HEADERS if pattern(header) in ("SORT", "MERGESORT") or header in (
+              "coarsen/merge.h", "coarsen/merge/partitioned.h", "coarsen/merge/pipelined.h")],
         *[("coarsen/merge_sort.h", "a tile takes more than 47 KiB of shared memory", {"BLOCK_DIM": "1024", **changes})
           for changes in ({"COARSE_FACTOR": "12"}, {"COARSE_FACTOR": "11", "COARSEN_VALUE": "int"})],
         *[("coarsen/sort_segments.h", "COARSEN_FEW_WAVES must be from 0 to 64", {"COARSEN_FEW_WAVES": many}) for many in ("-1", "65")],
@@ -327,7 +331,7 @@ def test_wrong_type():
         # Its size is right, but CUDA has no atomics on it, and simt none that CUDA lacks.
         ("coarsen/histogram.h", "atomicAdd(", {"COARSEN_COUNT": "unsigned long"}),
     ]
-    said = compile_each(CHECK, {label(header, changes): "enum { one = 1 };\n" + without(inclusion(header, **changes))
+    said = compile_each(CHECK, {label(header, changes): "enum { one = 1 };\nstruct alignas(32) wide { int x; };\n" + without(inclusion(header, **changes))
                                 for header, _, changes in cases})
     for header, message, changes in cases:
         assert message in said[label(header, changes)], label(header, changes)

@@ -90,6 +90,15 @@
 #include "../block/overlap.h"
 #include "../block/vector.h"
 
+static_assert(
+    alignof(COARSEN_TYPE) <= 16,
+    "coarsen/merge: keys must have an alignment of 16 bytes or less, as shared memory has");
+#ifdef COARSEN_VALUE
+static_assert(
+    alignof(COARSEN_VALUE) <= 16,
+    "coarsen/merge: values must have an alignment of 16 bytes or less, as shared memory has");
+#endif
+
 // At most so many results, so that they are an odd number, or of keys of less than a word an odd number of words: then
 // the lanes of a warp, which are a run apart, meet in few banks of shared memory.
 #define COARSEN_ODD_BELOW(n) (((n) - ((n) > 0)) | 1)

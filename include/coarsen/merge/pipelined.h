@@ -73,6 +73,10 @@
 #include "../block/merge.h"
 #include "../block/vector.h"
 
+static_assert(
+    alignof(COARSEN_TYPE) <= 16,
+    "coarsen/merge: keys must have an alignment of 16 bytes or less, as shared memory has");
+
 #define COARSEN_SIZE sizeof(COARSEN_TYPE)
 #ifdef COARSEN_VALUE
 #define COARSEN_PLACE sizeof(unsigned int) // where a result came from
