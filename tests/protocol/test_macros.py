@@ -50,6 +50,7 @@ def test_macros_are_as_before(header, runtime, tmp_path):
         {"BM", "BN", "BK", "TM", "TN", "TILE_WIDTH", "COARSEN_SLICES", "COARSEN_STAGES"} & own) | (
         {"COARSEN_ACC", "COARSEN_OP", "COARSEN_IDENTITY"} if pattern(header) == "SELECT" else
         {"COARSEN_LESS"} if pattern(header) == "SORT" else
+        {"COARSEN_TYPE"} if pattern(header) == "IMAGE" else
         {"COARSEN_FLAG", "COARSEN_OFFSET"} if header == "coarsen/nccl/scan.h" else
         {"COARSEN_DESCENDING"} if pattern(header) == "MERGESORT" else set()) | (
         set() if pattern(header) in (None, "TYPE", "BLOCK", "VALUE") else FOREIGN)
