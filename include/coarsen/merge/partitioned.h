@@ -10,7 +10,7 @@
 // | parameter            | default          | meaning                                              |
 // |----------------------|------------------|------------------------------------------------------|
 // | COARSEN_NAME         | required         | what every name this makes begins with               |
-// | COARSEN_TYPE         | required         | type of the keys                                     |
+// | COARSEN_TYPE         | required         | type of the keys, aligned to 16 bytes at the most    |
 // | COARSEN_VALUE        | none             | type of the values, one beside each key; without it keys only |
 // | COARSEN_LESS(a, b)   | ((a) < (b))      | whether key a comes before key b: a strict weak order |
 // | BLOCK_DIM            | 512, or tuned    | threads per block, at the most: a multiple of 32 from 32 to 1024 |
