@@ -163,6 +163,10 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #define BN            192
 #include "matmul/warpgroup.h"
 
+#define COARSEN_SHAPE _group_medium
+#define BN            128
+#include "matmul/warpgroup.h"
+
 #define COARSEN_SHAPE _group_square
 #define BM            128
 #define BN            128
@@ -525,18 +529,19 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(shallow, 0.214, 85.7, 2.86, 4, false),
         COARSEN_ROW(large, 0.131, 166, 0.0897, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(little, 0.551, 105, 2.29, 6, false),
-        COARSEN_ROW(low, 0.31, 143, 3.43, 5, false),
-        COARSEN_ROW(slim, 0.307, 139, 4.75, 5, false),
-        COARSEN_ROW(square, 0.0939, 184, 4.06, 3, false),
-        COARSEN_ROW(shallow, 0.184, 86.3, 3.08, 4, false),
-        COARSEN_ROW(large, 0.0916, 193, 0.347, 1, false),
-        COARSEN_GROUP(group_large, 5.59, 321, 0, 3.31e5, 2, 0),
-        COARSEN_GROUP(group_wide, 5.01, 236, 0, 5.98e5, 2, 0),
-        COARSEN_GROUP(group_square, 5.28, 95.2, 0.0641, 5.83e5, 1, 0),
-        COARSEN_GROUP(group_small, 8.43, 183, 0.0795, 5.15e5, 1, 8),
-        COARSEN_GROUP(group_low, 4.03, 225, 0.269, 4.15e5, 1, 0),
-        COARSEN_GROUP(group_little, 6.15, 86.3, 0.0578, 5.7e5, 1, 4),
+        COARSEN_ROW(little, 0.523, 112, 2.55, 6, false),
+        COARSEN_ROW(low, 0.315, 155, 3.44, 5, false),
+        COARSEN_ROW(slim, 0.319, 142, 4.56, 5, false),
+        COARSEN_ROW(square, 0.0983, 182, 3.65, 3, false),
+        COARSEN_ROW(shallow, 0.176, 86.6, 3.41, 4, false),
+        COARSEN_ROW(large, 0.0911, 200, 0.32, 1, false),
+        COARSEN_GROUP(group_large, 4.4, 600, 0, 3e5, 2, 0),
+        COARSEN_GROUP(group_wide, 4.34, 290, 0, 4.97e5, 2, 0),
+        COARSEN_GROUP(group_medium, 3.7, 325, 0.064, 4.13e5, 2, 0),
+        COARSEN_GROUP(group_square, 4.42, 174, 0.0486, 4.71e5, 1, 0),
+        COARSEN_GROUP(group_small, 6.57, 85, 0.0442, 4.67e5, 1, 8),
+        COARSEN_GROUP(group_low, 3.41, 218, 0.233, 4.82e5, 1, 0),
+        COARSEN_GROUP(group_little, 5.21, 110, 0.0326, 4.27e5, 1, 4),
 #else
         COARSEN_ROW(tiny, 2.18, 59.4, 1.09, 7, false),
         COARSEN_ROW(thin, 1.68, 78.8, 0.572, 1, false),
@@ -591,9 +596,9 @@ enum {
     COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9
 };
 #elif defined(COARSEN_PLAIN)
-enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 18 };
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 19 };
 #else
-enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 18 };
+enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 19 };
 #endif
 enum {
     COARSEN_(batched) = COARSEN_(shapes) + 2,
@@ -673,8 +678,8 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps);
-    const double launch = groups ? 1.57e6 : (double)COARSEN_(pack_launch),
-                 pack_element = groups ? 40.3 : 15;
+    const double launch = groups ? 2.02e6 : (double)COARSEN_(pack_launch),
+                 pack_element = groups ? 35.3 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double launch = (double)COARSEN_(pack_launch), pack_element = 95;
@@ -751,8 +756,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 9.23e5 : 4.1e5, add_element = groups ? 119 : 120,
-                 element = groups ? 3.45 : 2.05, then = groups ? 5.25e5 : 1e6;
+    const double add = groups ? 7.48e5 : 4.1e5, add_element = groups ? 104 : 120,
+                 element = groups ? 3.36 : 2.05, then = groups ? 6.21e5 : 1e6;
     const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
@@ -815,7 +820,7 @@ COARSEN_HOST COARSEN_(plan)
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
         // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
-        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 23.7;
+        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 29.4;
         shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
         plan.cost += shape.start;
     }
@@ -826,7 +831,7 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= COARSEN_(ways_of_clusters)) {
-        const double join = 4.54e5; // multiplications that it costs to add up slices
+        const double join = 5.29e5; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - COARSEN_(ways_of_clusters));
         const size_t steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.

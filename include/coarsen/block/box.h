@@ -141,7 +141,7 @@ COARSEN_INLINE bool COARSEN_(elected)(void)
 COARSEN_INLINE void COARSEN_(meet)(void)
 {
 #if COARSEN_HAS_ENGINE
-    if (COARSEN_(ranks)() > 1) {
+    if (__shfl_sync(0xffffffff, COARSEN_(ranks)(), 0) > 1) { // all lanes have the same
         asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::
                          : "memory");
         return;

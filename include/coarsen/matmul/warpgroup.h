@@ -29,8 +29,9 @@
 // the tiles there, 16 bytes each. Here the multiplication reads shared memory itself, 64 x BN x 16 products at a time, and
 // one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, and the
 // two blocks of a cluster, one below the other, each bring half of the columns of N for both.
-// How: one thread copies, in few instructions per step, and the other warps multiply. Each stage has two gates
-// (block/box.h): one opens when its tiles have come, the other when all warps that read them are done. Blocks stay, and go
+// How: one warp copies, and the others multiply. Their loops take few instructions per step, as the compiler knows that all
+// lanes of a warp do the same: with 64 x 64 x 64 products per step, instructions are what binds. Each stage has two gates
+// (block/box.h): one opens when its tiles have come, the other when all groups that read them are done. Blocks stay, and go
 // from tile to tile of P, so that the first tiles of M and N of the next one come while results are written. To find out where
 // a tile is takes divisions: each lane does it for another one. No 64 rows or columns are brought or multiplied that a tile has
 // not. Results go to P as boxes, too, which the engine copies while the warp goes on; where rows of P begin anywhere, or have a
@@ -192,15 +193,26 @@ COARSEN_INLINE float COARSEN_(element)(const COARSEN_(vector) * boxes, bool acro
     return (float)boxes[at / 64 * (64 * 8) + line * 8 + (item / 8 ^ line % 8)].item[item % 8];
 }
 
+// The place of an operand in shared memory, that counts units of 16 bytes: as the instruction takes it, the half that differs.
 #if COARSEN_HAS_ENGINE
-// The place of an operand in shared memory, for the instruction, in units of 16 bytes. From 8 lines to the next 8 it is as
-// far, and from a box to the next one, which it needs to know where lines are not rows or columns but depths.
-COARSEN_INLINE unsigned long long COARSEN_(operand)(const COARSEN_(vector) * at)
+typedef unsigned int COARSEN_(operand);
+#else
+typedef const COARSEN_(vector) * COARSEN_(operand);
+#endif
+
+COARSEN_INLINE COARSEN_(operand) COARSEN_(operand_at)(const COARSEN_(vector) * at)
 {
-    const unsigned long long swizzled_128 = 1ULL << 62, eight = 1024 / 16, box = 8192 / 16;
-    return swizzled_128 | eight << 32 | box << 16 |
-           ((unsigned int)__cvta_generic_to_shared(at) & 0x3ffff) >> 4;
+#if COARSEN_HAS_ENGINE
+    return 8192 / 16 << 16 | ((unsigned int)__cvta_generic_to_shared(at) & 0x3ffff) >> 4;
+#else
+    return at;
+#endif
 }
+
+#if COARSEN_HAS_ENGINE
+// The other half says that from 8 lines to the next 8 it is 1024 bytes (as the first that from a box to the next one it is
+// 8192), and how these are swizzled.
+#define COARSEN_OPERANDS "0x40000040" // 1024 / 16, and 1 << 30
 
 COARSEN_INLINE void COARSEN_(multiply_begins)(void)
 {
@@ -232,59 +244,64 @@ COARSEN_INLINE void COARSEN_(multiply_ends)(void)
     COARSEN_NAMES_96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "      \
                      "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, "    \
                      "%120, %121, %122, %123, %124, %125, %126, %127"
-#define COARSEN_MULTIPLY(cols, type, names, m_at, n_at, m_turned, n_turned, ...)                   \
-    asm volatile("{\n\t.reg .pred add;\n\tsetp.eq.b32 add, 0, 0;\n\t"                              \
+#define COARSEN_MULTIPLY(cols, type, names, m_at, n_at, m_turned, n_turned, add_at, ...)           \
+    asm volatile("{\n\t.reg .pred add;\n\t.reg .b64 m, n;\n\tsetp.ne.b32 add, " add_at ", 0;\n\t"  \
+                 "mov.b64 m, {" m_at ", " COARSEN_OPERANDS "};\n\t"                                \
+                 "mov.b64 n, {" n_at ", " COARSEN_OPERANDS "};\n\t"                                \
                  "wgmma.mma_async.sync.aligned.m64n" cols "k16.f32." type "." type " {" names      \
-                 "}, " m_at ", " n_at ", add, 1, 1, " m_turned ", " n_turned ";\n\t}"              \
+                 "}, m, n, add, 1, 1, " m_turned ", " n_turned ";\n\t}"                            \
                  : __VA_ARGS__                                                                     \
-                 : "l"(m), "l"(n), "n"(COARSEN_ACROSS_M ? 0 : 1), "n"(COARSEN_ACROSS_N ? 0 : 1))
+                 : "r"(m), "r"(n), "n"(COARSEN_ACROSS_M ? 0 : 1), "n"(COARSEN_ACROSS_N ? 0 : 1),   \
+                   "r"((int)add))
 
-// sum += m n, of 64 rows, 16 of depth and as many columns as there are sums. Lane l of warp w of the group has
+// sum = m n, or if `add` sum += m n, of 64 rows, 16 of depth and as many columns as there are sums. Lane l of warp w of the
+// group has
 //     sum[j][q]   row 16 (w % 4) + l / 4 + q / 2 * 8, column 8 j + l % 4 * 2 + q % 2
-COARSEN_INLINE void COARSEN_(multiply_64)(bool bfloat, float (*sum)[4], unsigned long long m,
-                                          unsigned long long n)
+COARSEN_INLINE void COARSEN_(multiply_64)(bool bfloat, float (*sum)[4], unsigned int m,
+                                          unsigned int n, bool add)
 {
     if (bfloat)
-        COARSEN_MULTIPLY("64", "bf16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35",
+        COARSEN_MULTIPLY("64", "bf16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35", "%36",
                          COARSEN_SUMS_32(0));
     else
-        COARSEN_MULTIPLY("64", "f16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35",
+        COARSEN_MULTIPLY("64", "f16", COARSEN_NAMES_32, "%32", "%33", "%34", "%35", "%36",
                          COARSEN_SUMS_32(0));
 }
 
-COARSEN_INLINE void COARSEN_(multiply_128)(bool bfloat, float (*sum)[4], unsigned long long m,
-                                           unsigned long long n)
+COARSEN_INLINE void COARSEN_(multiply_128)(bool bfloat, float (*sum)[4], unsigned int m,
+                                           unsigned int n, bool add)
 {
     if (bfloat)
-        COARSEN_MULTIPLY("128", "bf16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67",
+        COARSEN_MULTIPLY("128", "bf16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67", "%68",
                          COARSEN_SUMS_64(0));
     else
-        COARSEN_MULTIPLY("128", "f16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67",
+        COARSEN_MULTIPLY("128", "f16", COARSEN_NAMES_64, "%64", "%65", "%66", "%67", "%68",
                          COARSEN_SUMS_64(0));
 }
 
-COARSEN_INLINE void COARSEN_(multiply_192)(bool bfloat, float (*sum)[4], unsigned long long m,
-                                           unsigned long long n)
+COARSEN_INLINE void COARSEN_(multiply_192)(bool bfloat, float (*sum)[4], unsigned int m,
+                                           unsigned int n, bool add)
 {
     if (bfloat)
-        COARSEN_MULTIPLY("192", "bf16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99",
+        COARSEN_MULTIPLY("192", "bf16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99", "%100",
                          COARSEN_SUMS_64(0), COARSEN_SUMS_32(16));
     else
-        COARSEN_MULTIPLY("192", "f16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99",
+        COARSEN_MULTIPLY("192", "f16", COARSEN_NAMES_96, "%96", "%97", "%98", "%99", "%100",
                          COARSEN_SUMS_64(0), COARSEN_SUMS_32(16));
 }
 
-COARSEN_INLINE void COARSEN_(multiply_256)(bool bfloat, float (*sum)[4], unsigned long long m,
-                                           unsigned long long n)
+COARSEN_INLINE void COARSEN_(multiply_256)(bool bfloat, float (*sum)[4], unsigned int m,
+                                           unsigned int n, bool add)
 {
     if (bfloat)
-        COARSEN_MULTIPLY("256", "bf16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131",
+        COARSEN_MULTIPLY("256", "bf16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131", "%132",
                          COARSEN_SUMS_64(0), COARSEN_SUMS_64(16));
     else
-        COARSEN_MULTIPLY("256", "f16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131",
+        COARSEN_MULTIPLY("256", "f16", COARSEN_NAMES_128, "%128", "%129", "%130", "%131", "%132",
                          COARSEN_SUMS_64(0), COARSEN_SUMS_64(16));
 }
 #undef COARSEN_MULTIPLY
+#undef COARSEN_OPERANDS
 #undef COARSEN_NAMES_32
 #undef COARSEN_NAMES_64
 #undef COARSEN_NAMES_96
@@ -429,6 +446,20 @@ COARSEN_INLINE void COARSEN_(store_matrices)(COARSEN_(patch) * patch, const unsi
 #endif
 }
 
+// Waits until all warps of a group have come here. What it multiplies, they do together anyway.
+COARSEN_INLINE void COARSEN_(group_meets)(COARSEN_UNUSED unsigned int group)
+{
+#if COARSEN_HAS_ENGINE
+    if (group == 0)
+        asm volatile("bar.sync 1, 128;" ::: "memory"); // 0 is the block's
+    else
+        asm volatile("bar.sync 2, 128;" ::: "memory");
+#endif
+}
+
+// So many warps of a group say for it that a stage is free.
+enum { COARSEN_(tellers) = COARSEN_HAS_ENGINE ? 1 : 4 };
+
 // Waits until at most so many multiplications of the group, the last ones, are not done.
 COARSEN_INLINE void COARSEN_(multiply_wait)(COARSEN_UNUSED bool one)
 {
@@ -527,7 +558,7 @@ COARSEN_INLINE COARSEN_SHAPE_(spot)
 // The item that is at the place which a lane has found.
 COARSEN_INLINE COARSEN_SHAPE_(item)
     COARSEN_SHAPE_(item_of)(const COARSEN_(task) * task, const COARSEN_SHAPE_(spot) * spots,
-                            unsigned int lane, bool sliced)
+                            unsigned int lane, unsigned int slice, unsigned int log)
 {
     COARSEN_SHAPE_(item) item;
     item.batch = __shfl_sync(0xffffffff, spots->batch, (int)lane);
@@ -540,10 +571,10 @@ COARSEN_INLINE COARSEN_SHAPE_(item)
         item.end = coarsen_min(task->inner, item.k + task->work.depth);
         item.sums = task->work.sums + (size_t)part * (BM * BN);
     }
-    if (sliced) { // this block's part of the depth
-        const size_t steps = coarsen_ceil_div(item.end, BK), ranks = COARSEN_(ranks)();
-        item.k = steps * COARSEN_(rank)() / ranks * BK;
-        item.end = coarsen_min(item.end, steps * (COARSEN_(rank)() + 1) / ranks * BK);
+    if (log > 0) { // this block's part of the depth
+        const unsigned int steps = (unsigned int)coarsen_ceil_div(item.end, BK);
+        item.k = (size_t)(steps * slice >> log) * BK;
+        item.end = coarsen_min(item.end, (size_t)(steps * (slice + 1) >> log) * BK);
     }
     return item;
 }
@@ -561,7 +592,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(go_on)(COARSEN_SHAPE_(place_in_ring) * place,
 }
 
 // A warp brings the tiles of M and N of all steps of an item, for rows of so manyth block of a cluster. If the engine copies,
-// only the lane that is elected goes on in the ring.
+// one lane tells it what.
 COARSEN_INLINE void COARSEN_SHAPE_(bring)(const COARSEN_SHAPE_(ring) * ring,
                                           const COARSEN_(task) * task,
                                           const COARSEN_SHAPE_(item) * item,
@@ -577,13 +608,14 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(const COARSEN_SHAPE_(ring) * ring,
         const unsigned int batch_of_n = task->n.step > 0 ? item->batch : 0;
         const unsigned int first_row = (unsigned int)row, first_col = (unsigned int)col;
         const unsigned int end = (unsigned int)item->end;
-        if (COARSEN_(elected)())
+        const bool leads = COARSEN_(elected)();
 #pragma unroll 1
-            for (unsigned int k = (unsigned int)item->k; k < end;
-                 k += BK, COARSEN_SHAPE_(go_on)(place, ring->count)) {
-                COARSEN_SHAPE_(tiles) *const to = &ring->stages[place->stage];
-                COARSEN_(gate) *const full = &ring->full[place->stage];
-                COARSEN_(wait)(&ring->empty[place->stage], place->turn ^ 1);
+        for (unsigned int k = (unsigned int)item->k; k < end;
+             k += BK, COARSEN_SHAPE_(go_on)(place, ring->count)) {
+            COARSEN_SHAPE_(tiles) *const to = &ring->stages[place->stage];
+            COARSEN_(gate) *const full = &ring->full[place->stage];
+            COARSEN_(wait)(&ring->empty[place->stage], place->turn ^ 1);
+            if (leads) {
                 COARSEN_(expect)(full, bytes);
 #pragma unroll
                 for (unsigned int b = 0; b < COARSEN_ROWS / 64; b++)
@@ -599,7 +631,7 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(const COARSEN_SHAPE_(ring) * ring,
                  COARSEN_ACROSS_N ? first_col + 64 * b : k, batch_of_n, full,
                  COARSEN_RANKS == 1 ? 0 : 3);
             }
-        __syncwarp();
+        }
         return;
     }
 #pragma unroll 1
@@ -623,72 +655,75 @@ COARSEN_INLINE void COARSEN_SHAPE_(bring)(const COARSEN_SHAPE_(ring) * ring,
     }
 }
 
-// A warp group multiplies tiles, of so many columns; these and bfloat are constants.
+// A warp group multiplies tiles, of so many columns; these and bfloat are constants. m, n: where they are.
 COARSEN_INLINE void COARSEN_SHAPE_(multiply)(bool bfloat, unsigned int cols, float (*sum)[4],
-                                             const COARSEN_SHAPE_(tiles) * tiles)
+                                             COARSEN_(operand) m, COARSEN_(operand) n, bool add)
 {
-    const unsigned int group = threadIdx.x / 128;
 #if COARSEN_HAS_ENGINE
-    const unsigned long long m = COARSEN_(operand)(tiles->m[group]);
-    const unsigned long long n = COARSEN_(operand)(tiles->n[0]);
     COARSEN_(multiply_begins)();
 #pragma unroll
     for (unsigned int k = 0; k < BK; k += 16) { // 16 of depth: 32 bytes of each line, or 16 lines
-        const unsigned long long m_k = m + (COARSEN_ACROSS_M ? k * 2 : k * 128) / 16;
-        const unsigned long long n_k = n + (COARSEN_ACROSS_N ? k * 2 : k * 128) / 16;
+        const unsigned int m_k = m + (COARSEN_ACROSS_M ? k * 2 : k * 128) / 16;
+        const unsigned int n_k = n + (COARSEN_ACROSS_N ? k * 2 : k * 128) / 16;
         if (cols == 256)
-            COARSEN_(multiply_256)(bfloat, sum, m_k, n_k);
+            COARSEN_(multiply_256)(bfloat, sum, m_k, n_k, add || k > 0);
         else if (cols == 192)
-            COARSEN_(multiply_192)(bfloat, sum, m_k, n_k);
+            COARSEN_(multiply_192)(bfloat, sum, m_k, n_k, add || k > 0);
         else if (cols == 128)
-            COARSEN_(multiply_128)(bfloat, sum, m_k, n_k);
+            COARSEN_(multiply_128)(bfloat, sum, m_k, n_k, add || k > 0);
         else
-            COARSEN_(multiply_64)(bfloat, sum, m_k, n_k);
+            COARSEN_(multiply_64)(bfloat, sum, m_k, n_k, add || k > 0);
     }
     COARSEN_(multiply_ends)();
 #else
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     (void)bfloat;
+    if (!add)
+#pragma unroll
+        for (unsigned int j = 0; j < cols / 2; j++)
+            sum[j / 4][j % 4] = 0;
 #pragma unroll 1 // there would be too much code
     for (unsigned int k = 0; k < BK; k++) {
-        float m[2];
+        float of_m[2];
         for (unsigned int q = 0; q < 2; q++)
-            m[q] = COARSEN_(element)(tiles->m[group], COARSEN_ACROSS_M,
-                                     warp * 16 + lane / 4 + q * 8, k);
+            of_m[q] = COARSEN_(element)(m, COARSEN_ACROSS_M, warp * 16 + lane / 4 + q * 8, k);
 #pragma unroll
         for (unsigned int j = 0; j < cols / 8; j++)
             for (unsigned int q = 0; q < 4; q++)
-                sum[j][q] = fmaf(m[q / 2],
-                                 COARSEN_(element)(tiles->n[0], COARSEN_ACROSS_N,
-                                                   j * 8 + lane % 4 * 2 + q % 2, k),
-                                 sum[j][q]);
+                sum[j][q] =
+                    fmaf(of_m[q / 2],
+                         COARSEN_(element)(n, COARSEN_ACROSS_N, j * 8 + lane % 4 * 2 + q % 2, k),
+                         sum[j][q]);
     }
 #endif
 }
 
 // Adds up the products of so many steps of 64 of depth. Of no columns, it lets the stages pass. The arguments up to `cols`
-// are constants.
+// are constants. tells: whether this lane tells the block of its number that a stage is free.
 COARSEN_INLINE void COARSEN_SHAPE_(add_up)(bool bfloat, unsigned int cols, float (*sum)[4],
                                            const COARSEN_SHAPE_(ring) * ring,
-                                           COARSEN_SHAPE_(place_in_ring) * place, size_t steps,
-                                           unsigned int sharing)
+                                           COARSEN_SHAPE_(place_in_ring) * place,
+                                           unsigned int steps, unsigned int group, bool tells)
 {
-    const unsigned int lane = threadIdx.x % 32, rank = COARSEN_(rank)();
-    const unsigned int to = sharing > 1 ? lane : rank; // whom a lane tells that a stage is free
+    const COARSEN_(operand) m = COARSEN_(operand_at)(ring->stages->m[group]);
+    const COARSEN_(operand) n = COARSEN_(operand_at)(ring->stages->n[0]);
+    const unsigned int lane = threadIdx.x % 32, stage = sizeof(COARSEN_SHAPE_(tiles)) / 16;
     unsigned int before = 0;
 #pragma unroll 1
-    for (size_t step = 0; step < steps; step++, COARSEN_SHAPE_(go_on)(place, ring->count)) {
+    for (unsigned int step = 0; step < steps; step++, COARSEN_SHAPE_(go_on)(place, ring->count)) {
         COARSEN_(wait)(&ring->full[place->stage], place->turn);
         if (cols > 0)
-            COARSEN_SHAPE_(multiply)(bfloat, cols, sum, &ring->stages[place->stage]);
+            COARSEN_SHAPE_(multiply)
+        (bfloat, cols, sum, m + place->stage * stage, n + place->stage * stage, step > 0);
+        else COARSEN_(group_meets)(group);
         COARSEN_(multiply_wait)(true); // for those before
-        if (step > 0 && lane < sharing)
-            COARSEN_(arrive)(&ring->empty[before], to);
+        if (step > 0 && tells)
+            COARSEN_(arrive)(&ring->empty[before], lane);
         before = place->stage;
     }
     COARSEN_(multiply_wait)(false);
-    if (steps > 0 && lane < sharing)
-        COARSEN_(arrive)(&ring->empty[before], to);
+    if (steps > 0 && tells)
+        COARSEN_(arrive)(&ring->empty[before], lane);
 }
 
 // A warp writes a strip of what was made, from so many rows and columns of the tile on.
@@ -760,10 +795,11 @@ COARSEN_INLINE void COARSEN_SHAPE_(finish)(const float (*sum)[4], COARSEN_(patch
 // The blocks of a cluster have made the same tile, each in its part of the depth. Each adds up, in order, some of the
 // strips, whose sums the others leave in its shared memory. Returns the strip that this warp has then, or more than there
 // are.
-COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_(slices) * slices)
+COARSEN_INLINE unsigned int COARSEN_SHAPE_(join)(float (*sum)[4], COARSEN_SHAPE_(slices) * slices,
+                                                 unsigned int warp, unsigned int rank,
+                                                 unsigned int ranks)
 {
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
+    const unsigned int lane = threadIdx.x % 32;
 #pragma unroll
     for (unsigned int j = 0; j < BN / 8; j++)
         COARSEN_(store_to)
@@ -814,18 +850,19 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     COARSEN_SHAPE_(slices) *const slices = (COARSEN_SHAPE_(slices) *)(all.empty + all.count);
 #endif
     // A cluster's blocks make a tile of P together. Where there are no clusters, a block does the work of each in turn.
-    const unsigned int rank = COARSEN_(rank)(), ranks = COARSEN_(ranks)();
+    // From lane 0, so that the compiler knows that all lanes have the same: loops take half as many instructions then.
+    const unsigned int rank = __shfl_sync(0xffffffff, COARSEN_(rank)(), 0);
+    const unsigned int ranks = __shfl_sync(0xffffffff, COARSEN_(ranks)(), 0);
+    const unsigned int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     const bool sliced = COARSEN_SLICED && ranks > 1;
     const unsigned int sharing = sliced ? 1 : ranks, turns = ranks < COARSEN_RANKS ? 2 : 1;
     // A launch of little work takes as long as what comes before the first copies: no divisions.
     const unsigned int log = ranks == 1 ? 0 : ranks == 2 ? 1 : ranks == 4 ? 2 : 3;
     const unsigned int first = blockIdx.x >> log, clusters = gridDim.x >> log;
-    // From lane 0, so that the compiler knows that all lanes have the same.
-    const unsigned int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     if (threadIdx.x == 0)
         for (unsigned int s = 0; s < all.count; s++) {
             COARSEN_(open)(&ring->full[s], 1);
-            COARSEN_(open)(&ring->empty[s], COARSEN_GROUPS * 4 * sharing);
+            COARSEN_(open)(&ring->empty[s], COARSEN_GROUPS * COARSEN_(tellers) * sharing);
         }
     if (task->by_engine && threadIdx.x == 128 * COARSEN_GROUPS)
         COARSEN_(prefetch_map)(&task->map_of_m), COARSEN_(prefetch_map)(&task->map_of_n);
@@ -846,7 +883,8 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
         for (unsigned int i = first; i < items; i += clusters, turn = (turn + 1) % 32) {
             if (turn == 0)
                 spots = COARSEN_SHAPE_(spot_of)(task, i + lane * clusters, items, turns);
-            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, &spots, turn, sliced);
+            const COARSEN_SHAPE_(item) item =
+                COARSEN_SHAPE_(item_of)(task, &spots, turn, rank, sliced ? log : 0);
             if (warp == COARSEN_GROUPS * 4)
                 COARSEN_SHAPE_(bring)
             (ring, task, &item, &place, turns > 1 ? i % 2 : sliced ? 0 : rank);
@@ -858,37 +896,45 @@ COARSEN_INLINE void COARSEN_SHAPE_(make)(bool bfloat, const COARSEN_(task) * tas
     } else {
         unsigned int patch = 0; // the next one
         COARSEN_SHAPE_(keep_registers)(true);
+        const bool tells =
+            (sharing > 1 ? lane < sharing : lane == rank) && warp % 4 < COARSEN_(tellers);
 #pragma unroll 1
         for (unsigned int i = first; i < items; i += clusters, turn = (turn + 1) % 32) {
             if (turn == 0)
                 spots = COARSEN_SHAPE_(spot_of)(task, i + lane * clusters, items, turns);
-            const COARSEN_SHAPE_(item) item = COARSEN_SHAPE_(item_of)(task, &spots, turn, sliced);
+            const COARSEN_SHAPE_(item) item =
+                COARSEN_SHAPE_(item_of)(task, &spots, turn, rank, sliced ? log : 0);
             const unsigned int mine = turns > 1 ? i % 2 : sliced ? 0 : rank;
-            const size_t steps = item.k < item.end ? coarsen_ceil_div(item.end - item.k, BK) : 0;
+            const unsigned int steps =
+                item.k < item.end ? (unsigned int)coarsen_ceil_div(item.end - item.k, BK) : 0;
             const size_t row = item.row + mine * COARSEN_ROWS + warp / 4 * 64;
             const unsigned int boxes =
                 row < task->rows ? COARSEN_(boxes)(item.col, task->cols, BN) : 0;
-            float sum[BN / 8][4] = {};
+            float sum[BN / 8][4];
+            if (steps == 0)
+#pragma unroll
+                for (unsigned int j = 0; j < BN / 2; j++)
+                    sum[j / 4][j % 4] = 0;
             if (boxes == BN / 64)
-                COARSEN_SHAPE_(add_up)(bfloat, BN, sum, ring, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, BN, sum, ring, &place, steps, warp / 4, tells);
             else if (boxes == 0)
-                COARSEN_SHAPE_(add_up)(bfloat, 0, sum, ring, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 0, sum, ring, &place, steps, warp / 4, tells);
 #if BN > 64
             else if (boxes == 1)
-                COARSEN_SHAPE_(add_up)(bfloat, 64, sum, ring, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 64, sum, ring, &place, steps, warp / 4, tells);
 #endif
 #if BN > 128
             else if (boxes == 2)
-                COARSEN_SHAPE_(add_up)(bfloat, 128, sum, ring, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 128, sum, ring, &place, steps, warp / 4, tells);
 #endif
 #if BN > 192
             else
-                COARSEN_SHAPE_(add_up)(bfloat, 192, sum, ring, &place, steps, sharing);
+                COARSEN_SHAPE_(add_up)(bfloat, 192, sum, ring, &place, steps, warp / 4, tells);
 #endif
             unsigned int strip = warp;
 #if COARSEN_SLICED
             if (sliced)
-                strip = COARSEN_SHAPE_(join)(sum, slices);
+                strip = COARSEN_SHAPE_(join)(sum, slices, warp, rank, ranks);
 #endif
             if (item.sums != NULL)
                 COARSEN_SHAPE_(leave)(sum, task->alpha, item.sums, mine);
