@@ -84,7 +84,7 @@
 // Elements of 16 bits have six shapes of tensor16.h to choose from, and are packed first where rows begin anywhere and are
 // used often.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
-// later) has six of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
+// later) has seven of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
 // or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
 // memory are neighbours in depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch that whole.h does not make; or, if M or N is transposed, by tensor16.h,
