@@ -473,6 +473,14 @@ OF_ONE(batched_i32, int)
 #define BM           128
 #include <coarsen/matmul/warpgroup.h>
 
+#define COARSEN_NAME group_f16_alone
+#define COARSEN_TYPE __half
+#define COARSEN_ACC  float
+#define BM           192
+#define BN           192
+#define COARSEN_N_TRANSPOSED
+#include <coarsen/matmul/warpgroup.h>
+
 #define COARSEN_NAME group_bf16
 #define COARSEN_TYPE __nv_bfloat16
 #define COARSEN_ACC  float
@@ -1652,7 +1660,7 @@ static matmul_f16_plan group_plan(size_t rows, size_t cols, size_t inner, unsign
 
 static void check_group_plans(void)
 {
-    const size_t groups = 2 * matmul_f16_shapes_of_warps, wide = groups + 1, small = groups + 3;
+    const size_t groups = 2 * matmul_f16_shapes_of_warps, wide = groups + 1, small = groups + 5;
     const matmul_f16_plan much = group_plan(4096, 4096, 4096, 16, 0),
                           few = group_plan(128, 200, 2000, 16, 0),
                           batch = group_plan(16, 16, 2000, 16, SIZE_MAX, 5),
@@ -2300,6 +2308,7 @@ int main(void)
     tap_ok(right_16<__half>("group_f16_flat", group_f16_flat_launch, false, false,
                             shape{140, 300, 100, 0, 0}, 1, 2),
            "group_f16_flat: right in tiles of 128 x 256");
+    check_16<__half>("group_f16_alone", group_f16_alone_launch, false, true, 192, 192);
     check_16<__nv_bfloat16>("group_bf16", group_bf16_launch, false, false, 256, 256);
 #endif
 #endif

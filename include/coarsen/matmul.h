@@ -84,7 +84,7 @@
 // Elements of 16 bits have six shapes of tensor16.h to choose from, and are packed first where rows begin anywhere and are
 // used often.
 // Code for compute capability 9.0 with its own features (-gencode arch=compute_90a,code=sm_90a, with CUDA 12.5 or
-// later) has seven of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
+// later) has eight of warpgroup.h, too: about half the time for much work. There few tiles are made by clusters of 2, 4
 // or 8 blocks, each in its slice of the depth, which needs no scratch. One row or column, whose matrix's neighbours in
 // memory are neighbours in depth, is made by narrow.h. Below compute capability 8.0 they are multiplied by
 // register_tiled.h, a launch per product of a batch that whole.h does not make; or, if M or N is transposed, by tensor16.h,
@@ -155,7 +155,7 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 #include "matmul/tensor16.h"
 #include "matmul/align.h"
 
-// The same by warp groups: for much work, and in two blocks' tiles; and for fewer tiles.
+// The same by warp groups: for much work, in two blocks' tiles, and in one block's; and for fewer tiles.
 #define COARSEN_SHAPE _group_large
 #include "matmul/warpgroup.h"
 
@@ -165,6 +165,11 @@ static_assert(sizeof(COARSEN_TYPE) >= 4, "coarsen/matmul: COARSEN_TYPE must have
 
 #define COARSEN_SHAPE _group_medium
 #define BN            128
+#include "matmul/warpgroup.h"
+
+#define COARSEN_SHAPE _group_alone
+#define BM            192
+#define BN            192
 #include "matmul/warpgroup.h"
 
 #define COARSEN_SHAPE _group_square
@@ -529,19 +534,20 @@ COARSEN_HOST COARSEN_(shape) COARSEN_(shape_of)(size_t s)
         COARSEN_ROW(shallow, 0.214, 85.7, 2.86, 4, false),
         COARSEN_ROW(large, 0.131, 166, 0.0897, 1, false),
         // The same beside warp groups, for what they make slowly.
-        COARSEN_ROW(little, 0.523, 112, 2.55, 6, false),
-        COARSEN_ROW(low, 0.315, 155, 3.44, 5, false),
-        COARSEN_ROW(slim, 0.319, 142, 4.56, 5, false),
-        COARSEN_ROW(square, 0.0983, 182, 3.65, 3, false),
-        COARSEN_ROW(shallow, 0.176, 86.6, 3.41, 4, false),
-        COARSEN_ROW(large, 0.0911, 200, 0.32, 1, false),
-        COARSEN_GROUP(group_large, 4.4, 600, 0, 3e5, 2, 0),
-        COARSEN_GROUP(group_wide, 4.34, 290, 0, 4.97e5, 2, 0),
-        COARSEN_GROUP(group_medium, 3.7, 325, 0.064, 4.13e5, 2, 0),
-        COARSEN_GROUP(group_square, 4.42, 174, 0.0486, 4.71e5, 1, 0),
-        COARSEN_GROUP(group_small, 6.57, 85, 0.0442, 4.67e5, 1, 8),
-        COARSEN_GROUP(group_low, 3.41, 218, 0.233, 4.82e5, 1, 0),
-        COARSEN_GROUP(group_little, 5.21, 110, 0.0326, 4.27e5, 1, 4),
+        COARSEN_ROW(little, 0.498, 120, 2.46, 6, false),
+        COARSEN_ROW(low, 0.333, 147, 3.29, 5, false),
+        COARSEN_ROW(slim, 0.354, 128, 3.8, 5, false),
+        COARSEN_ROW(square, 0.0916, 179, 4.12, 3, false),
+        COARSEN_ROW(shallow, 0.19, 78.6, 3.17, 4, false),
+        COARSEN_ROW(large, 0.0971, 182, 0.254, 1, false),
+        COARSEN_GROUP(group_large, 4.7, 657, 0, 2.48e5, 2, 0),
+        COARSEN_GROUP(group_wide, 4.79, 320, 0, 4.21e5, 2, 0),
+        COARSEN_GROUP(group_medium, 4.1, 392, 0.0694, 3.9e5, 2, 0),
+        COARSEN_GROUP(group_alone, 6.95, 181, 0, 1.63e5, 1, 0),
+        COARSEN_GROUP(group_square, 5.21, 181, 0.0361, 4.32e5, 1, 0),
+        COARSEN_GROUP(group_small, 7.13, 85, 0.0272, 6.74e5, 1, 8),
+        COARSEN_GROUP(group_low, 3.88, 150, 0.18, 5.24e5, 1, 0),
+        COARSEN_GROUP(group_little, 5.57, 98.8, 0.0167, 4.67e5, 1, 4),
 #else
         COARSEN_ROW(tiny, 2.18, 59.4, 1.09, 7, false),
         COARSEN_ROW(thin, 1.68, 78.8, 0.572, 1, false),
@@ -596,9 +602,9 @@ enum {
     COARSEN_(shapes) = COARSEN_(shapes_without_tensor) + 9
 };
 #elif defined(COARSEN_PLAIN)
-enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 19 };
+enum { COARSEN_(shapes_without_tensor) = 0, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 20 };
 #else
-enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 19 };
+enum { COARSEN_(shapes_without_tensor) = 6, COARSEN_(shapes_of_warps) = 6, COARSEN_(shapes) = 20 };
 #endif
 enum {
     COARSEN_(batched) = COARSEN_(shapes) + 2,
@@ -678,8 +684,8 @@ COARSEN_HOST double COARSEN_(plan_packing)(COARSEN_(problem) of, bool pack_m, bo
     // So many multiplications per element, over all multiprocessors. That of 16 bits is counted from the bytes.
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps);
-    const double launch = groups ? 2.02e6 : (double)COARSEN_(pack_launch),
-                 pack_element = groups ? 35.3 : 15;
+    const double launch = groups ? 1.42e6 : (double)COARSEN_(pack_launch),
+                 pack_element = groups ? 34.2 : 15;
     const bool m_as_it_is = COARSEN_M_ACROSS, n_as_it_is = COARSEN_N_ACROSS;
 #else
     const double launch = (double)COARSEN_(pack_launch), pack_element = 95;
@@ -756,8 +762,8 @@ COARSEN_HOST COARSEN_(plan)
         return none;
 #ifdef COARSEN_IS_16
     const bool groups = s >= COARSEN_(shapes_of_warps); // there are some
-    const double add = groups ? 7.48e5 : 4.1e5, add_element = groups ? 104 : 120,
-                 element = groups ? 3.36 : 2.05, then = groups ? 6.21e5 : 1e6;
+    const double add = groups ? 7.99e5 : 4.1e5, add_element = groups ? 102 : 120,
+                 element = groups ? 3.1 : 2.05, then = groups ? 6.03e5 : 1e6;
     const double slower = element, apart = 1;
     const size_t depth_unit = 64; // of a part
     const bool by_element = of.m_unit < 16 || of.n_unit < 16;
@@ -820,7 +826,7 @@ COARSEN_HOST COARSEN_(plan)
         shape.rows = rows + coarsen_min(shape.cols, 64 * coarsen_ceil_div(of.cols, 64));
         shape.cols = 1;
         // To begin and end has no fewer. Where rows of P begin anywhere, as those of N do, more is to do in the end.
-        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 29.4;
+        const double end = COARSEN_N_ACROSS || of.n_unit >= 16 ? 0 : 42.5;
         shape.begin = (shape.begin + end) * (double)lines / (double)shape.rows;
         plan.cost += shape.start;
     }
@@ -831,7 +837,7 @@ COARSEN_HOST COARSEN_(plan)
         return plan;
     }
     if (way >= COARSEN_(ways_of_clusters)) {
-        const double join = 5.29e5; // multiplications that it costs to add up slices
+        const double join = 4.62e5; // multiplications that it costs to add up slices
         const size_t slices = (size_t)2 << (way - COARSEN_(ways_of_clusters));
         const size_t steps = coarsen_ceil_div(of.inner, 64);
         // Clusters of more than two blocks leave some multiprocessors out.

@@ -15,7 +15,7 @@
 // | COARSEN_NAME         | required  | prefix of every name defined here                             |
 // | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
 // | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
-// | BM                   | 256       | rows of P per block: 64 or 128; or 256, of a cluster of two   |
+// | BM                   | 256       | rows of P per block: 64, 128 or 192; or 256, of a cluster of two |
 // | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                   |
 // | COARSEN_STAGES       | 16        | at most so many tiles of M and N per block, from 2 to 16      |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
@@ -27,8 +27,8 @@
 //
 // Price saved: tensor16.h's warps bring each operand from shared memory to registers, once per warp, and its threads copy
 // the tiles there, 16 bytes each. Here the multiplication reads shared memory itself, 64 x BN x 16 products at a time, and
-// one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, and the
-// two blocks of a cluster, one below the other, each bring half of the columns of N for both.
+// one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, or of
+// 192 x 192, and the two blocks of a cluster, one below the other, each bring half of the columns of N for both.
 // How: one warp copies, and the others multiply. Their loops take few instructions per step, as the compiler knows that all
 // lanes of a warp do the same: with 64 x 64 x 64 products per step, instructions are what binds. Each stage has two gates
 // (block/box.h): one opens when its tiles have come, the other when all groups that read them are done. Blocks stay, and go
@@ -71,7 +71,7 @@
 #endif
 
 #define BK             64
-#define COARSEN_ROWS   (BM < 128 ? BM : 128) // of P per block
+#define COARSEN_ROWS   (BM < 256 ? BM : 128) // of P per block
 #define COARSEN_RANKS  (BM / COARSEN_ROWS)   // blocks of a cluster
 #define COARSEN_GROUPS (COARSEN_ROWS / 64)   // warp groups that multiply, 64 rows each
 #if BM <= 128 && BN == 64
@@ -97,10 +97,10 @@
 
 static_assert(sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4,
               "coarsen/matmul: warpgroup.h multiplies __half or __nv_bfloat16, and adds up floats");
-static_assert((BM == 64 || BM == 128 || BM == 256) &&
-                  (BN == 64 || BN == 128 || BN == 192 || BN == 256),
-              "coarsen/matmul: of warpgroup.h, BM must be 64, 128 or 256, and BN 64, 128, 192 or "
-              "256");
+static_assert((BM == 64 || BM == 128 || BM == 192 || BM == 256) &&
+                  (BN == 64 || BN == 128 || BN == 192 || BN == 256) && (BM != 192 || BN < 256),
+              "coarsen/matmul: of warpgroup.h, BM must be 64, 128, 192 or 256, and BN 64, 128, 192 "
+              "or 256; but not 256 if BM is 192, as registers are too few");
 
 #define COARSEN_STAYS
 #include "launch.h"
@@ -452,8 +452,10 @@ COARSEN_INLINE void COARSEN_(group_meets)(COARSEN_UNUSED unsigned int group)
 #if COARSEN_HAS_ENGINE
     if (group == 0)
         asm volatile("bar.sync 1, 128;" ::: "memory"); // 0 is the block's
-    else
+    else if (group == 1)
         asm volatile("bar.sync 2, 128;" ::: "memory");
+    else
+        asm volatile("bar.sync 3, 128;" ::: "memory");
 #endif
 }
 
@@ -514,8 +516,13 @@ COARSEN_INLINE void COARSEN_SHAPE_(keep_registers)(COARSEN_UNUSED bool more)
 #if COARSEN_HAS_ENGINE
     if (COARSEN_RESIDENT > 1)
         return;
+#if BM == 192 // three groups share them, not two
+    if (more)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
+#else
     if (more)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+#endif
     else
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
 #endif
