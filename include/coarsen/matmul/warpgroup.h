@@ -30,7 +30,7 @@
 // one thread per block asks the device's copy engine for whole boxes. So registers are left for sums of 128 x 256, or of
 // 192 x 192, and the two blocks of a cluster, one below the other, each bring half of the columns of N for both.
 // How: one warp copies, and the others multiply. Their loops take few instructions per step, as the compiler knows that all
-// lanes of a warp do the same: with 64 x 64 x 64 products per step, instructions are what binds. Each stage has two gates
+// lanes of a warp do the same: with 64 x 64 x 64 products per step, they would bind. Each stage has two gates
 // (block/box.h): one opens when its tiles have come, the other when all groups that read them are done. Blocks stay, and go
 // from tile to tile of P, so that the first tiles of M and N of the next one come while results are written. To find out where
 // a tile is takes divisions: each lane does it for another one. No 64 rows or columns are brought or multiplied that a tile has
