@@ -220,7 +220,8 @@ class Doubles(Products):
 # ---- Halves, beside warp groups ------------------------------------------------------------------
 
 # Blocks of each shape that a multiprocessor has, as warpgroup.h says.
-GROUP_RESIDENT = {"group_large": 1, "group_wide": 1, "group_medium": 1, "group_alone": 1, "group_square": 2, "group_small": 2, "group_low": 2, "group_little": 3}
+GROUP_RESIDENT = {"group_large": 1, "group_wide": 1, "group_medium": 1, "group_alone": 1,
+                  "group_square": 2, "group_small": 2, "group_low": 2, "group_little": 3}
 HALF_REST = {  # and where in the header they are
     "add": r"add = groups \? {0}", "add_element": r"add_element = groups \? {0}", "then": r"then = groups \? {0}", "join": r"join = {0}",
     "pack_launch": r"launch = groups \? {0}", "pack_element": r"pack_element = groups \? {0}",

@@ -312,6 +312,8 @@ def test_wrong_type():
     cases = [
         *[("coarsen/matmul/pipelined.h", "BM, BN, BK, TM and TN must be greater than 0", {name: "-8"})
           for name in ("BM", "BN", "BK", "TM", "TN")],
+        *[("coarsen/matmul/warpgroup.h", "BM must be 64, 128, 192 or 256, and BN 64, 128, 192 or 256", {"BM": rows, "BN": cols})
+          for rows, cols in (("96", "64"), ("320", "64"), ("64", "32"), ("192", "256"))],
         *[(header, "COARSEN_OFFSET must be an integer type", {"COARSEN_OFFSET": "float"})
           for header in ("coarsen/segmented/offsets.h", "coarsen/sort_segments.h")],
         # A name has no value for #if, and would be 0.

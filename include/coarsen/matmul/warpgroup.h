@@ -16,7 +16,7 @@
 // | COARSEN_TYPE         | required  | __half or __nv_bfloat16                                       |
 // | COARSEN_ACC          | required  | float: the type of sums, alpha and beta                       |
 // | BM                   | 256       | rows of P per block: 64, 128 or 192; or 256, of a cluster of two |
-// | BN                   | 256       | columns of P per block: 64, 128, 192 or 256                   |
+// | BN                   | 256       | columns of P per block: 64, 128, 192 or, but for BM 192, 256  |
 // | COARSEN_STAGES       | 16        | at most so many tiles of M and N per block, from 2 to 16      |
 // | COARSEN_M_TRANSPOSED | undefined | if defined, M is stored column after column                   |
 // | COARSEN_N_TRANSPOSED | undefined | if defined, N is stored column after column                   |
@@ -97,10 +97,11 @@
 
 static_assert(sizeof(COARSEN_TYPE) == 2 && sizeof(COARSEN_ACC) == 4,
               "coarsen/matmul: warpgroup.h multiplies __half or __nv_bfloat16, and adds up floats");
-static_assert((BM == 64 || BM == 128 || BM == 192 || BM == 256) &&
-                  (BN == 64 || BN == 128 || BN == 192 || BN == 256) && (BM != 192 || BN < 256),
-              "coarsen/matmul: of warpgroup.h, BM must be 64, 128, 192 or 256, and BN 64, 128, 192 "
-              "or 256; but not 256 if BM is 192, as registers are too few");
+static_assert(
+    (BM == 64 || BM == 128 || BM == 192 || BM == 256) &&
+        (BN == 64 || BN == 128 || BN == 192 || BN == 256) && (BM != 192 || BN < 256),
+    "coarsen/matmul: of warpgroup.h, BM must be 64, 128, 192 or 256, and BN 64, 128, 192 or "
+    "256; with BM 192 at most 192, as there are too few registers");
 
 #define COARSEN_STAYS
 #include "launch.h"
@@ -193,7 +194,7 @@ COARSEN_INLINE float COARSEN_(element)(const COARSEN_(vector) * boxes, bool acro
     return (float)boxes[at / 64 * (64 * 8) + line * 8 + (item / 8 ^ line % 8)].item[item % 8];
 }
 
-// The place of an operand in shared memory, that counts units of 16 bytes: as the instruction takes it, the half that differs.
+// Where an operand is in shared memory. For the instruction: the half of its description that differs, in units of 16 bytes.
 #if COARSEN_HAS_ENGINE
 typedef unsigned int COARSEN_(operand);
 #else
@@ -210,8 +211,8 @@ COARSEN_INLINE COARSEN_(operand) COARSEN_(operand_at)(const COARSEN_(vector) * a
 }
 
 #if COARSEN_HAS_ENGINE
-// The other half says that from 8 lines to the next 8 it is 1024 bytes (as the first that from a box to the next one it is
-// 8192), and how these are swizzled.
+// The other half: from 8 lines to the next 8 it is 1024 bytes, and how they are swizzled. (The first one has the 8192 from a
+// box to the next.)
 #define COARSEN_OPERANDS "0x40000040" // 1024 / 16, and 1 << 30
 
 COARSEN_INLINE void COARSEN_(multiply_begins)(void)
